@@ -3,10 +3,10 @@
  *
  * The streaming API, for an image that is read sequentially.
  *
- * One thread appends blocks to an order (order.h), whose pool of threads hashes
- * them.  Whole blocks of an asynchronous request are passed to the order
- * without copying; all other data is copied.  The first error is kept in struct
- * blkhash, which the threads of the pool do not access.
+ * One thread appends blocks to a pipeline (pipeline.h), whose pool of threads
+ * hashes them.  Whole blocks of an asynchronous request are passed to the
+ * pipeline without copying; all other data is copied.  The first error is kept
+ * in struct blkhash, which the threads of the pool do not access.
  */
 
 #include <config.h>
@@ -35,7 +35,7 @@ struct blkhash {
   struct leaf_engine *engine;
   struct outer *outer;
   struct pool *pool;
-  struct order *order;
+  struct pipeline *pipeline;
   struct completions *completions; /* NULL if there are no asynchronous calls */
 };
 
@@ -53,13 +53,13 @@ start (struct blkhash *h, const struct blkhash_opts *opts)
                            leaf_zero_md (h->engine));
   if (!h->outer)
     return -1;
-  h->pool = order_pool_create (opts->threads);
+  h->pool = pipeline_pool_create (opts->threads);
   if (!h->pool)
     return -1;
-  h->order = order_create (h->engine, h->outer, h->pool, opts->block_size,
-                           digest_size (h->digest), opts->threads,
-                           opts->queue_depth);
-  if (!h->order)
+  h->pipeline = pipeline_create (h->engine, h->outer, h->pool, opts->block_size,
+                                 digest_size (h->digest), opts->threads,
+                                 opts->queue_depth);
+  if (!h->pipeline)
     return -1;
   if (opts->queue_depth > 0) {
     h->completions = completions_create (opts->queue_depth);
@@ -103,7 +103,7 @@ blkhash_free (struct blkhash *h)
   /* Stop the threads first, because they use everything else. */
   pool_free (h->pool);
   completions_free (h->completions);
-  order_free (h->order);
+  pipeline_free (h->pipeline);
   outer_free (h->outer);
   leaf_engine_free (h->engine);
   digest_free (h->digest);
@@ -137,7 +137,7 @@ check_append (struct blkhash *h, size_t len)
 static size_t
 head_length (const struct blkhash *h, size_t len)
 {
-  size_t partial = order_partial (h->order);
+  size_t partial = pipeline_partial (h->pipeline);
 
   if (partial == 0)
     return 0;
@@ -154,7 +154,7 @@ blkhash_update (struct blkhash *h, const void *buf, size_t len)
   if (!buf)
     return set_error (h, EINVAL);
   h->size += len;
-  return set_error (h, order_copy (h->order, buf, len));
+  return set_error (h, pipeline_copy (h->pipeline, buf, len));
 }
 
 int
@@ -168,12 +168,12 @@ blkhash_zero (struct blkhash *h, size_t len)
   h->size += len;
 
   head = head_length (h, len);
-  err = order_copy_zeros (h->order, head);
+  err = pipeline_copy_zeros (h->pipeline, head);
   len -= head;
   if (err == 0 && len >= h->block_size)
-    err = order_zeros (h->order, len / h->block_size);
+    err = pipeline_zeros (h->pipeline, len / h->block_size);
   if (err == 0)
-    err = order_copy_zeros (h->order, len % h->block_size);
+    err = pipeline_copy_zeros (h->pipeline, len % h->block_size);
   return set_error (h, err);
 }
 
@@ -200,24 +200,24 @@ blkhash_aio_update (struct blkhash *h, const void *buf, size_t len,
    * before this call has succeeded, and completes even if it has no jobs.
    */
   request = completions_start (h->completions, user_data,
-                               order_data_jobs (h->order, middle) + 1);
+                               pipeline_data_jobs (h->pipeline, middle) + 1);
   if (!request)
     return EAGAIN;
   h->size += len;
 
   /* Only the two ends, which are shorter than a block, are copied. */
-  err = order_copy (h->order, data, head);
+  err = pipeline_copy (h->pipeline, data, head);
   if (err == 0 && middle > 0)
-    err = order_data (h->order, data + head, middle,
-                      request_part_done, request);
+    err = pipeline_data (h->pipeline, data + head, middle,
+                         request_part_done, request);
   if (err == 0)
-    err = order_copy (h->order, data + head + middle, tail);
+    err = pipeline_copy (h->pipeline, data + head + middle, tail);
   if (err) {
     /* After an error the caller can use BUF again, so wait for the jobs that
      * read it.  The part of the submission is never completed, so there is no
      * completion.
      */
-    order_finish (h->order);
+    pipeline_finish (h->pipeline);
     return set_error (h, err);
   }
   request_part_done (request, 0);
@@ -256,7 +256,7 @@ blkhash_final (struct blkhash *h, unsigned char *md, unsigned int *len)
   h->finished = true;
 
   /* Wait even after an error, because no buffer may be in use on return. */
-  err = set_error (h, order_finish (h->order));
+  err = set_error (h, pipeline_finish (h->pipeline));
   if (err == 0)
     err = outer_final (h->outer, h->size, result);
   if (err)

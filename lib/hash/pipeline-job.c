@@ -1,11 +1,11 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The jobs of an order, which hash data to leaves in the threads of the pool,
+ * The jobs of a pipeline, which hash data to leaves in the threads of the pool,
  * or in the appending thread if no thread can be started.
  *
  * A job belongs to the thread that runs it, until that thread marks it done
- * under the order's lock.
+ * under the pipeline's lock.
  */
 
 #include <config.h>
@@ -30,13 +30,13 @@ take_blocks (const struct job **job, size_t *offset,
   size_t n = 0;
 
   while (n < LEAF_GROUP && *job) {
-    const struct order *order = (*job)->order;
+    const struct pipeline *pipeline = (*job)->pipeline;
     size_t left = (*job)->len - *offset;
 
     blocks[n].data = (*job)->data + *offset;
-    blocks[n].len = MIN (left, order->block_size);
+    blocks[n].len = MIN (left, pipeline->block_size);
     blocks[n].md = (*job)->leaves
-      + *offset / order->block_size * order->leaf_size;
+      + *offset / pipeline->block_size * pipeline->leaf_size;
     *offset += blocks[n++].len;
     if (*offset == (*job)->len) {
       *job = (const struct job *) (*job)->task.next;
@@ -52,20 +52,21 @@ take_blocks (const struct job **job, size_t *offset,
 static int
 hash_jobs (const struct job *job)
 {
-  const struct order *order = job->order;
+  const struct pipeline *pipeline = job->pipeline;
   struct leaf_block blocks[LEAF_GROUP];
   size_t n, offset = 0;
 
   while ((n = take_blocks (&job, &offset, blocks)) > 0) {
-    int err = leaf_batch (order->engine, blocks, n);
+    int err = leaf_batch (pipeline->engine, blocks, n);
 
     for (size_t i = 0; i < n && err == 0; i++) {
       if (!blocks[i].zero)
         continue;
-      if (blocks[i].len == order->block_size)
-        memcpy (blocks[i].md, leaf_zero_md (order->engine), order->leaf_size);
+      if (blocks[i].len == pipeline->block_size)
+        memcpy (blocks[i].md, leaf_zero_md (pipeline->engine),
+                pipeline->leaf_size);
       else
-        err = leaf_hash_zeros (order->engine, blocks[i].len, blocks[i].md);
+        err = leaf_hash_zeros (pipeline->engine, blocks[i].len, blocks[i].md);
     }
     if (err)
       return err;
@@ -76,16 +77,16 @@ hash_jobs (const struct job *job)
 static void
 end_job (struct job *job, int err)
 {
-  struct order *order = job->order;
+  struct pipeline *pipeline = job->pipeline;
   void (*done_cb) (void *, int) = job->done_cb;
   void *opaque = job->opaque;
 
   {
-    SCOPED_LOCK (&order->lock);
+    SCOPED_LOCK (&pipeline->lock);
 
     job->error = err;
     job->done = true;
-    pthread_cond_signal (&order->job_done);
+    pthread_cond_signal (&pipeline->job_done);
   }
   /* The appending thread may reuse the job from here on. */
   if (done_cb)
@@ -105,7 +106,7 @@ run_jobs (struct pool_task *tasks)
 }
 
 struct pool *
-order_pool_create (unsigned threads)
+pipeline_pool_create (unsigned threads)
 {
   return pool_create (threads, LEAF_GROUP, run_jobs);
 }

@@ -1,13 +1,13 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The internals of an order: order.c runs in the appending thread.  The jobs of
- * order-job.c run in the threads of the pool, or in the appending thread if no
- * thread can be started.
+ * The internals of a pipeline: pipeline.c runs in the appending thread.  The
+ * jobs of pipeline-job.c run in the threads of the pool, or in the appending
+ * thread if no thread can be started.
  */
 
-#ifndef BLKHASH_ORDER_PRIVATE_H
-#define BLKHASH_ORDER_PRIVATE_H
+#ifndef BLKHASH_PIPELINE_PRIVATE_H
+#define BLKHASH_PIPELINE_PRIVATE_H
 
 #include <pthread.h>
 #include <stdalign.h>
@@ -19,7 +19,7 @@
 #include "hash/pool.h"
 
 struct leaf_engine;
-struct order;
+struct pipeline;
 struct outer;
 
 /* The bytes are aligned, because memcpy to unaligned memory is half as fast on
@@ -32,7 +32,7 @@ struct buffer {
 
 struct job {
   struct pool_task task;        /* must be first */
-  struct order *order;
+  struct pipeline *pipeline;
   struct buffer *copy;          /* a copy of the data; NULL with zero copy */
   const unsigned char *data;
   size_t len;                   /* bytes of data; 0 in a run of zeros */
@@ -41,14 +41,14 @@ struct job {
   void (*done_cb) (void *opaque, int error);
   void *opaque;
 
-  /* Protected by order->lock while the job is submitted: the worker writes
+  /* Protected by pipeline->lock while the job is submitted: the worker writes
    * them, and does not access the job after that.
    */
   bool done;
   int error;
 };
 
-struct order {
+struct pipeline {
   struct leaf_engine *engine;
   struct outer *outer;
   struct pool *pool;
@@ -71,9 +71,9 @@ struct order {
 
 /* Returns the number of blocks in LEN bytes, the last of which may be short. */
 static inline size_t
-order_blocks_in (const struct order *order, size_t len)
+pipeline_blocks_in (const struct pipeline *pipeline, size_t len)
 {
-  return DIV_ROUND_UP (len, order->block_size);
+  return DIV_ROUND_UP (len, pipeline->block_size);
 }
 
-#endif /* BLKHASH_ORDER_PRIVATE_H */
+#endif /* BLKHASH_PIPELINE_PRIVATE_H */

@@ -58,62 +58,62 @@
                                  * about a millisecond to fold */
 
 static int
-fail (struct order *order, int err)
+fail (struct pipeline *pipeline, int err)
 {
-  if (order->error == 0)
-    order->error = err;
-  return order->error;
+  if (pipeline->error == 0)
+    pipeline->error = err;
+  return pipeline->error;
 }
 
 static bool
-head_is_done (struct order *order, bool wait)
+head_is_done (struct pipeline *pipeline, bool wait)
 {
-  struct job *job = &order->ring[order->head];
-  SCOPED_LOCK (&order->lock);
+  struct job *job = &pipeline->ring[pipeline->head];
+  SCOPED_LOCK (&pipeline->lock);
 
   while (wait && !job->done)
-    pthread_cond_wait (&order->job_done, &order->lock);
+    pthread_cond_wait (&pipeline->job_done, &pipeline->lock);
   return job->done;
 }
 
 static void
-fold_head (struct order *order)
+fold_head (struct pipeline *pipeline)
 {
-  struct job *job = &order->ring[order->head];
+  struct job *job = &pipeline->ring[pipeline->head];
   int err = job->error;
 
-  if (err == 0 && order->error == 0) {
+  if (err == 0 && pipeline->error == 0) {
     if (job->zeros)
-      err = outer_zeros (order->outer, job->zeros);
+      err = outer_zeros (pipeline->outer, job->zeros);
     else
-      err = outer_leaves (order->outer, job->leaves,
-                          order_blocks_in (order, job->len));
+      err = outer_leaves (pipeline->outer, job->leaves,
+                          pipeline_blocks_in (pipeline, job->len));
   }
   if (err)
-    fail (order, err);
+    fail (pipeline, err);
   free (job->leaves);
   job->leaves = NULL;
   if (job->copy) {
-    job->copy->next = order->spare;
-    order->spare = job->copy;
+    job->copy->next = pipeline->spare;
+    pipeline->spare = job->copy;
     job->copy = NULL;
   }
-  order->head = (order->head + 1) % order->slots;
-  order->count--;
+  pipeline->head = (pipeline->head + 1) % pipeline->slots;
+  pipeline->count--;
 }
 
 static struct job *
-new_job (struct order *order)
+new_job (struct pipeline *pipeline)
 {
   struct job *job;
 
-  while (order->count > 0 &&
-         head_is_done (order, order->count == order->slots))
-    fold_head (order);
+  while (pipeline->count > 0 &&
+         head_is_done (pipeline, pipeline->count == pipeline->slots))
+    fold_head (pipeline);
 
-  job = &order->ring[(order->head + order->count) % order->slots];
-  order->count++;
-  job->order = order;
+  job = &pipeline->ring[(pipeline->head + pipeline->count) % pipeline->slots];
+  pipeline->count++;
+  job->pipeline = pipeline;
   job->len = 0;
   job->zeros = 0;
   job->done_cb = NULL;
@@ -123,87 +123,87 @@ new_job (struct order *order)
 }
 
 static int
-submit_job (struct order *order, struct job *job)
+submit_job (struct pipeline *pipeline, struct job *job)
 {
-  size_t blocks = order_blocks_in (order, job->len);
+  size_t blocks = pipeline_blocks_in (pipeline, job->len);
 
   /* + 1: leaves can have no bytes, and malloc of 0 may be NULL. */
-  job->leaves = malloc (blocks * order->leaf_size + 1);
+  job->leaves = malloc (blocks * pipeline->leaf_size + 1);
   if (!job->leaves) {
     job->error = ENOMEM;
     job->done = true;
-    return fail (order, ENOMEM);
+    return fail (pipeline, ENOMEM);
   }
   job->task.weight = blocks;
-  pool_submit (order->pool, &job->task);
-  return order->error;
+  pool_submit (pipeline->pool, &job->task);
+  return pipeline->error;
 }
 
 static int
-flush_copies (struct order *order)
+flush_copies (struct pipeline *pipeline)
 {
-  struct job *job = order->filling;
+  struct job *job = pipeline->filling;
 
   if (!job)
-    return order->error;
-  order->filling = NULL;
-  return submit_job (order, job);
+    return pipeline->error;
+  pipeline->filling = NULL;
+  return submit_job (pipeline, job);
 }
 
 /* Get a buffer for copies, a spare or a new one.  If all are in use, wait for
  * the oldest jobs until one is released.
  */
 static struct buffer *
-new_buffer (struct order *order)
+new_buffer (struct pipeline *pipeline)
 {
   struct buffer *buffer;
 
-  while (!order->spare && order->copies_left == 0) {
-    head_is_done (order, true);
-    fold_head (order);
+  while (!pipeline->spare && pipeline->copies_left == 0) {
+    head_is_done (pipeline, true);
+    fold_head (pipeline);
   }
-  if (order->spare) {
-    buffer = order->spare;
-    order->spare = buffer->next;
+  if (pipeline->spare) {
+    buffer = pipeline->spare;
+    pipeline->spare = buffer->next;
     return buffer;
   }
   if (posix_memalign ((void **) &buffer, alignof (struct buffer),
-                      sizeof *buffer + order->copy_bytes) != 0)
+                      sizeof *buffer + pipeline->copy_bytes) != 0)
     buffer = NULL;
   if (buffer)
-    order->copies_left--;
+    pipeline->copies_left--;
   else
-    fail (order, ENOMEM);
+    fail (pipeline, ENOMEM);
   return buffer;
 }
 
 static int
-start_filling (struct order *order)
+start_filling (struct pipeline *pipeline)
 {
-  struct buffer *buffer = new_buffer (order);
+  struct buffer *buffer = new_buffer (pipeline);
   struct job *job;
 
   if (!buffer)
-    return order->error;
-  job = new_job (order);
+    return pipeline->error;
+  job = new_job (pipeline);
   job->copy = buffer;
   job->data = buffer->bytes;
-  order->filling = job;
+  pipeline->filling = job;
   return 0;
 }
 
 /* Append LEN bytes of BUF, or zeros if BUF is NULL. */
 static int
-fill (struct order *order, const unsigned char *buf, size_t len)
+fill (struct pipeline *pipeline, const unsigned char *buf, size_t len)
 {
   while (len > 0) {
     struct job *job;
     size_t n;
 
-    if (!order->filling && start_filling (order) != 0)
-      return order->error;
-    job = order->filling;
-    n = order->copy_bytes - job->len;
+    if (!pipeline->filling && start_filling (pipeline) != 0)
+      return pipeline->error;
+    job = pipeline->filling;
+    n = pipeline->copy_bytes - job->len;
     if (n > len)
       n = len;
     if (buf) {
@@ -214,55 +214,55 @@ fill (struct order *order, const unsigned char *buf, size_t len)
       memset (job->copy->bytes + job->len, 0, n);
     job->len += n;
     len -= n;
-    if (job->len == order->copy_bytes && flush_copies (order) != 0)
-      return order->error;
+    if (job->len == pipeline->copy_bytes && flush_copies (pipeline) != 0)
+      return pipeline->error;
   }
-  return order->error;
+  return pipeline->error;
 }
 
 int
-order_copy (struct order *order, const void *buf, size_t len)
+pipeline_copy (struct pipeline *pipeline, const void *buf, size_t len)
 {
-  return fill (order, buf, len);
+  return fill (pipeline, buf, len);
 }
 
 int
-order_copy_zeros (struct order *order, size_t len)
+pipeline_copy_zeros (struct pipeline *pipeline, size_t len)
 {
-  return fill (order, NULL, len);
+  return fill (pipeline, NULL, len);
 }
 
 size_t
-order_partial (const struct order *order)
+pipeline_partial (const struct pipeline *pipeline)
 {
-  return order->filling ? order->filling->len % order->block_size : 0;
+  return pipeline->filling ? pipeline->filling->len % pipeline->block_size : 0;
 }
 
 size_t
-order_data_jobs (const struct order *order, size_t len)
+pipeline_data_jobs (const struct pipeline *pipeline, size_t len)
 {
-  return DIV_ROUND_UP (len, order->job_bytes);
+  return DIV_ROUND_UP (len, pipeline->job_bytes);
 }
 
 int
-order_data (struct order *order, const void *buf, size_t len,
-            void (*done) (void *opaque, int error), void *opaque)
+pipeline_data (struct pipeline *pipeline, const void *buf, size_t len,
+               void (*done) (void *opaque, int error), void *opaque)
 {
   const unsigned char *data = buf;
   int err;
 
-  assert (order_partial (order) == 0 && len % order->block_size == 0);
-  err = flush_copies (order);
+  assert (pipeline_partial (pipeline) == 0 && len % pipeline->block_size == 0);
+  err = flush_copies (pipeline);
 
   while (len > 0 && err == 0) {
-    size_t n = MIN (len, order->job_bytes);
-    struct job *job = new_job (order);
+    size_t n = MIN (len, pipeline->job_bytes);
+    struct job *job = new_job (pipeline);
 
     job->data = data;
     job->len = n;
     job->done_cb = done;
     job->opaque = opaque;
-    err = submit_job (order, job);
+    err = submit_job (pipeline, job);
     data += n;
     len -= n;
   }
@@ -270,18 +270,19 @@ order_data (struct order *order, const void *buf, size_t len,
 }
 
 int
-order_zeros (struct order *order, uint64_t count)
+pipeline_zeros (struct pipeline *pipeline, uint64_t count)
 {
   struct job *job;
   int err;
 
-  assert (order_partial (order) == 0);
-  err = flush_copies (order);
+  assert (pipeline_partial (pipeline) == 0);
+  err = flush_copies (pipeline);
   if (err || count == 0)
     return err;
 
-  if (order->count > 0) {
-    job = &order->ring[(order->head + order->count - 1) % order->slots];
+  if (pipeline->count > 0) {
+    job = &pipeline->ring[(pipeline->head + pipeline->count - 1) %
+                          pipeline->slots];
     /* Extend only a short run: if all runs were merged, a caller that appends
      * only holes would leave all folding to the end.
      */
@@ -290,21 +291,21 @@ order_zeros (struct order *order, uint64_t count)
       return 0;
     }
   }
-  job = new_job (order);
+  job = new_job (pipeline);
   job->zeros = count;
   job->done = true;
   return 0;
 }
 
 int
-order_finish (struct order *order)
+pipeline_finish (struct pipeline *pipeline)
 {
-  flush_copies (order);
-  while (order->count > 0) {
-    head_is_done (order, true);
-    fold_head (order);
+  flush_copies (pipeline);
+  while (pipeline->count > 0) {
+    head_is_done (pipeline, true);
+    fold_head (pipeline);
   }
-  return order->error;
+  return pipeline->error;
 }
 
 /* Returns the size of as many blocks as fit in BYTES bytes, at least one. */
@@ -320,57 +321,57 @@ whole_blocks (size_t bytes, uint32_t block_size)
   return blocks * block_size;
 }
 
-struct order *
-order_create (struct leaf_engine *engine, struct outer *outer,
-              struct pool *pool, uint32_t block_size, size_t leaf_size,
-              unsigned threads, unsigned depth)
+struct pipeline *
+pipeline_create (struct leaf_engine *engine, struct outer *outer,
+                 struct pool *pool, uint32_t block_size, size_t leaf_size,
+                 unsigned threads, unsigned depth)
 {
-  struct order *order = calloc (1, sizeof *order);
+  struct pipeline *pipeline = calloc (1, sizeof *pipeline);
   size_t copy_bytes = COPIES / (threads + 2);
 
-  if (!order)
+  if (!pipeline)
     return NULL;
-  order->engine = engine;
-  order->outer = outer;
-  order->pool = pool;
-  order->block_size = block_size;
-  order->leaf_size = leaf_size;
-  order->job_bytes = whole_blocks (JOB_BYTES, block_size);
-  order->copy_bytes = whole_blocks (copy_bytes < JOB_BYTES ? copy_bytes
-                                                           : JOB_BYTES,
-                                    block_size);
-  order->copies_left = threads + 2;
-  if (order->copies_left > COPIES / order->copy_bytes)
-    order->copies_left = COPIES / order->copy_bytes;
-  order->slots = 2 * threads + 2 + depth;
-  order->ring = calloc (order->slots, sizeof *order->ring);
-  if (!order->ring) {
-    free (order);
+  pipeline->engine = engine;
+  pipeline->outer = outer;
+  pipeline->pool = pool;
+  pipeline->block_size = block_size;
+  pipeline->leaf_size = leaf_size;
+  pipeline->job_bytes = whole_blocks (JOB_BYTES, block_size);
+  pipeline->copy_bytes = whole_blocks (copy_bytes < JOB_BYTES ? copy_bytes
+                                                              : JOB_BYTES,
+                                       block_size);
+  pipeline->copies_left = threads + 2;
+  if (pipeline->copies_left > COPIES / pipeline->copy_bytes)
+    pipeline->copies_left = COPIES / pipeline->copy_bytes;
+  pipeline->slots = 2 * threads + 2 + depth;
+  pipeline->ring = calloc (pipeline->slots, sizeof *pipeline->ring);
+  if (!pipeline->ring) {
+    free (pipeline);
     return NULL;
   }
-  pthread_mutex_init (&order->lock, NULL);
-  pthread_cond_init (&order->job_done, NULL);
-  return order;
+  pthread_mutex_init (&pipeline->lock, NULL);
+  pthread_cond_init (&pipeline->job_done, NULL);
+  return pipeline;
 }
 
 void
-order_free (struct order *order)
+pipeline_free (struct pipeline *pipeline)
 {
   struct buffer *buffer;
   unsigned i;
 
-  if (!order)
+  if (!pipeline)
     return;
-  for (i = 0; i < order->slots; i++) {
-    free (order->ring[i].copy);
-    free (order->ring[i].leaves);
+  for (i = 0; i < pipeline->slots; i++) {
+    free (pipeline->ring[i].copy);
+    free (pipeline->ring[i].leaves);
   }
-  while ((buffer = order->spare)) {
-    order->spare = buffer->next;
+  while ((buffer = pipeline->spare)) {
+    pipeline->spare = buffer->next;
     free (buffer);
   }
-  pthread_cond_destroy (&order->job_done);
-  pthread_mutex_destroy (&order->lock);
-  free (order->ring);
-  free (order);
+  pthread_cond_destroy (&pipeline->job_done);
+  pthread_mutex_destroy (&pipeline->lock);
+  free (pipeline->ring);
+  free (pipeline);
 }
