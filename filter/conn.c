@@ -87,7 +87,7 @@ conn_join_locked (struct conn *conn)
     return false;
   export = export_get_locked (conn->name, conn->tls);
   if (!export) {
-    conn->unwatched = errno;
+    conn->join_error = errno;
     return true;
   }
   conn->export = export;
@@ -106,12 +106,12 @@ conn_join_locked (struct conn *conn)
 void
 conn_joined (const struct conn *conn)
 {
-  if (conn->unwatched == ENOSPC)
+  if (conn->join_error == ENOSPC)
     nbdkit_error ("blkhash: more than %u exports, '%s' is not watched",
                   EXPORTS_MAX, conn->name);
-  else if (conn->unwatched)
+  else if (conn->join_error)
     nbdkit_error ("blkhash: '%s' is not watched: %s", conn->name,
-                  strerror (conn->unwatched));
+                  strerror (conn->join_error));
   report_await_withdrawals ();
 }
 
@@ -238,7 +238,7 @@ conn_flush_begin (struct conn *conn, struct flush *flush)
 
 /* Called after a flush failed, for each range whose changes may be lost. */
 static void
-lose (void *opaque, uint64_t offset, uint64_t end)
+invalidate_lost (void *opaque, uint64_t offset, uint64_t end)
 {
   disk_change (opaque, NULL, offset, end);
 }
@@ -257,10 +257,11 @@ conn_flush_end (struct conn *conn, const struct flush *flush, bool ok)
   if (disk)
     disk_flush_ended (disk, &conn->unflushed, ok);
   if (disk && !ok)
-    disk->lost = true;
+    disk->flush_failed = true;
   else if (disk)
     disk->flushed = MAX (disk->flushed, flush->changes);
-  if (visibility_flush_end (&conn->unflushed, ok, lose, disk) && disk) {
+  if (visibility_flush_end (&conn->unflushed, ok, invalidate_lost, disk) &&
+      disk) {
     disk->changes++;
     conn->own_changes++;
   }

@@ -35,7 +35,7 @@ struct conn {
   uint64_t own_changes;         /* number of disk->changes that it made */
   uint64_t seen;                /* number of changes by others that it sees */
   struct unflushed unflushed;   /* in disk->visibility */
-  int unwatched;                /* errno value if it could not join an export */
+  int join_error;               /* errno value if it could not join an export */
   bool last_failed;             /* the last request failed; atomic */
 };
 

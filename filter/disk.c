@@ -102,7 +102,7 @@ disk_flush_ended (struct disk *disk, struct unflushed *by, bool ok)
 bool
 disk_is_durable (const struct disk *disk)
 {
-  return !disk->lost && disk->changing == 0 &&
+  return !disk->flush_failed && disk->changing == 0 &&
     disk->flushed >= disk->last_change;
 }
 

@@ -33,8 +33,8 @@ struct disk {
   uint64_t last_change;         /* CHANGES at the end of the last change */
   uint64_t flushed;             /* CHANGES when the last flush that succeeded
                                  * began */
-  bool lost;                    /* a flush failed: changes may be lost, although
-                                 * a later flush succeeds */
+  bool flush_failed;            /* changes may be lost, although a later flush
+                                 * succeeds */
   struct inflight inflight;
   struct visibility visibility;
   struct block_set changed;     /* with blkhash-update: blocks whose content in

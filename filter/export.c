@@ -313,11 +313,11 @@ export_set_idle_locked (struct export *export, bool idle)
 bool
 export_is_unused_locked (const struct export *export)
 {
-  return !export->written && export->bytes_read == 0 && !export->line.listed;
+  return !export->written && export->bytes_read == 0 && !export->line.was_set;
 }
 
 const char *
-export_why_hopeless_locked (const struct export *export)
+export_why_no_sum_locked (const struct export *export)
 {
   if (export->size / blkhash_opts_get_block_size (params.hash) >
       TABLE_MAX_BLOCKS)

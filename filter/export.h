@@ -34,8 +34,8 @@ struct export {
   struct export *next;          /* in the order of creation */
   char *name;
   bool tls;                     /* of clients with TLS; set once */
-  struct report_line line;      /* in the report; its text and whether it is
-                                 * listed change only under exports_lock */
+  struct report_line line;      /* in the report; its text and WAS_SET change
+                                 * only under exports_lock */
 
   /* All members below are protected by exports_lock.  The leaf table has its
    * own lock, and is replaced only while no connection uses the table.
@@ -133,7 +133,7 @@ bool export_is_unused_locked (const struct export *export);
 /* Returns the reason why the export cannot have a sum, even if all of it is
  * read, or NULL.
  */
-const char *export_why_hopeless_locked (const struct export *export);
+const char *export_why_no_sum_locked (const struct export *export);
 
 /* Report that there is no sum, for the reason WHY. */
 void export_incomplete_locked (struct export *export, const char *why);

@@ -69,7 +69,7 @@ begin_report (struct export *export, const char **why)
 {
   SCOPED_LOCK (&exports_lock);
 
-  *why = export_why_hopeless_locked (export);
+  *why = export_why_no_sum_locked (export);
   if (!export->published && !*why)
     export_catch_up_locked (export);
   if (!*why && export->baseline && params.audit > 0)

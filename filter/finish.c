@@ -293,7 +293,7 @@ start (struct pass *p, const char **why)
   p->joins = p->export->joins;
   p->changes = p->export->disk->changes;
   p->leaves = p->export->leaves;
-  *why = export_why_hopeless_locked (p->export);
+  *why = export_why_no_sum_locked (p->export);
   return !p->export->published && pass_is_last_locked (p);
 }
 
@@ -367,7 +367,7 @@ must_read_own_changes (const struct pass *p)
   SCOPED_LOCK (&exports_lock);
 
   return params.missing == MISSING_READ && p->export && p->export->leaves &&
-    !export_why_hopeless_locked (p->export) && !last_request_failed (p);
+    !export_why_no_sum_locked (p->export) && !last_request_failed (p);
 }
 
 /* Changes become visible to other connections with a flush, or otherwise when

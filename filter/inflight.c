@@ -62,7 +62,7 @@ inflight_begin (struct inflight *inflight, struct request *request,
   struct request **list;
 
   *request = (struct request) {
-    .change = change, .listed = true, .offset = offset, .end = offset + len,
+    .change = change, .tracked = true, .offset = offset, .end = offset + len,
     .hidden = offset + len, .hidden_end = offset + len
   };
   taint_overlaps (request, inflight->changes);

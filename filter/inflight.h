@@ -20,7 +20,7 @@
 struct request {
   struct request *prev, *next;
   bool change;                  /* else a read */
-  bool listed;                  /* inflight_begin was called */
+  bool tracked;                 /* inflight_begin was called */
   bool ignored;                 /* its content proves nothing */
   uint64_t offset, end;         /* bytes; END is exclusive */
   uint64_t taint, taint_end;    /* the tainted part; empty if they are equal */

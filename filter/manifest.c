@@ -126,7 +126,7 @@ manifest_stop (void)
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects: */
 static bool saving;             /* a thread owns the new file */
-static pthread_cond_t saved_one = PTHREAD_COND_INITIALIZER;
+static pthread_cond_t not_saving = PTHREAD_COND_INITIALIZER;
 
 static void
 begin (void)
@@ -134,7 +134,7 @@ begin (void)
   SCOPED_LOCK (&lock);
 
   while (saving)
-    pthread_cond_wait (&saved_one, &lock);
+    pthread_cond_wait (&not_saving, &lock);
   saving = true;
 }
 
@@ -145,7 +145,7 @@ manifest_end (void)
 
   SCOPED_LOCK (&lock);
   saving = false;
-  pthread_cond_signal (&saved_one);
+  pthread_cond_signal (&not_saving);
 }
 
 /* Returns 0, or an error of the leaves or of the file. */

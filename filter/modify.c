@@ -305,11 +305,11 @@ modify_end (struct conn *conn, struct request *request,
     SCOPED_LOCK (&exports_lock);
 
     /* The request began before the disk had an export. */
-    late = !request->listed;
+    late = !request->tracked;
     if (late)
       modify_begin_locked (conn, request, request->offset,
                            request->end - request->offset);
-    if (request->listed) {
+    if (request->tracked) {
       conn->own_changes++;
       record_change_locked (conn, request, result, known);
       disk_change_end (conn->disk, request, conn->export);

@@ -53,7 +53,7 @@ observe_begin_locked (struct conn *conn, struct request *request,
 {
   bool joined = conn_join_locked (conn);
 
-  *request = (struct request) { .listed = false };
+  *request = (struct request) { .tracked = false };
   if (conn->disk) {
     inflight_begin (&conn->disk->inflight, request, false, offset, len);
     request->by = &conn->unflushed;
@@ -190,7 +190,7 @@ observe_end_locked (struct conn *conn, struct request *request,
   }
   if (conn->export)
     conn->export->bytes_read += bytes_read;
-  if (request->listed)
+  if (request->tracked)
     inflight_end (&conn->disk->inflight, request);
   return withdrawn;
 }

@@ -61,13 +61,13 @@ static size_t nr_lines;
 static struct report_line *changed, **changed_tail = &changed;
 static size_t nr_changed;
 static uint64_t latest;         /* version */
-static bool lost;               /* there was no memory for a line, which is to
+static bool no_memory;          /* there was no memory for a line, which is to
                                  * be logged */
 static bool writing;            /* a thread writes, without the lock */
 static struct report_line *manifest; /* the line with its sum, or NULL */
 static bool manifest_is_new;    /* it is not renamed yet */
 static bool manifest_is_there;  /* the file has a manifest, maybe an old one */
-static bool disagreed;          /* two exports have different sums, which is to
+static bool sums_differ;        /* two exports have different sums, which is to
                                  * be logged */
 static pthread_cond_t written_changed = PTHREAD_COND_INITIALIZER;
 /* Set under the lock, read without the lock: the version that is in the file,
@@ -85,7 +85,7 @@ struct state {
   size_t nr_changes;
   bool sync;
   bool move_manifest, empty_manifest;
-  bool no_memory, disagreed;
+  bool no_memory, sums_differ;
 };
 
 static void
@@ -141,13 +141,13 @@ take_state_locked (void)
     .sync = withdrawn > written,
     .move_manifest = manifest_is_new,
     .empty_manifest = manifest_is_there && !manifest,
-    .no_memory = lost,
-    .disagreed = disagreed
+    .no_memory = no_memory,
+    .sums_differ = sums_differ
   };
 
   take_lines_locked (&state);
   state.no_memory |= !state.changes;
-  lost = disagreed = manifest_is_new = false;
+  no_memory = sums_differ = manifest_is_new = false;
   manifest_is_there = manifest != NULL;
   return state;
 }
@@ -184,7 +184,7 @@ write_state (const struct state *state)
                                      state->sync);
   if (state->no_memory)
     nbdkit_error ("blkhash: no memory for the result");
-  if (state->disagreed)
+  if (state->sums_differ)
     nbdkit_error ("blkhash: the sums of export names differ, so there is no "
                   "manifest");
   return is_written;
@@ -265,10 +265,10 @@ report_is_empty (void)
 static void
 set_line_locked (struct report_line *line, char *text, bool is_sum)
 {
-  if (!line->listed) {
+  if (!line->was_set) {
     *lines_tail = line;
     lines_tail = &line->next;
-    line->listed = true;
+    line->was_set = true;
     nr_lines++;
   }
   if (!line->changed) {
@@ -294,7 +294,7 @@ set_line_locked (struct report_line *line, char *text, bool is_sum)
 static void
 set_or_withdraw_locked (struct report_line *line, char *text, bool is_sum)
 {
-  lost |= !text;
+  no_memory |= !text;
   set_line_locked (line, text, is_sum && text);
 }
 
@@ -302,7 +302,7 @@ set_or_withdraw_locked (struct report_line *line, char *text, bool is_sum)
  * different disks.
  */
 static bool
-disagrees_locked (const struct report_line *line)
+differs_locked (const struct report_line *line)
 {
   const struct report_line *other;
 
@@ -319,8 +319,8 @@ set_manifest_locked (struct report_line *line,
 {
   memset (line->md, 0, sizeof line->md);
   memcpy (line->md, md, len);
-  if (disagrees_locked (line)) {
-    disagreed = true;
+  if (differs_locked (line)) {
+    sums_differ = true;
     manifest = NULL;
     manifest_is_new = false;
   }

@@ -27,7 +27,7 @@ struct report_line {
   char *text;                   /* with its newline, or NULL: no line */
   bool is_sum;
   unsigned char md[REPORT_MD_SIZE]; /* the sum, padded with zeros */
-  bool listed;                  /* the line was ever set */
+  bool was_set;                 /* the line was ever set */
   bool changed;                 /* it is in the list of changed lines, which
                                  * the next write takes */
   struct report_line *next_changed;

@@ -289,8 +289,9 @@ visibility_flushing (struct unflushed *u,
 }
 
 static void
-lose (struct unflushed *u,
-      void (*fn) (void *opaque, uint64_t offset, uint64_t end), void *opaque)
+fail_flush (struct unflushed *u,
+            void (*fn) (void *opaque, uint64_t offset, uint64_t end),
+            void *opaque)
 {
   uint64_t offset = 0, end;
 
@@ -309,7 +310,7 @@ visibility_flush_end (struct unflushed *u, bool ok,
 
   u->nr_flushes--;
   if (!ok) {
-    lose (u, fn, opaque);
+    fail_flush (u, fn, opaque);
     return true;
   }
   if (u->nr_flushes > 0 || u->flush_failed)
