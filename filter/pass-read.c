@@ -73,9 +73,9 @@ struct range {
 struct reading {
   const struct pass *pass;
   uint64_t missing;             /* missing bytes, for messages */
-  uint64_t unit, most;          /* what a range is a multiple of, and its
+  uint64_t unit, max_range;     /* what a range is a multiple of, and its
                                  * maximum size, bytes */
-  uint64_t request;             /* maximum size of a request, bytes */
+  uint64_t max_request;         /* maximum size of a request, bytes */
 
   pthread_mutex_t lock;         /* protects the fields below */
   uint64_t offset;              /* start of the search for the next range */
@@ -109,9 +109,10 @@ next_read_locked (struct reading *r, struct range *range)
     r->ended = !pass_next_range (r->pass, r->offset, &start, &len);
   if (r->ended)
     return false;
-  end = ROUND_UP (start + MIN (len, r->most), r->unit);
+  end = ROUND_UP (start + MIN (len, r->max_range), r->unit);
   range->start = ROUND_DOWN (start, r->unit);
-  range->end = MIN (MIN (end, r->pass->export->size), range->start + r->most);
+  range->end = MIN (MIN (end, r->pass->export->size),
+                    range->start + r->max_range);
   r->offset = range->end;
   return true;
 }
@@ -137,7 +138,7 @@ claim_range (struct reading *r, struct range *range)
  * counts.
  */
 static bool
-give_back (struct reading *r, struct range range)
+requeue_range (struct reading *r, struct range range)
 {
   SCOPED_LOCK (&r->lock);
 
@@ -150,29 +151,29 @@ give_back (struct reading *r, struct range range)
 
 /* Determine the minimum and the maximum size of a read of the plugin. */
 static void
-find_request_sizes (nbdkit_next *next, uint64_t *unit, uint64_t *most)
+find_request_sizes (nbdkit_next *next, uint64_t *unit, uint64_t *max)
 {
   uint32_t minimum, preferred, maximum;
 
   *unit = 1;
-  *most = READ_SIZE;
+  *max = READ_SIZE;
   if (next->block_size (next, &minimum, &preferred, &maximum) == -1)
     return;
   if (minimum > 0 && minimum <= READ_SIZE)
     *unit = minimum;
-  if (maximum >= *unit && maximum < *most)
-    *most = maximum;
-  *most -= *most % *unit;
+  if (maximum >= *unit && maximum < *max)
+    *max = maximum;
+  *max -= *max % *unit;
 }
 
 /* Only whole blocks of a sample can be compared, so they are read at once. */
 static void
 find_read_sizes (struct reading *r)
 {
-  find_request_sizes (r->pass->next, &r->unit, &r->request);
-  r->most = r->request;
-  if (r->pass->sample && r->most < r->pass->sample_unit)
-    r->most = r->pass->sample_unit;
+  find_request_sizes (r->pass->next, &r->unit, &r->max_request);
+  r->max_range = r->max_request;
+  if (r->pass->sample && r->max_range < r->pass->sample_unit)
+    r->max_range = r->pass->sample_unit;
 }
 
 /* ---- Waits ---- */
@@ -214,7 +215,7 @@ read_in_requests (const struct reading *r, unsigned char *buf,
   int err = EIO;
 
   for (offset = range.start; offset < range.end; offset += len) {
-    len = MIN (range.end - offset, r->request);
+    len = MIN (range.end - offset, r->max_request);
     if (next->pread (next, buf + (offset - range.start), len, offset, 0,
                      &err) == -1)
       return err ? err : EIO;
@@ -292,7 +293,7 @@ read_ranges (struct reading *r, void *buf)
     err = pass_why_stop (r->pass);
     if (!err) {
       err = read_range (r, buf, range, &waited);
-      if (err > 0 && give_back (r, range))
+      if (err > 0 && requeue_range (r, range))
         return;
     }
     if (err) {
@@ -313,7 +314,7 @@ static void *
 run_thread (void *opaque)
 {
   struct reading *r = opaque;
-  void *buf = malloc (r->most);
+  void *buf = malloc (r->max_range);
 
   if (buf)
     read_ranges (r, buf);
@@ -325,12 +326,12 @@ run_thread (void *opaque)
  * limit is reached.
  */
 static bool
-count_thread (void)
+reserve_thread (void)
 {
-  unsigned most = MAX_PARTIAL / blkhash_opts_get_block_size (params.hash) - 1;
+  unsigned max = MAX_PARTIAL / blkhash_opts_get_block_size (params.hash) - 1;
 
   if (__atomic_add_fetch (&nr_threads, 1, __ATOMIC_RELAXED) <=
-      MIN (most, MAX_THREADS))
+      MIN (max, MAX_THREADS))
     return true;
   __atomic_sub_fetch (&nr_threads, 1, __ATOMIC_RELAXED);
   return false;
@@ -342,7 +343,7 @@ try_to_add_thread (struct reading *r)
 {
   SCOPED_LOCK (&r->lock);
 
-  if (r->ended || r->alone || !count_thread ())
+  if (r->ended || r->alone || !reserve_thread ())
     return 0;
   if (pthread_create (&r->threads[r->nr_threads], NULL, run_thread, r) != 0) {
     __atomic_sub_fetch (&nr_threads, 1, __ATOMIC_RELAXED);
@@ -384,7 +385,7 @@ pass_read (const struct pass *p, uint64_t missing)
   if (!pass_next_range (p, 0, &start, &len))
     return 0;
   find_read_sizes (&r);
-  buf = malloc (r.most);
+  buf = malloc (r.max_range);
   if (!buf)
     return ENOMEM;
   if (!p->own_only)
