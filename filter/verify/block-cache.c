@@ -179,7 +179,7 @@ block_cache_begin (const struct block_cache *cache, uint64_t block,
     pthread_cond_wait (ended_cond (number), &all->lock);
   if (other && read_locked (number, buf, len, skip))
     return true;
-  *load = (struct block_load) { all->loads, number, ++all->next_id };
+  *load = (struct block_load) { all->loads, number, ++all->last_id };
   all->loads = load;
   return false;
 }

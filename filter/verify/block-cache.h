@@ -56,7 +56,7 @@ extern struct cached_blocks {
   size_t size;                  /* memory of all entries, bytes */
   struct block_cache *disks;    /* sorted by id */
   struct block_load *loads;
-  uint64_t next_id;             /* ID of the last load */
+  uint64_t last_id;             /* ID of the last load */
 } cached_blocks;
 
 /* block_cache_destroy does nothing if CACHE is all zero. */

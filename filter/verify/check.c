@@ -81,8 +81,8 @@ read_and_compare (const struct check *check, const struct compare_batch *batch,
  * Returns 0 with *STATE, or -1 if it cannot be hashed.
  */
 static int
-read_again (const struct check *check, const struct compare_batch *block,
-            bool unreadable, enum block_state *state)
+retry_block (const struct check *check, const struct compare_batch *block,
+             bool unreadable, enum block_state *state)
 {
   unsigned tries = verify_params.retry;
   bool good = false;
@@ -165,15 +165,15 @@ is_failure (struct check *check, enum block_state state)
  * last, and set which are GOOD then.  Returns what read_and_compare does.
  */
 static int
-read_others_again (const struct check *check,
-                   const struct compare_batch *batch, bool *good)
+retry_rest (const struct check *check,
+            const struct compare_batch *batch, bool *good)
 {
   size_t start = 0, end = batch->count, i;
-  bool again[MAX_BATCH];
+  bool now_good[MAX_BATCH];
   unsigned tries;
 
   for (tries = verify_params.retry; tries > 0; tries--) {
-    struct compare_batch others;
+    struct compare_batch rest;
     int r;
 
     while (start < end && good[start])
@@ -182,12 +182,12 @@ read_others_again (const struct check *check,
       end--;
     if (start == end)
       break;
-    others = compare_part (check->disk, batch, start, end - start);
-    r = read_and_compare (check, &others, again);
+    rest = compare_part (check->disk, batch, start, end - start);
+    r = read_and_compare (check, &rest, now_good);
     if (r != 0)
       return r;
     for (i = start; i < end; i++)
-      if (!good[i] && again[i - start]) {
+      if (!good[i] && now_good[i - start]) {
         good[i] = true;
         tally_add_transient (&check->disk->tally);
       }
@@ -200,8 +200,8 @@ read_others_again (const struct check *check,
  * that became bad or unreadable to FINDING.  Returns -1 if the request fails.
  */
 static int
-settle (struct check *check, const struct compare_batch *batch, int r,
-        bool *good, struct finding *finding)
+handle_result (struct check *check, const struct compare_batch *batch, int r,
+               bool *good, struct finding *finding)
 {
   bool failed = false;
   size_t i;
@@ -212,7 +212,7 @@ settle (struct check *check, const struct compare_batch *batch, int r,
 
     if (!good[i] && failed)
       state = BLOCK_BAD;
-    else if (!good[i] && read_again (check, &block, r == 1, &state) == -1)
+    else if (!good[i] && retry_block (check, &block, r == 1, &state) == -1)
       return -1;
     old = tally_set (&check->disk->tally, block.first, state);
     if (state != BLOCK_GOOD && state != old)
@@ -223,7 +223,7 @@ settle (struct check *check, const struct compare_batch *batch, int r,
       return -1;                /* do not wait for others of this kind */
     failed = true;
     block = compare_part (check->disk, batch, i + 1, batch->count - i - 1);
-    if (read_others_again (check, &block, good + i + 1) != 0)
+    if (retry_rest (check, &block, good + i + 1) != 0)
       break;
   }
   if (failed)
@@ -254,7 +254,7 @@ read_batch (struct check *check, const struct compare_batch *batch)
       fail_end = at + n;
       continue;
     }
-    result = r == -1 ? -1 : settle (check, &part, r, good, &finding);
+    result = r == -1 ? -1 : handle_result (check, &part, r, good, &finding);
     at += n;
   }
   report (check, &finding);
