@@ -17,8 +17,8 @@
 #include <json-c/json.h>
 
 #include "format/imagefile.h"
+#include "image/chain-check.h"
 #include "image/layer.h"
-#include "image/layers.h"
 #include "image/nodes.h"
 #include "image/storage.h"
 

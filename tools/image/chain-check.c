@@ -9,9 +9,9 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "image/chain-check.h"
 #include "image/layer.h"
 #include "image/layer-check.h"
-#include "image/layers.h"
 #include "image/qemuname.h"
 #include "io/files.h"
 #include "util/error.h"
