@@ -69,8 +69,8 @@ open_backing (const struct layer *from, const struct layer_context *context,
 }
 
 int
-layers_check (struct layer *layer, const struct layer_context *context,
-              struct error *error)
+chain_check (struct layer *layer, const struct layer_context *context,
+             struct error *error)
 {
   for (unsigned n = 0; n < MAX_LAYERS; n++) {
     int r = layer_check (layer, context, error);

@@ -6,8 +6,8 @@
  * format must be recorded, so that qemu does not probe it.
  */
 
-#ifndef BLKSUM_LAYERS_H
-#define BLKSUM_LAYERS_H
+#ifndef BLKSUM_CHAIN_CHECK_H
+#define BLKSUM_CHAIN_CHECK_H
 
 struct error;
 struct layer;
@@ -15,7 +15,7 @@ struct layer_context;
 
 /* Check LAYER, and add and check its backing chain.  Returns 0, or -1 on error.
  */
-int layers_check (struct layer *layer, const struct layer_context *context,
-                  struct error *error);
+int chain_check (struct layer *layer, const struct layer_context *context,
+                 struct error *error);
 
-#endif /* BLKSUM_LAYERS_H */
+#endif /* BLKSUM_CHAIN_CHECK_H */

@@ -172,7 +172,7 @@ inspect_given (struct image *image, struct file *file, const char *format,
   file->by_path = true;
   if (layer_init (&image->top, file, format, error) == -1)
     return -1;
-  return layers_check (&image->top, &context, error);
+  return chain_check (&image->top, &context, error);
 }
 
 static int

@@ -132,11 +132,11 @@ is_null (const struct node *node, const char *name)
 
 /* Check a layer and its backing chain. */
 static int
-check_layers (const struct nodes *nodes, const struct node *node,
-              struct layer *layer)
+check_chain (const struct nodes *nodes, const struct node *node,
+             struct layer *layer)
 {
   struct node child;
-  int r = layers_check (layer, nodes->context, nodes->error);
+  int r = chain_check (layer, nodes->context, nodes->error);
 
   if (r == -1 || !layer->backing_given || is_null (node, "backing"))
     return r;
@@ -163,7 +163,7 @@ check_format (const struct nodes *nodes, const struct storage *format,
       r = error_set (nodes->error, "refused because a %s image inside of a %s "
                      "image cannot be checked", format->driver, file.driver);
     else if (set_layer (nodes, format, &file, &layer) == 0)
-      r = check_layers (nodes, &format->node, &layer);
+      r = check_chain (nodes, &format->node, &layer);
   }
   storage_destroy (&file);
   layer_destroy (&layer);
