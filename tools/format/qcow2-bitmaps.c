@@ -25,7 +25,7 @@
                                  * does not load its data */
 #define MAX_GRANULARITY_BITS 31
 
-struct walk {
+struct bitmap_walk {
   const struct imagefile *file;
   const struct qcow2 *qcow2;
   struct error *error;
@@ -39,7 +39,8 @@ struct walk {
  * and has ENTRIES entries.
  */
 static int
-count_table (struct walk *w, uint64_t offset, uint32_t entries, uint64_t size)
+count_table (struct bitmap_walk *w, uint64_t offset, uint32_t entries,
+             uint64_t size)
 {
   uint64_t len = UINT64_C (8) * entries;
   uint64_t cluster = qcow2_cluster_size (w->qcow2);
@@ -70,7 +71,7 @@ count_table (struct walk *w, uint64_t offset, uint32_t entries, uint64_t size)
 }
 
 static int
-count_bitmap (struct walk *w, const unsigned char *entry)
+count_bitmap (struct bitmap_walk *w, const unsigned char *entry)
 {
   unsigned granularity_bits = entry[17];
   uint64_t unit;
@@ -97,7 +98,7 @@ count_bitmap (struct walk *w, const unsigned char *entry)
 }
 
 static int
-walk_directory (struct walk *w)
+walk_directory (struct bitmap_walk *w)
 {
   const struct qcow2 *qcow2 = w->qcow2;
   uint64_t done = 0;
@@ -124,7 +125,7 @@ int
 qcow2_check_bitmaps (const struct imagefile *file, const struct qcow2 *qcow2,
                      struct error *error)
 {
-  struct walk *w;
+  struct bitmap_walk *w;
   int r;
 
   if (qcow2->bitmaps == 0)

@@ -26,7 +26,7 @@
 
 #define CHUNK 65536             /* bytes of a table read at a time */
 
-struct walk {
+struct cluster_walk {
   const struct imagefile *file, *data;
   const struct qcow2 *qcow2;
   struct error *error;
@@ -42,7 +42,8 @@ struct walk {
  * maps.
  */
 static int
-check_cluster (struct walk *w, const unsigned char *bytes, uint64_t guest)
+check_cluster (struct cluster_walk *w, const unsigned char *bytes,
+               uint64_t guest)
 {
   const struct qcow2 *qcow2 = w->qcow2;
   struct qcow2_entry entry;
@@ -67,7 +68,7 @@ check_cluster (struct walk *w, const unsigned char *bytes, uint64_t guest)
 
 /* Check the L2 table at OFFSET, which maps the disk from offset GUEST on. */
 static int
-check_l2 (struct walk *w, uint64_t offset, uint64_t guest)
+check_l2 (struct cluster_walk *w, uint64_t offset, uint64_t guest)
 {
   const struct qcow2 *qcow2 = w->qcow2;
   unsigned size = qcow2_l2_entry_size (qcow2);
@@ -98,7 +99,7 @@ check_l2 (struct walk *w, uint64_t offset, uint64_t guest)
 }
 
 static int
-check_l1 (struct walk *w)
+check_l1 (struct cluster_walk *w)
 {
   const struct qcow2 *qcow2 = w->qcow2;
   unsigned bits = qcow2_l2_table_bits (qcow2);
@@ -128,7 +129,7 @@ qcow2_check (const struct imagefile *file, const struct imagefile *data,
              const struct qcow2 *qcow2, struct qcow2_count *count,
              struct error *error)
 {
-  struct walk *w = malloc (sizeof *w);
+  struct cluster_walk *w = malloc (sizeof *w);
   int r;
 
   if (!w)

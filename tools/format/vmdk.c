@@ -168,7 +168,7 @@ vmdk_check_self_contained (const struct imagefile *file, struct error *error)
 
 /* ---- The grains ------------------------------------------------------ */
 
-struct walk {
+struct grain_walk {
   const struct imagefile *file;
   struct vmdk vmdk;
   struct error *error;
@@ -184,7 +184,7 @@ struct walk {
  * the file.
  */
 static int
-read_footer (struct walk *w)
+read_footer (struct grain_walk *w)
 {
   uint64_t end = w->file->size / SECTOR * SECTOR;
 
@@ -196,7 +196,7 @@ read_footer (struct walk *w)
 
 /* Check the grain at SECTOR, which contains USED bytes of the disk. */
 static int
-check_grain (struct walk *w, uint64_t sector, uint64_t used)
+check_grain (struct grain_walk *w, uint64_t sector, uint64_t used)
 {
   unsigned char marker[12];
   uint64_t offset = sector * SECTOR;
@@ -218,7 +218,7 @@ check_grain (struct walk *w, uint64_t sector, uint64_t used)
 
 /* Check the grain table at SECTOR, which maps the disk from sector GUEST on. */
 static int
-check_table (struct walk *w, uint64_t sector, uint64_t guest)
+check_table (struct grain_walk *w, uint64_t sector, uint64_t guest)
 {
   const struct vmdk *vmdk = &w->vmdk;
   size_t len = vmdk->table_entries * 4;
@@ -247,7 +247,7 @@ check_table (struct walk *w, uint64_t sector, uint64_t guest)
 }
 
 static int
-check_directory (struct walk *w)
+check_directory (struct grain_walk *w)
 {
   const struct vmdk *vmdk = &w->vmdk;
   uint64_t per_table = vmdk->table_entries * vmdk->grain_sectors;
@@ -278,7 +278,7 @@ check_directory (struct walk *w)
 }
 
 static int
-check (struct walk *w)
+check (struct grain_walk *w)
 {
   if (read_header (w->file, 0, &w->vmdk, w->error) == -1)
     return -1;
@@ -306,7 +306,7 @@ int
 vmdk_check_and_count (const struct imagefile *file, uint64_t *memory,
                       struct error *error)
 {
-  struct walk *w = malloc (sizeof *w);
+  struct grain_walk *w = malloc (sizeof *w);
   int r;
 
   if (!w)
