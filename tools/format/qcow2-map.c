@@ -40,7 +40,7 @@ cluster_at (const struct qcow2 *qcow2, const unsigned char *bytes,
   qcow2_entry_decode (qcow2, bytes, &entry);
   run->host = entry.host + in_cluster;
   if (entry.compressed || !entry.regular) {
-    run->kind = RUN_OTHER;
+    run->kind = RUN_QEMU;
     run->len = size - in_cluster;
     return;
   }
@@ -131,7 +131,7 @@ qcow2_map_at (struct pages *pages, const struct qcow2 *qcow2,
     skip_l1 (entry, pages_rest (pages, at, tables - index, 8), bits, run);
   else if ((l1 & ~(QCOW2_OFFSET | QCOW2_COPIED)) != 0 ||
            table % qcow2_cluster_size (qcow2) != 0)
-    run->kind = RUN_OTHER;
+    run->kind = RUN_QEMU;
   else if (l2_at (pages, qcow2, table, offset, run, error) == -1)
     return -1;
 

@@ -14,7 +14,8 @@ enum run_kind {
   RUN_ZEROS,
   RUN_UNALLOCATED,              /* read from the backing file, or zeros if
                                  * there is none */
-  RUN_OTHER,                    /* compressed, or an invalid entry */
+  RUN_QEMU,                     /* left to qemu: compressed, or an invalid
+                                 * entry */
 };
 
 struct run {

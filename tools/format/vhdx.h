@@ -40,7 +40,7 @@ struct vhdx {
   uint32_t chunk;               /* number of blocks in a chunk */
 };
 
-/* Returns the kind of the block that ENTRY maps, or RUN_OTHER if the entry is
+/* Returns the kind of the block that ENTRY maps, or RUN_QEMU if the entry is
  * invalid.  The kind is RUN_ZEROS if qemu reads zeros: the specification does
  * not define the content of undefined and unmapped blocks.
  */
@@ -56,9 +56,9 @@ vhdx_kind (uint64_t entry)
     return RUN_ZEROS;
   case VHDX_PRESENT:
     /* No block can be at offset 0, where the headers are. */
-    return entry & VHDX_OFFSET ? RUN_DATA : RUN_OTHER;
+    return entry & VHDX_OFFSET ? RUN_DATA : RUN_QEMU;
   default:
-    return RUN_OTHER;
+    return RUN_QEMU;
   }
 }
 

@@ -32,7 +32,7 @@
 static int
 refuse_named_file (const char *what, const char *name, struct error *error)
 {
-  if (!qemuname_is_supported (name))
+  if (!qemuname_is_checkable (name))
     return error_set (error, "refused because it is a qcow2 image whose "
                       "header names %s '%s', which cannot be checked: "
                       QEMUNAME_HINT ", or use -f raw to hash the bytes of "

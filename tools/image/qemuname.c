@@ -81,7 +81,7 @@ qemuname_resolve (const char *path, const char *name)
 }
 
 bool
-qemuname_is_supported (const char *name)
+qemuname_is_checkable (const char *name)
 {
   size_t len = protocol_length (name);
 
@@ -96,7 +96,7 @@ qemuname_locate (const char *from, const char *name, const char **path,
   size_t len = protocol_length (name);
 
   *path = name;
-  if (!qemuname_is_supported (name))
+  if (!qemuname_is_checkable (name))
     return error_about (error, from, "refused because it names '%s', which "
                         "cannot be checked: " QEMUNAME_HINT, name);
   if (len == 0)

@@ -38,7 +38,7 @@ char *qemuname_resolve (const char *path, const char *name);
  * can define further nodes, so that the files that qemu opens cannot be
  * checked.
  */
-bool qemuname_is_supported (const char *name);
+bool qemuname_is_checkable (const char *name);
 
 /* Is NAME a local file?  Returns 1 and sets *PATH to the path, which is a part
  * of NAME, if it is a local file; 0 if it is on a server; or -1 on error.  FROM
