@@ -224,7 +224,7 @@ print_incremental (const struct options *options,
 
   request.hash = options->hash;
   request.hash.operand = name;
-  request.resumable = interrupt_resumable;
+  request.set_resumable = interrupt_set_resumable;
   r = job (&request, &sum, &error);
   if (r != 0) {
     report (name, &error);

@@ -120,11 +120,11 @@ restore_handlers (void)
 }
 
 void
-interrupt_resumable (bool now)
+interrupt_set_resumable (bool resumable)
 {
   if (!owner)
     return;
-  if (now)
+  if (resumable)
     install_handlers ();
   else
     restore_handlers ();

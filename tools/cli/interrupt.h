@@ -11,13 +11,13 @@
 
 struct options;
 
-/* Prepare the text.  Called once, before interrupt_resumable. */
+/* Prepare the text.  Called once, before interrupt_set_resumable. */
 void interrupt_prepare (const struct options *options);
 
-/* If NOW is true, install handlers of SIGINT, SIGTERM and SIGHUP that print the
- * command line before the signal ends the program; otherwise restore the
- * previous actions.  Ignored signals stay ignored.
+/* If RESUMABLE is true, install handlers of SIGINT, SIGTERM and SIGHUP that
+ * print the command line before the signal ends the program; otherwise restore
+ * the previous actions.  Ignored signals stay ignored.
  */
-void interrupt_resumable (bool now);
+void interrupt_set_resumable (bool resumable);
 
 #endif /* BLKSUM_INTERRUPT_H */

@@ -240,9 +240,9 @@ hash_and_publish (struct resume *resume, struct incremental *inc,
   if (journal_start (&journal, resume->checkpoint.file.fd,
                      source_files (resume->source), writer, error) == -1)
     return -1;
-  resume->request->resumable (true);
+  resume->request->set_resumable (true);
   r = incremental_hash (inc, &journal, sum, error);
-  resume->request->resumable (false);
+  resume->request->set_resumable (false);
   if (journal_stop (&journal, error) == -1 && r == 0)
     r = -1;
   if (r == 0)

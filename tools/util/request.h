@@ -126,8 +126,10 @@ struct incremental_request {
   uint32_t audit;               /* share of the trusted leaves to audit, in
                                  * millionths of a percent */
 
-  void (*resumable) (bool now); /* --resume: an interrupted job can be continued
-                                 */
+  /* --resume: called when the job becomes one that can be continued if it is
+   * interrupted, and when it no longer is.
+   */
+  void (*set_resumable) (bool resumable);
 };
 
 #endif /* BLKSUM_REQUEST_H */
