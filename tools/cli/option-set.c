@@ -47,7 +47,7 @@ option_set_digest (struct options *options, const struct option_use *use)
     usage_error ("unknown digest '%s', see --list-digests", use->arg);
   blkhash_opts_free (options->hash.opts);
   options->hash.opts = opts;
-  options->hash.digest_chosen = true;
+  options->hash.digest_fixed = true;
 }
 
 void
@@ -56,7 +56,7 @@ option_set_block_size (struct options *options, const struct option_use *use)
   if (blkhash_opts_set_block_size (options->hash.opts, use->number) != 0)
     usage_error ("--block-size: '%s' is not a power of two from 4 to 16m",
                  use->arg);
-  options->hash.block_size_chosen = true;
+  options->hash.block_size_fixed = true;
 }
 
 /* Combine --digest and --block-size, in any order. */
@@ -67,20 +67,20 @@ option_resolve_block_size (struct options *options)
 
   if (size == 0)
     return;
-  if (options->hash.block_size_chosen &&
+  if (options->hash.block_size_fixed &&
       blkhash_opts_get_block_size (options->hash.opts) != size)
     usage_error ("--digest and --block-size give different block sizes");
   if (blkhash_opts_set_block_size (options->hash.opts, size) != 0)
     usage_error ("--digest: the block size is not a power of two from 4 to "
                  "16m");
-  options->hash.block_size_chosen = true;
+  options->hash.block_size_fixed = true;
 }
 
 void
 option_set_streams (struct options *options, const struct option_use *use)
 {
   blkhash_opts_set_streams (options->hash.opts, use->number);
-  options->hash.construction_chosen = true;
+  options->hash.construction_fixed = true;
 }
 
 void
@@ -88,7 +88,7 @@ option_set_linear (struct options *options, const struct option_use *use)
 {
   (void) use;
   blkhash_opts_set_linear (options->hash.opts, 1);
-  options->hash.construction_chosen = true;
+  options->hash.construction_fixed = true;
 }
 
 void

@@ -132,8 +132,8 @@ verify (const struct check *check, const struct sums_line *line, char *verdict,
                       "--allow-uris");
   hash.operand = hash.progress.name = line->name;
   hash.opts = check->expected.opts;
-  hash.construction_chosen = true; /* refuse a manifest with other
-                                    * hash parameters */
+  hash.construction_fixed = true; /* refuse a manifest with other
+                                   * hash parameters */
   if (request->subset.n > 0 && !job_manifest_path (line->name))
     return expect_subset_line (&hash, &request->subset, line, verdict, error);
   return verify_whole (&hash, line, verdict, error);

@@ -80,8 +80,8 @@ images_opts (struct compare_params *params, const struct hash_request *request,
 {
   if (both->source)
     return new_opts (params, request->opts, "xxh3-128");
-  return request->digest_chosen ? request->opts
-                                : new_opts (params, request->opts, "blake3");
+  return request->digest_fixed ? request->opts
+                               : new_opts (params, request->opts, "blake3");
 }
 
 int
@@ -95,11 +95,11 @@ compare_params_choose (struct compare_params *params,
 
   *params = (struct compare_params) { 0 };
   *failed = 0;
-  if (request->digest_chosen && check_length (request->opts, error) == -1)
+  if (request->digest_fixed && check_length (request->opts, error) == -1)
     return -1;
   if (!manifest_opts (&inputs[0]) && !manifest_opts (&inputs[1]))
     params->opts = images_opts (params, request, both);
-  else if (hash_request_is_chosen (request))
+  else if (hash_request_is_fixed (request))
     params->opts = request->opts;
   for (i = 0; i < 2; i++) {
     const struct blkhash_opts *opts = manifest_opts (&inputs[i]);

@@ -94,15 +94,15 @@ check_params (const struct hash_request *request,
   const struct blkhash_opts *chosen = request->opts;
   const char *differs = NULL;
 
-  if (request->digest_chosen &&
+  if (request->digest_fixed &&
       strcmp (blkhash_opts_get_digest_name (chosen),
               blkhash_opts_get_digest_name (opts)) != 0)
     differs = "digest";
-  else if (request->block_size_chosen &&
+  else if (request->block_size_fixed &&
            blkhash_opts_get_block_size (chosen) !=
            blkhash_opts_get_block_size (opts))
     differs = "block size";
-  else if (request->construction_chosen &&
+  else if (request->construction_fixed &&
            (blkhash_opts_get_streams (chosen) !=
             blkhash_opts_get_streams (opts) ||
             blkhash_opts_get_linear (chosen) !=
@@ -209,8 +209,8 @@ compare (const struct expect_request *request,
   int r;
 
   hash.opts = expected->sum.opts;
-  hash.construction_chosen = true; /* refuse a manifest with another
-                                    * construction */
+  hash.construction_fixed = true; /* refuse a manifest with another
+                                   * construction */
   if (!job_manifest_path (hash.operand) &&
       source_open (&hash.source, hash.operand, &source, error) == -1)
     return -1;

@@ -19,7 +19,7 @@ hash_params_check (const struct hash_request *request,
 {
   char asked[BLKHASH_MAX_TAG_SIZE], tag[BLKHASH_MAX_TAG_SIZE];
 
-  if (!hash_request_is_chosen (request) ||
+  if (!hash_request_is_fixed (request) ||
       blkhash_opts_same_hash (request->opts, opts))
     return 0;
   blkhash_opts_get_tag (request->opts, asked, sizeof asked);

@@ -32,8 +32,10 @@ struct hash_request {
   const char *operand;          /* the image; NULL in a job with several
                                  * images */
   struct blkhash_opts *opts;    /* digest, block size, construction, threads */
-  /* Set if the user set this option. */
-  bool digest_chosen, block_size_chosen, construction_chosen;
+  /* Set if no other value will do: the user set the option, or the job compares
+   * with a checksum.
+   */
+  bool digest_fixed, block_size_fixed, construction_fixed;
   struct source_options source;
   const char *manifest;         /* file to write; "-" for stdout; or NULL */
   struct progress_form progress;
@@ -42,14 +44,14 @@ struct hash_request {
   void (*warn) (const char *name, const struct error *error);
 };
 
-/* Did the user choose any parameter of the hash?  If not, the parameters can be
- * taken from elsewhere, such as a manifest.
+/* Is any parameter of the hash fixed?  If not, the parameters can be taken from
+ * elsewhere, such as a manifest.
  */
 static inline bool
-hash_request_is_chosen (const struct hash_request *request)
+hash_request_is_fixed (const struct hash_request *request)
 {
-  return request->digest_chosen || request->block_size_chosen ||
-    request->construction_chosen;
+  return request->digest_fixed || request->block_size_fixed ||
+    request->construction_fixed;
 }
 
 /* The request of --check, for one list. */
