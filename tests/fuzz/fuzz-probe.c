@@ -16,13 +16,13 @@ LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
   struct files files;
   struct file *file = fuzz_open (&files, data, size);
   struct error error = { "" };
-  struct image image;
-  int r = image_inspect (file, NULL, &files, &image, &error);
+  struct image_info info;
+  int r = image_inspect (file, NULL, &files, &info, &error);
 
   if ((r == -1) != error_is_set (&error))
     abort ();
   if (r == 0)
-    image_destroy (&image);
+    image_info_destroy (&info);
   files_close (&files);
   return 0;
 }

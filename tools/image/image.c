@@ -118,13 +118,13 @@ inspect_probed (struct layer *layer, const unsigned char *head,
 }
 
 static int
-set_format (struct image *image, const char *format, bool probed,
+set_format (struct image_info *info, const char *format, bool probed,
             struct error *error)
 {
-  int n = snprintf (image->format, sizeof image->format, "%s", format);
+  int n = snprintf (info->format, sizeof info->format, "%s", format);
 
-  image->probed = probed;
-  if (n == 0 || n >= sizeof image->format)
+  info->probed = probed;
+  if (n == 0 || n >= sizeof info->format)
     return error_set (error, "unknown format '%s'", format);
   return 0;
 }
@@ -157,12 +157,12 @@ probe (const struct imagefile *file, unsigned char head[PROBE_SIZE],
 
 /* Inspect an image whose format the user gave. */
 static int
-inspect_given (struct image *image, struct file *file, const char *format,
+inspect_given (struct image_info *info, struct file *file, const char *format,
                struct files *files, struct error *error)
 {
   const struct layer_context context = { .files = files };
 
-  if (set_format (image, format, false, error) == -1)
+  if (set_format (info, format, false, error) == -1)
     return -1;
   if (strcmp (format, "raw") == 0)
     return 0;
@@ -170,13 +170,13 @@ inspect_given (struct image *image, struct file *file, const char *format,
     return error_set (error, "'%s' is not a format that blksum can check",
                       format);
   file->by_path = true;
-  if (layer_init (&image->top, file, format, error) == -1)
+  if (layer_init (&info->top, file, format, error) == -1)
     return -1;
-  return chain_check (&image->top, &context, error);
+  return chain_check (&info->top, &context, error);
 }
 
 static int
-probe_and_inspect (struct image *image, const struct file *file,
+probe_and_inspect (struct image_info *info, const struct file *file,
                    struct files *files, struct error *error)
 {
   const struct layer_context context = { .files = files };
@@ -184,67 +184,67 @@ probe_and_inspect (struct image *image, const struct file *file,
   unsigned char head[PROBE_SIZE];
   const char *format = probe (&all, head, error);
 
-  if (!format || set_format (image, format, true, error) == -1)
+  if (!format || set_format (info, format, true, error) == -1)
     return -1;
   if (strcmp (format, "raw") == 0)
     return 0;
-  if (layer_init (&image->top, file, format, error) == -1)
+  if (layer_init (&info->top, file, format, error) == -1)
     return -1;
-  return inspect_probed (&image->top, head, &context, error);
+  return inspect_probed (&info->top, head, &context, error);
 }
 
 int
 image_inspect (struct file *file, const char *format, struct files *files,
-               struct image *image, struct error *error)
+               struct image_info *info, struct error *error)
 {
   int r;
 
-  image->top = (struct layer) LAYER_NONE;
-  image->options = NULL;
-  r = format ? inspect_given (image, file, format, files, error)
-    : probe_and_inspect (image, file, files, error);
+  info->top = (struct layer) LAYER_NONE;
+  info->options = NULL;
+  r = format ? inspect_given (info, file, format, files, error)
+    : probe_and_inspect (info, file, files, error);
   if (r == -1)
-    image_destroy (image);
+    image_info_destroy (info);
   return r;
 }
 
 int
 image_inspect_opts (const char *opts, struct files *files,
-                    struct image *image, struct error *error)
+                    struct image_info *info, struct error *error)
 {
   const struct layer_context context = { .secrets = true, .files = files };
   const char *driver;
   int r;
 
-  image->top = (struct layer) LAYER_NONE;
-  image->options = options_tree_parse (opts, error);
-  if (!image->options)
+  info->top = (struct layer) LAYER_NONE;
+  info->options = options_tree_parse (opts, error);
+  if (!info->options)
     return -1;
-  r = nodes_check (image->options, opts, &context, error);
+  r = nodes_check (info->options, opts, &context, error);
   if (r == 0) {
-    driver = json_object_get_string (json_object_object_get (image->options,
+    driver = json_object_get_string (json_object_object_get (info->options,
                                                              "driver"));
-    r = set_format (image, driver, false, error);
+    r = set_format (info, driver, false, error);
   }
   if (r == -1)
-    image_destroy (image);
+    image_info_destroy (info);
   return r;
 }
 
 void
-image_destroy (struct image *image)
+image_info_destroy (struct image_info *info)
 {
-  layer_destroy (&image->top);
-  json_object_put (image->options);
+  layer_destroy (&info->top);
+  json_object_put (info->options);
 }
 
 char *
-image_qemu_opts (const struct image *image, const char *path,
+image_qemu_opts (const struct image_info *info, const char *path,
                  bool is_block_device, bool force_share)
 {
-  struct json_object *options = image->options
-    ? json_object_get (image->options)
-    : qemuopts_of_file (image->format, path, is_block_device, image->probed);
+  struct json_object *options = info->options
+    ? json_object_get (info->options)
+    : qemuopts_of_file (info->format, path, is_block_device, info->probed);
   char *target = options ? qemuopts_target (options, force_share) : NULL;
 
   json_object_put (options);

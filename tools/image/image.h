@@ -27,7 +27,8 @@ struct files;
 
 struct json_object;
 
-struct image {
+/* What image_inspect found. */
+struct image_info {
   char format[32];              /* if "raw", the file itself is read */
   bool probed;                  /* the user did not give the format */
   struct layer top;             /* top layer with its backing chain; none if
@@ -38,17 +39,17 @@ struct image {
 /* Inspect FILE, which is one of FILES.  FORMAT is the format that the user
  * gave, or NULL to probe it.  If FORMAT is given, the local files that the
  * image names are added to FILES.  If it is probed, no program is run.  Returns
- * 0, or -1 with the reason in *ERROR.  The image must be destroyed only after a
+ * 0, or -1 with the reason in *ERROR.  INFO must be destroyed only after a
  * return of 0.
  */
 int image_inspect (struct file *file, const char *format, struct files *files,
-                   struct image *image, struct error *error);
+                   struct image_info *info, struct error *error);
 
 /* The same for OPTS, an option string of qemu.  It must name the driver. */
 int image_inspect_opts (const char *opts, struct files *files,
-                        struct image *image, struct error *error);
+                        struct image_info *info, struct error *error);
 
-void image_destroy (struct image *image);
+void image_info_destroy (struct image_info *info);
 
 /* Returns the argument with which qemu opens an image that was inspected: see
  * qemuopts_target.  The caller frees it.  Returns NULL if there is no memory.
@@ -58,7 +59,7 @@ void image_destroy (struct image *image);
  * PATH must be the path that the user gave, because relative names in the
  * header are relative to it.  If the user gave options, PATH is not used.
  */
-char *image_qemu_opts (const struct image *image, const char *path,
+char *image_qemu_opts (const struct image_info *info, const char *path,
                        bool is_block_device, bool force_share);
 
 #endif /* BLKSUM_IMAGE_H */

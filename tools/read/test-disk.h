@@ -93,7 +93,7 @@ read_range (void *opaque, const struct range *range, void *buf,
 }
 
 static inline struct reader_image
-image_of (struct disk *disk)
+reader_image_of (struct disk *disk)
 {
   return (struct reader_image) {
     .size = disk->size, .opaque = disk, .extent_at = extent_at,

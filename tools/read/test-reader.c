@@ -98,7 +98,7 @@ scan_part (struct blkhash_leaves *leaves, const struct reader_image *image,
 static void
 scan_all (struct blkhash_leaves *leaves, struct disk *disk)
 {
-  const struct reader_image image = image_of (disk);
+  const struct reader_image image = reader_image_of (disk);
   struct error error;
 
   assert_int_equal (scan_part (leaves, &image, 0, UINT64_MAX, &error), 0);
@@ -144,7 +144,7 @@ test_missing (void **state)
     uint64_t n, from, to;
 
     make_disk (&disk);
-    image = image_of (&disk);
+    image = reader_image_of (&disk);
     leaves = new_table (disk.size, 0);
     for (n = 0; n * BLOCK < disk.size; n++) {
       uint64_t left = disk.size - n * BLOCK;
@@ -185,7 +185,7 @@ test_error (void **state)
     struct reader_image image;
 
     make_disk (&disk);
-    image = image_of (&disk);
+    image = reader_image_of (&disk);
     leaves = new_table (disk.size, BLKHASH_LEAVES_ONCE);
     if (disk.size > 0 && !disk.hole[disk.fail_at = rnd (disk.size) / BLOCK]) {
       disk.fail_at *= BLOCK;

@@ -86,7 +86,7 @@ test_search (void **state)
     }
     make_rare (&disk, rnd (2) ? rnd (4) : 0);
     from = rnd (disk.size);
-    image = image_of (&disk);
+    image = reader_image_of (&disk);
     scan_init_search (&scan, from);
     assert_int_equal (reader_scan (&image, &its_options, &scan), 0);
     assert_int_equal (scan.to, first_data (&disk, from));

@@ -233,7 +233,7 @@ direct_refine_error (void *opaque, struct error *error)
 }
 
 static struct reader_image
-image_of (struct direct *direct)
+reader_image_of (struct direct *direct)
 {
   return (struct reader_image) {
     .size = direct->source.size,
@@ -255,7 +255,7 @@ direct_image (struct source *source, struct reader_image *image)
 
   if (direct->qemu == STARTING)
     direct_begin (direct, &error);
-  *image = image_of (direct);
+  *image = reader_image_of (direct);
   return direct->qemu == SERVING;
 }
 
@@ -263,7 +263,7 @@ static int
 direct_scan (struct source *source, struct scan *scan)
 {
   struct direct *direct = (struct direct *) source;
-  const struct reader_image image = image_of (direct);
+  const struct reader_image image = reader_image_of (direct);
 
   if (direct->qemu == REFUSED)
     return scan_by_qemu (direct, scan);
@@ -340,7 +340,7 @@ start (struct direct *direct, struct error *error)
   const struct qcow2_count *clusters = &direct->chain.clusters;
   struct error refused = { "" };
   bool cache;
-  int r = chain_open (&direct->chain, &qi->image.top, error);
+  int r = chain_open (&direct->chain, &qi->info.top, error);
 
   if (r != 1)
     return r;
@@ -374,7 +374,7 @@ direct_open (const struct qemu_image *qi, struct source **source,
   }
   direct->source.ops = &direct_ops;
   direct->source.size = direct->chain.size;
-  strcpy (direct->source.format, qi->image.format);
+  strcpy (direct->source.format, qi->info.format);
   *source = &direct->source;
   return 1;
 }

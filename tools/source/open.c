@@ -84,17 +84,17 @@ open_qemu (const struct qemu_image *qi, struct source **source,
 #else
   (void) source;
   return error_set (error, "blksum was built without the format %s",
-                    qi->image.format);
+                    qi->info.format);
 #endif
 }
 
 static int
 refuse_bitmaps (const struct qemu_image *qi, struct error *error)
 {
-  const struct image *image = &qi->image;
+  const struct image_info *info = &qi->info;
 
-  if (qi->options->refuse_bitmaps && image->probed &&
-      strcmp (image->format, "qcow2") == 0 && image->top.qcow2.bitmaps > 0)
+  if (qi->options->refuse_bitmaps && info->probed &&
+      strcmp (info->format, "qcow2") == 0 && info->top.qcow2.bitmaps > 0)
     return error_set (error, "has bitmaps");
   return 0;
 }
@@ -108,18 +108,18 @@ open_inspected (struct qemu_image *qi, struct source **source,
 {
   int r;
 
-  if (qi->file && strcmp (qi->image.format, "raw") == 0)
+  if (qi->file && strcmp (qi->info.format, "raw") == 0)
     return raw_open (qi->options, &qi->files, 0, source, error);
   r = refuse_bitmaps (qi, error);
   if (r == 0)
     r = open_qemu (qi, source, error);
   if (r == -1)
-    image_destroy (&qi->image);
+    image_info_destroy (&qi->info);
   return r;
 }
 
 static struct qemu_image
-image_of (const struct source_options *options, const char *operand)
+qemu_image_of (const struct source_options *options, const char *operand)
 {
   return (struct qemu_image) {
     .options = options, .operand = operand, .files = files_of (options)
@@ -130,8 +130,8 @@ static int
 open_opts (const struct source_options *options, const char *opts,
            struct source **source, struct error *error)
 {
-  struct qemu_image qi = image_of (options, opts);
-  int r = image_inspect_opts (opts, &qi.files, &qi.image, error);
+  struct qemu_image qi = qemu_image_of (options, opts);
+  int r = image_inspect_opts (opts, &qi.files, &qi.info, error);
 
   if (r == 0)
     r = open_inspected (&qi, source, error);
@@ -229,7 +229,7 @@ static int
 open_image (const struct source_options *options, int fd, const char *path,
             struct source **source, struct error *error)
 {
-  struct qemu_image qi = image_of (options, path);
+  struct qemu_image qi = qemu_image_of (options, path);
   /* This locks the file, although qemu locks it later, because the message of
    * qemu is worse.
    */
@@ -237,7 +237,7 @@ open_image (const struct source_options *options, int fd, const char *path,
 
   qi.file = file;
   if (file && refuse_sums_file (options, fd, error) == 0 &&
-      image_inspect (file, options->format, &qi.files, &qi.image, error) == 0 &&
+      image_inspect (file, options->format, &qi.files, &qi.info, error) == 0 &&
       open_inspected (&qi, source, error) == 0)
     return 0;
   files_close (&qi.files);

@@ -29,7 +29,7 @@
 static const char *
 path_of (const struct qemu_image *qi)
 {
-  if (qi->image.probed && access ("/proc/self/fd", F_OK) == 0)
+  if (qi->info.probed && access ("/proc/self/fd", F_OK) == 0)
     return QEMU_NBD_IMAGE_PATH;
   return qi->operand;
 }
@@ -38,7 +38,7 @@ path_of (const struct qemu_image *qi)
 static char *
 target_of (const struct qemu_image *qi)
 {
-  return image_qemu_opts (&qi->image, path_of (qi),
+  return image_qemu_opts (&qi->info, path_of (qi),
                           qi->file && file_is_block_device (qi->file),
                           qi->options->force_share);
 }
@@ -46,7 +46,7 @@ target_of (const struct qemu_image *qi)
 static int
 fd_to_pass (const struct qemu_image *qi)
 {
-  return qi->file && qi->image.probed ? qi->file->fd : -1;
+  return qi->file && qi->info.probed ? qi->file->fd : -1;
 }
 
 int
@@ -91,7 +91,7 @@ check_opened (const struct qemu_image *qi, struct error *error)
 {
   const struct file *file = qi->file;
 
-  if (!qi->image.probed)
+  if (!qi->info.probed)
     return 0;
   return qemu_nbd_check_files (&qi->qemu, file->st.st_dev, file->st.st_ino,
                                file->st.st_rdev, error);
@@ -148,7 +148,7 @@ void
 qemu_image_destroy (struct qemu_image *qi)
 {
   qemu_image_stop (qi);
-  image_destroy (&qi->image);
+  image_info_destroy (&qi->info);
   files_close (&qi->files);
 }
 

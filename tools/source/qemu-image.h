@@ -25,7 +25,7 @@ struct qemu_image {
   const struct source_options *options;
   const char *operand;
   const struct file *file;      /* NULL if the image is described by options */
-  struct image image;
+  struct image_info info;
   struct files files;           /* all local files of the image */
 
   struct qemu_nbd qemu;

@@ -67,7 +67,7 @@ qemu_open (const struct qemu_image *qi, struct source **source,
   }
   qemu->source.size = qemu->qi.size;
   snprintf (qemu->source.format, sizeof qemu->source.format, "%s",
-            qi->image.format);
+            qi->info.format);
   *source = &qemu->source;
   return 0;
 }
