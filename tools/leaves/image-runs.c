@@ -56,45 +56,45 @@ image_group_destroy (struct image_group *group)
  * wait.
  */
 static void
-stop (struct image_runs *image)
+stop (struct image_runs *iter)
 {
-  SCOPED_LOCK (&image->lock);
+  SCOPED_LOCK (&iter->lock);
 
-  image->closed = true;
-  pthread_cond_signal (&image->has_room);
-  pthread_cond_signal (&image->has_leaves);
+  iter->closed = true;
+  pthread_cond_signal (&iter->has_room);
+  pthread_cond_signal (&iter->has_leaves);
 }
 
 static void
-join_group (struct image_runs *image)
+join_group (struct image_runs *iter)
 {
-  struct image_group *group = image->group;
+  struct image_group *group = iter->group;
   SCOPED_LOCK (&group->lock);
 
-  group->members[group->members[0] != NULL] = image;
+  group->members[group->members[0] != NULL] = iter;
   if (group->failed)
-    stop (image);
+    stop (iter);
 }
 
 static void
-leave_group (struct image_runs *image)
+leave_group (struct image_runs *iter)
 {
-  struct image_group *group = image->group;
+  struct image_group *group = iter->group;
   SCOPED_LOCK (&group->lock);
 
-  group->members[group->members[0] != image] = NULL;
+  group->members[group->members[0] != iter] = NULL;
 }
 
 /* IMAGE failed: stop the other member. */
 static void
-group_failed (struct image_group *group, const struct image_runs *image)
+group_failed (struct image_group *group, const struct image_runs *iter)
 {
   int i;
   SCOPED_LOCK (&group->lock);
 
   group->failed = true;
   for (i = 0; i < 2; i++)
-    if (group->members[i] && group->members[i] != image)
+    if (group->members[i] && group->members[i] != iter)
       stop (group->members[i]);
 }
 
@@ -157,20 +157,20 @@ add_to_batch (struct image_batch *batch, struct blkhash_manifest_run *run)
 
 /* Returns 0, or ECANCELED. */
 static int
-add_run (struct image_runs *image, struct blkhash_manifest_run run)
+add_run (struct image_runs *iter, struct blkhash_manifest_run run)
 {
-  SCOPED_LOCK (&image->lock);
+  SCOPED_LOCK (&iter->lock);
 
-  while (!image->closed) {
-    struct image_batch *back = image->back;
+  while (!iter->closed) {
+    struct image_batch *back = iter->back;
     bool was_empty = back->count == 0, was_worth = is_worth_waking (back);
 
     add_to_batch (back, &run);
     if (was_empty || (!was_worth && is_worth_waking (back)))
-      pthread_cond_signal (&image->has_leaves);
+      pthread_cond_signal (&iter->has_leaves);
     if (run.count == 0)
       return 0;
-    pthread_cond_wait (&image->has_room, &image->lock);
+    pthread_cond_wait (&iter->has_room, &iter->lock);
   }
   return ECANCELED;
 }
@@ -195,35 +195,35 @@ add_zeros (void *opaque, uint64_t index, uint64_t count)
 static bool
 is_closed (void *opaque)
 {
-  struct image_runs *image = opaque;
-  SCOPED_LOCK (&image->lock);
+  struct image_runs *iter = opaque;
+  SCOPED_LOCK (&iter->lock);
 
-  return image->closed;
+  return iter->closed;
 }
 
 /* ---- The thread ---- */
 
 static uint64_t
-table_size (const struct image_runs *image)
+table_size (const struct image_runs *iter)
 {
-  const struct image_request *request = &image->request;
-  uint64_t size = image->source->size;
+  const struct image_request *request = &iter->request;
+  uint64_t size = iter->source->size;
 
   return size == SOURCE_SIZE_UNKNOWN || !request->table_size
     ? size : request->table_size (request->opaque, size);
 }
 
 static void
-fill_table (struct image_runs *image, struct sum *sum, struct error *error)
+fill_table (struct image_runs *iter, struct sum *sum, struct error *error)
 {
-  uint64_t size = image->source->size;
+  uint64_t size = iter->source->size;
   int err = 0;
 
   if (size != SOURCE_SIZE_UNKNOWN)
-    err = blkhash_leaves_zero (image->leaves, table_size (image) - size, size);
+    err = blkhash_leaves_zero (iter->leaves, table_size (iter) - size, size);
   if (err)
     error_errno (error, err, "cannot hash");
-  else if (image_table_fill (image->source, image->leaves, &image->request,
+  else if (image_table_fill (iter->source, iter->leaves, &iter->request,
                              sum, error) == -1)
     error_set (error, "cannot hash");   /* has no effect if there already is a
                                          * reason */
@@ -233,29 +233,29 @@ fill_table (struct image_runs *image, struct sum *sum, struct error *error)
  * not stored.
  */
 static bool
-end (struct image_runs *image, const struct sum *sum,
+end (struct image_runs *iter, const struct sum *sum,
      const struct error *error)
 {
-  SCOPED_LOCK (&image->lock);
+  SCOPED_LOCK (&iter->lock);
 
-  if (!image->closed)
-    image->reason = *error;
-  image->sum = *sum;
-  image->ended = true;
-  pthread_cond_signal (&image->has_leaves);
-  return error_is_set (&image->reason);
+  if (!iter->closed)
+    iter->reason = *error;
+  iter->sum = *sum;
+  iter->ended = true;
+  pthread_cond_signal (&iter->has_leaves);
+  return error_is_set (&iter->reason);
 }
 
 static void *
 run (void *opaque)
 {
-  struct image_runs *image = opaque;
+  struct image_runs *iter = opaque;
   struct error error = { "" };
   struct sum sum = { .hash = NULL };
 
-  fill_table (image, &sum, &error);
-  if (end (image, &sum, &error) && image->group)
-    group_failed (image->group, image);
+  fill_table (iter, &sum, &error);
+  if (end (iter, &sum, &error) && iter->group)
+    group_failed (iter->group, iter);
   return NULL;
 }
 
@@ -263,132 +263,132 @@ run (void *opaque)
 
 /* Store the reason, unless the consumer already has another one. */
 static void
-copy_reason (const struct image_runs *image)
+copy_reason (const struct image_runs *iter)
 {
-  if (error_is_set (&image->reason) && !error_is_set (image->error))
-    *image->error = image->reason;
+  if (error_is_set (&iter->reason) && !error_is_set (iter->error))
+    *iter->error = iter->reason;
 }
 
 static bool
-has_ended_locked (const struct image_runs *image)
+has_ended_locked (const struct image_runs *iter)
 {
-  return image->ended || image->closed;
+  return iter->ended || iter->closed;
 }
 
 static void
-wait_locked (struct image_runs *image)
+wait_locked (struct image_runs *iter)
 {
   struct timespec deadline;
   int r = 0;
 
-  while (image->back->count == 0 && !has_ended_locked (image))
-    pthread_cond_wait (&image->has_leaves, &image->lock);
-  if (has_ended_locked (image) || is_worth_waking (image->back))
+  while (iter->back->count == 0 && !has_ended_locked (iter))
+    pthread_cond_wait (&iter->has_leaves, &iter->lock);
+  if (has_ended_locked (iter) || is_worth_waking (iter->back))
     return;
   deadline = deadline_in (BATCH_TIMEOUT);
-  while (!is_worth_waking (image->back) && !has_ended_locked (image) && r == 0)
-    r = deadline_wait (&image->has_leaves, &image->lock, &deadline);
+  while (!is_worth_waking (iter->back) && !has_ended_locked (iter) && r == 0)
+    r = deadline_wait (&iter->has_leaves, &iter->lock, &deadline);
 }
 
 /* Get the next batch.  Returns 0; ENOENT at the end of the image; or ECANCELED
  * on error, or if the iterator was closed.
  */
 static int
-swap_batches (struct image_runs *image)
+swap_batches (struct image_runs *iter)
 {
-  SCOPED_LOCK (&image->lock);
-  struct image_batch *empty = image->front;
+  SCOPED_LOCK (&iter->lock);
+  struct image_batch *empty = iter->front;
 
-  wait_locked (image);
-  if (image->back->count == 0) {
-    if (image->closed)
+  wait_locked (iter);
+  if (iter->back->count == 0) {
+    if (iter->closed)
       return ECANCELED;
-    copy_reason (image);
-    return error_is_set (&image->reason) ? ECANCELED : ENOENT;
+    copy_reason (iter);
+    return error_is_set (&iter->reason) ? ECANCELED : ENOENT;
   }
-  image->front = image->back;
-  image->taken = 0;
+  iter->front = iter->back;
+  iter->taken = 0;
   empty->count = empty->used = 0;
-  image->back = empty;
-  pthread_cond_signal (&image->has_room);
+  iter->back = empty;
+  pthread_cond_signal (&iter->has_room);
   return 0;
 }
 
 static int
 next (struct leaf_runs *runs, struct blkhash_manifest_run *run)
 {
-  struct image_runs *image = (struct image_runs *) runs;
-  int err = image->taken == image->front->count ? swap_batches (image) : 0;
+  struct image_runs *iter = (struct image_runs *) runs;
+  int err = iter->taken == iter->front->count ? swap_batches (iter) : 0;
 
   if (err == 0)
-    *run = image->front->runs[image->taken++];
+    *run = iter->front->runs[iter->taken++];
   return err;
 }
 
 /* ---- Open and close ---- */
 
 static int
-start (struct image_runs *image)
+start (struct image_runs *iter)
 {
   const struct blkhash_leaf_sink sink = {
-    .data = add_data, .zero = add_zeros, .opaque = image
+    .data = add_data, .zero = add_zeros, .opaque = iter
   };
   int err;
 
-  image->front = calloc (1, sizeof *image->front);
-  image->back = calloc (1, sizeof *image->back);
-  image->leaves = blkhash_leaves_new (image->request.opts, table_size (image),
-                                      BLKHASH_LEAVES_ONCE |
-                                      BLKHASH_LEAVES_NO_SUM);
-  if (!image->front || !image->back || !image->leaves)
+  iter->front = calloc (1, sizeof *iter->front);
+  iter->back = calloc (1, sizeof *iter->back);
+  iter->leaves = blkhash_leaves_new (iter->request.opts, table_size (iter),
+                                     BLKHASH_LEAVES_ONCE |
+                                     BLKHASH_LEAVES_NO_SUM);
+  if (!iter->front || !iter->back || !iter->leaves)
     return errno;
-  err = blkhash_leaves_set_sink (image->leaves, &sink);
-  return err ? err : pthread_create (&image->thread, NULL, run, image);
+  err = blkhash_leaves_set_sink (iter->leaves, &sink);
+  return err ? err : pthread_create (&iter->thread, NULL, run, iter);
 }
 
 static void
-destroy (struct image_runs *image)
+destroy (struct image_runs *iter)
 {
-  if (image->group)
-    leave_group (image);
-  blkhash_leaves_free (image->leaves);
-  free (image->front);
-  free (image->back);
-  pthread_cond_destroy (&image->has_room);
-  pthread_cond_destroy (&image->has_leaves);
-  pthread_mutex_destroy (&image->lock);
+  if (iter->group)
+    leave_group (iter);
+  blkhash_leaves_free (iter->leaves);
+  free (iter->front);
+  free (iter->back);
+  pthread_cond_destroy (&iter->has_room);
+  pthread_cond_destroy (&iter->has_leaves);
+  pthread_mutex_destroy (&iter->lock);
 }
 
 int
-image_runs_open (struct image_runs *image, struct source *source,
+image_runs_open (struct image_runs *iter, struct source *source,
                  const struct image_request *request,
                  struct image_group *group, struct error *error)
 {
   int err;
 
-  *image = (struct image_runs) {
+  *iter = (struct image_runs) {
     .runs.next = next, .source = source, .request = *request, .group = group,
     .error = error
   };
-  image->request.stopped = is_closed;
-  image->request.stopped_opaque = image;
-  pthread_mutex_init (&image->lock, NULL);
-  deadline_cond_init (&image->has_leaves);
-  pthread_cond_init (&image->has_room, NULL);
+  iter->request.stopped = is_closed;
+  iter->request.stopped_opaque = iter;
+  pthread_mutex_init (&iter->lock, NULL);
+  deadline_cond_init (&iter->has_leaves);
+  pthread_cond_init (&iter->has_room, NULL);
   if (group)
-    join_group (image);
-  err = start (image);
+    join_group (iter);
+  err = start (iter);
   if (err == 0)
     return 0;
-  destroy (image);
+  destroy (iter);
   return error_errno (error, err, "cannot hash");
 }
 
 void
-image_runs_close (struct image_runs *image)
+image_runs_close (struct image_runs *iter)
 {
-  stop (image);
-  pthread_join (image->thread, NULL);
-  copy_reason (image);
-  destroy (image);
+  stop (iter);
+  pthread_join (iter->thread, NULL);
+  copy_reason (iter);
+  destroy (iter);
 }

@@ -71,7 +71,7 @@ struct image_runs {
  * image_runs_close returns.  If the other member of the group failed, the
  * iterator returns ECANCELED without a reason.
  */
-int image_runs_open (struct image_runs *image, struct source *source,
+int image_runs_open (struct image_runs *iter, struct source *source,
                      const struct image_request *request,
                      struct image_group *group, struct error *error);
 
@@ -79,6 +79,6 @@ int image_runs_open (struct image_runs *image, struct source *source,
  * image is still being read, the source stops at its next call of
  * request.stopped.
  */
-void image_runs_close (struct image_runs *image);
+void image_runs_close (struct image_runs *iter);
 
 #endif /* BLKSUM_IMAGE_RUNS_H */

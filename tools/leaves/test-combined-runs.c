@@ -31,7 +31,8 @@
 #define SIZE (BLOCKS * BLOCK - 1000)
 #define LEAF 2                  /* bytes; zero: a block of zeros */
 
-struct image {
+/* The leaves of an image in memory, and an iterator of them. */
+struct memory_runs {
   struct leaf_runs runs;
   unsigned char leaves[BLOCKS][LEAF];
   unsigned blocks;
@@ -51,56 +52,56 @@ add (uint64_t len)
 static const struct progress progress = { .add = add };
 
 static bool
-is_zero (const struct image *image, unsigned block)
+is_zero (const struct memory_runs *iter, unsigned block)
 {
-  return image->leaves[block][0] == 0;
+  return iter->leaves[block][0] == 0;
 }
 
 /* Runs of data or of zeros are cut at random. */
 static int
 next (struct leaf_runs *runs, struct blkhash_manifest_run *run)
 {
-  struct image *image = (struct image *) runs;
-  unsigned at = image->next, most = 1 + rand_r (&image->seed) % 30;
+  struct memory_runs *iter = (struct memory_runs *) runs;
+  unsigned at = iter->next, most = 1 + rand_r (&iter->seed) % 30;
   bool zero;
 
-  if (at == image->blocks)
-    return image->fail ? image->fail : ENOENT;
-  zero = is_zero (image, at);
-  while (image->next < image->blocks && image->next < at + most &&
-         is_zero (image, image->next) == zero)
-    image->next++;
+  if (at == iter->blocks)
+    return iter->fail ? iter->fail : ENOENT;
+  zero = is_zero (iter, at);
+  while (iter->next < iter->blocks && iter->next < at + most &&
+         is_zero (iter, iter->next) == zero)
+    iter->next++;
   *run = (struct blkhash_manifest_run) {
-    .first = at, .count = image->next - at,
-    .leaves = zero ? NULL : image->leaves[at], .leaf_size = LEAF
+    .first = at, .count = iter->next - at,
+    .leaves = zero ? NULL : iter->leaves[at], .leaf_size = LEAF
   };
   return 0;
 }
 
 static void
-fill (struct image *image, unsigned *seed)
+fill (struct memory_runs *iter, unsigned *seed)
 {
   unsigned i, data = 0;
 
-  *image = (struct image) {
+  *iter = (struct memory_runs) {
     .runs.next = next, .blocks = BLOCKS, .seed = rand_r (seed)
   };
   for (i = 0; i < BLOCKS; i++) {
     if (rand_r (seed) % 10 == 0)
       data = rand_r (seed) % 2;
-    image->leaves[i][0] = data;
-    image->leaves[i][1] = data * (1 + rand_r (seed) % 3);
+    iter->leaves[i][0] = data;
+    iter->leaves[i][1] = data * (1 + rand_r (seed) % 3);
   }
 }
 
 /* Read all leaves.  Returns how the iterator ended. */
 static int
-take (struct leaf_runs *runs, struct image *to)
+take (struct leaf_runs *runs, struct memory_runs *to)
 {
   struct blkhash_manifest_run run;
   int err;
 
-  *to = (struct image) { .blocks = 0 };
+  *to = (struct memory_runs) { .blocks = 0 };
   while ((err = runs->next (runs, &run)) == 0) {
     assert_int_equal (run.first, to->blocks);
     assert_true (run.count > 0 && run.count <= BLOCKS - to->blocks);
@@ -140,9 +141,9 @@ class_of (const struct audit_sample *sample, unsigned block)
  * differs.
  */
 static unsigned
-make_images (struct image *base, struct image *image, struct image *expected,
-             const struct audit_sample *sample, enum sample_class change,
-             unsigned *seed)
+make_images (struct memory_runs *base, struct memory_runs *image,
+             struct memory_runs *expected, const struct audit_sample *sample,
+             enum sample_class change, unsigned *seed)
 {
   unsigned i, wrong = BLOCKS;
 
@@ -165,7 +166,8 @@ make_images (struct image *base, struct image *image, struct image *expected,
 }
 
 static void
-check_sums (const struct overlay_runs *overlay, const struct image *expected,
+check_sums (const struct overlay_runs *overlay,
+            const struct memory_runs *expected,
             const struct audit_sample *sample)
 {
   uint64_t zeros = 0, trusted = 0;
@@ -184,7 +186,7 @@ check_sums (const struct overlay_runs *overlay, const struct image *expected,
 static void
 check_overlay (enum sample_class change, unsigned *seed)
 {
-  static struct image base, image, expected, got;
+  static struct memory_runs base, image, expected, got;
   struct audit_sample sample;
   struct ranges unknown;
   struct error error = { "" };
@@ -239,7 +241,7 @@ test_overlay (void **state)
 static void
 test_overlay_fails (void **state)
 {
-  static struct image base, image, got;
+  static struct memory_runs base, image, got;
   struct audit_sample sample;
   struct ranges unknown = { 0 };
   struct error error = { "" };
@@ -277,7 +279,7 @@ test_overlay_fails (void **state)
 static void
 test_subset (void **state)
 {
-  static struct image all, got;
+  static struct memory_runs all, got;
   const uint32_t block_size = 1u << 28;
   unsigned seed = 1, i;
   uint32_t n, k;
