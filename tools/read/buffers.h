@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "read/dispatcher.h"
+#include "read/range-queue.h"
 
 /* Used only by the thread that allocated or dequeued the buffer, unless stated
  * otherwise.

@@ -19,7 +19,7 @@
 
 #include "read/buffers.h"
 #include "read/depth.h"
-#include "read/dispatcher.h"
+#include "read/range-queue.h"
 
 struct error;
 struct scan;

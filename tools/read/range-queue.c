@@ -8,7 +8,7 @@
 
 #include "../lib/common/cleanup.h"
 #include "../lib/common/numbers.h"
-#include "read/dispatcher.h"
+#include "read/range-queue.h"
 #include "read/scan.h"
 #include "util/error.h"
 
