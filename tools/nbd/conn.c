@@ -104,8 +104,8 @@ find_next (struct conn *conn)
   int r = 1;
 
   if (conn->next.range.len == 0)
-    r = dispatcher_try_next (&reader->scheduler.dispatcher, conn, &conn->next,
-                             &error);
+    r = range_queue_try_next (&reader->scheduler.range_queue, conn, &conn->next,
+                              &error);
   if (r == -1)
     nbd_reader_fail (reader, &error);
   return r;
@@ -243,7 +243,8 @@ start_buffer (struct conn *conn)
     return false;
   buffer->owner = conn;
   buffer->start = clock_ns ();
-  dispatcher_move (&reader->scheduler.dispatcher, &conn->next, &buffer->place);
+  range_queue_move (&reader->scheduler.range_queue, &conn->next,
+                    &buffer->place);
   conn->filling = buffer;
   conn->reads++;
   conn->next.range.len = 0;
@@ -360,7 +361,7 @@ conn_run (struct conn *conn)
     else if (conn->lost)
       fail_nbd (reader, "lost the connection");
     else if (conn->in_flight == 0 && conn->next.range.len == 0)
-      dispatcher_wait (&scheduler->dispatcher);
+      range_queue_wait (&scheduler->range_queue);
     else if (conn->in_flight == 0)
       scheduler_wait_memory (scheduler, next_len (conn));
     else if (nbd_poll (conn->nbd, -1) == -1)

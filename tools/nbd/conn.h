@@ -23,7 +23,7 @@ struct nbd_handle;
 struct scan;
 
 /* While the thread of the connection runs, only that thread uses it, except FD,
- * ENDED, and next.item, which the dispatcher protects.
+ * ENDED, and next.item, which the range queue protects.
  */
 struct conn {
   struct nbd_reader *reader;
@@ -32,7 +32,7 @@ struct conn {
                                  * down wakes the thread */
   bool ended;                   /* sends no more requests, and waits for no
                                  * replies; protected by reader->lock */
-  struct dispatched_range next; /* the next range to read, before it has a
+  struct taken_range next;      /* the next range to read, before it has a
                                  * buffer; none if its length is 0 */
   struct buffer *filling;       /* the buffer that is not completely requested
                                  * yet; or NULL */
@@ -59,7 +59,7 @@ struct nbd_reader {
 
   struct scheduler scheduler;
   struct cursor cursor;         /* used by the thread whose turn it is: see
-                                 * dispatcher.h */
+                                 * range-queue.h */
   struct nbd_extents extents;   /* used by the same thread */
 
   pthread_mutex_t lock;         /* protects the fields below */

@@ -56,7 +56,7 @@ struct nbd_ahead {
 struct nbd_extents {
   uint64_t size;                /* no request ends beyond it, bytes */
 
-  /* Used by the thread whose turn it is: see dispatcher.h. */
+  /* Used by the thread whose turn it is: see range-queue.h. */
   struct nbd_requester *requester; /* the connection of that thread */
   unsigned room;                /* number of requests that it may send ahead */
   struct nbd_reply reply;       /* the current reply */

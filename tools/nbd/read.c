@@ -126,7 +126,7 @@ wait_locked (struct nbd_reader *reader)
 
     deadline_wait (&reader->changed, &reader->lock, &deadline);
     if (scan_has_failed (scheduler->scan) ||
-        dispatcher_is_done (&scheduler->dispatcher))
+        range_queue_is_done (&scheduler->range_queue))
       scheduler_stop (scheduler);
   }
 }
@@ -188,8 +188,8 @@ setup_requests (struct nbd_reader *reader,
     reader->cursor.extent_at = nbd_extent_at;
   cursor_start (&reader->cursor, align,
                 MIN (options->read_size,
-                     dispatcher_max_range (&reader->scheduler.dispatcher,
-                                           2 * reader->nr_conns)));
+                     range_queue_max_range (&reader->scheduler.range_queue,
+                                            2 * reader->nr_conns)));
   reader->max_request = reader->cursor.max_read;
   if (reader->max_request > max)
     reader->max_request = max & ~(min - 1);

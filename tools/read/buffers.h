@@ -20,8 +20,8 @@
 struct buffer {
   struct buffer *next;          /* in the queue of the scheduler, whose lock
                                  * protects it */
-  struct dispatched_range place; /* the range of the image; its item is
-                                 * protected by the dispatcher */
+  struct taken_range place;     /* the range of the image; its item is
+                                 * protected by the range queue */
   unsigned char *bytes;         /* aligned for direct I/O */
   size_t len;                   /* size of the buffer, bytes */
   uint64_t start;               /* start time of the read, ns */

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * A range scheduler for many threads.
+ * A queue of ranges, for many threads.
  */
 
 #include <config.h>
@@ -16,211 +16,211 @@
 #define MIN_ZEROS 65536         /* minimum number of blocks of a step */
 
 void
-dispatcher_init (struct dispatcher *dispatcher, struct scan *scan,
-                 next_range_function next_range, size_t memory)
+range_queue_init (struct range_queue *queue, struct scan *scan,
+                  next_range_function next_range, size_t memory)
 {
-  *dispatcher = (struct dispatcher) { .scan = scan, .next_range = next_range };
-  window_init (&dispatcher->window, scan->block_size, memory);
-  pthread_mutex_init (&dispatcher->turn, NULL);
-  pthread_mutex_init (&dispatcher->lock, NULL);
-  pthread_cond_init (&dispatcher->has_advanced, NULL);
+  *queue = (struct range_queue) { .scan = scan, .next_range = next_range };
+  window_init (&queue->window, scan->block_size, memory);
+  pthread_mutex_init (&queue->turn, NULL);
+  pthread_mutex_init (&queue->lock, NULL);
+  pthread_cond_init (&queue->has_advanced, NULL);
 }
 
 void
-dispatcher_destroy (struct dispatcher *dispatcher)
+range_queue_destroy (struct range_queue *queue)
 {
-  pthread_cond_destroy (&dispatcher->has_advanced);
-  pthread_mutex_destroy (&dispatcher->lock);
-  pthread_mutex_destroy (&dispatcher->turn);
+  pthread_cond_destroy (&queue->has_advanced);
+  pthread_mutex_destroy (&queue->lock);
+  pthread_mutex_destroy (&queue->turn);
 }
 
 uint64_t
-dispatcher_max_range (const struct dispatcher *dispatcher, unsigned count)
+range_queue_max_range (const struct range_queue *queue, unsigned count)
 {
-  return window_max_range (&dispatcher->window, count);
+  return window_max_range (&queue->window, count);
 }
 
 /* ---- The window ---- */
 
 static void
-wait_locked (struct dispatcher *dispatcher)
+wait_locked (struct range_queue *queue)
 {
-  while (!window_is_open (&dispatcher->window) && !dispatcher->stopped)
-    pthread_cond_wait (&dispatcher->has_advanced, &dispatcher->lock);
+  while (!window_is_open (&queue->window) && !queue->stopped)
+    pthread_cond_wait (&queue->has_advanced, &queue->lock);
 }
 
 void
-dispatcher_wait (struct dispatcher *dispatcher)
+range_queue_wait (struct range_queue *queue)
 {
-  SCOPED_LOCK (&dispatcher->lock);
+  SCOPED_LOCK (&queue->lock);
 
-  wait_locked (dispatcher);
+  wait_locked (queue);
 }
 
-/* Returns 1 if a range may be taken, 0 if the dispatcher was stopped, or -1 if
+/* Returns 1 if a range may be taken, 0 if the queue was stopped, or -1 if
  * ranges must be hashed first.
  */
 static int
-can_dispatch (struct dispatcher *dispatcher, bool wait)
+can_take (struct range_queue *queue, bool wait)
 {
-  SCOPED_LOCK (&dispatcher->lock);
+  SCOPED_LOCK (&queue->lock);
 
   if (wait)
-    wait_locked (dispatcher);
-  if (dispatcher->stopped)
+    wait_locked (queue);
+  if (queue->stopped)
     return 0;
-  return window_is_open (&dispatcher->window) ? 1 : -1;
+  return window_is_open (&queue->window) ? 1 : -1;
 }
 
 /* ---- Ranges ---- */
 
-/* Take the next range, data or zero.  Returns the same as dispatcher_next if
- * WAIT is set; otherwise the same as dispatcher_try_next.
+/* Take the next range, data or zero.  Returns the same as range_queue_next if
+ * WAIT is set; otherwise the same as range_queue_try_next.
  */
 static int
-dispatch (struct dispatcher *dispatcher, void *worker, bool wait,
-          struct dispatched_range *range, struct error *error)
+take (struct range_queue *queue, void *worker, bool wait,
+      struct taken_range *range, struct error *error)
 {
   int r;
-  SCOPED_LOCK (&dispatcher->turn);
+  SCOPED_LOCK (&queue->turn);
 
   range->range.len = 0;
-  r = can_dispatch (dispatcher, wait);
+  r = can_take (queue, wait);
   if (r != 1)
     return r == -1 ? 1 : 0;
-  r = dispatcher->next_range (worker, &range->range, error);
-  if (r == 1 && scan_ends_before (dispatcher->scan, range->range.offset))
+  r = queue->next_range (worker, &range->range, error);
+  if (r == 1 && scan_ends_before (queue->scan, range->range.offset))
     r = 0;
   if (r == -1)
     return -1;
 
-  SCOPED_LOCK (&dispatcher->lock);
+  SCOPED_LOCK (&queue->lock);
   if (r == 0)
-    dispatcher->ended = true;
+    queue->ended = true;
   else {
-    window_take (&dispatcher->window, &range->item, &range->range);
-    dispatcher->end = range->range.offset + range->range.len;
+    window_take (&queue->window, &range->item, &range->range);
+    queue->end = range->range.offset + range->range.len;
   }
   return r;
 }
 
 static void
-leave_window (struct dispatcher *dispatcher, struct dispatched_range *range)
+leave_window (struct range_queue *queue, struct taken_range *range)
 {
-  SCOPED_LOCK (&dispatcher->lock);
-  bool was_open = window_is_open (&dispatcher->window);
+  SCOPED_LOCK (&queue->lock);
+  bool was_open = window_is_open (&queue->window);
 
-  window_done (&dispatcher->window, &range->item);
+  window_done (&queue->window, &range->item);
   if (!was_open)
-    pthread_cond_broadcast (&dispatcher->has_advanced);
+    pthread_cond_broadcast (&queue->has_advanced);
 }
 
 /* Returns how many bytes of RANGE to add in one step.  Hashing a large hole
  * takes long, so it is divided to show progress.
  */
 static uint64_t
-zeros_step (const struct dispatcher *dispatcher, const struct range *range)
+zeros_step (const struct range_queue *queue, const struct range *range)
 {
-  uint64_t block_size = dispatcher->scan->block_size;
+  uint64_t block_size = queue->scan->block_size;
   uint64_t blocks = range->len / block_size / ZERO_STEPS + 1;
 
   return block_size * (blocks > MIN_ZEROS ? blocks : MIN_ZEROS);
 }
 
 static int
-add_zeros (struct dispatcher *dispatcher, struct dispatched_range *zeros,
+add_zeros (struct range_queue *queue, struct taken_range *zeros,
            struct error *error)
 {
   struct range range = zeros->range;
-  uint64_t step = zeros_step (dispatcher, &range);
+  uint64_t step = zeros_step (queue, &range);
   int err = 0;
 
   while (range.len > 0 && err == 0) {
     uint64_t len = MIN (range.len, step);
 
-    err = scan_add_zero (dispatcher->scan, len, range.offset);
-    scan_count (dispatcher->scan, len, true);
+    err = scan_add_zero (queue->scan, len, range.offset);
+    scan_count (queue->scan, len, true);
     range.offset += len;
     range.len -= len;
   }
   if (err) {
     error_errno (error, err, "cannot hash at offset %llu",
                  (unsigned long long) zeros->range.offset);
-    /* Before the window shows that all was hashed: dispatcher_is_done. */
-    scan_fail (dispatcher->scan, error);
+    /* Before the window shows that all was hashed: range_queue_is_done. */
+    scan_fail (queue->scan, error);
   }
-  leave_window (dispatcher, zeros);
+  leave_window (queue, zeros);
   return err ? -1 : 0;
 }
 
 static int
-next (struct dispatcher *dispatcher, void *worker, bool wait,
-      struct dispatched_range *range, struct error *error)
+next (struct range_queue *queue, void *worker, bool wait,
+      struct taken_range *range, struct error *error)
 {
   int r;
 
   do
-    r = dispatch (dispatcher, worker, wait, range, error);
+    r = take (queue, worker, wait, range, error);
   while (r == 1 && range->range.len > 0 && range->range.zero &&
-         (r = add_zeros (dispatcher, range, error)) == 0);
+         (r = add_zeros (queue, range, error)) == 0);
   return r;
 }
 
 int
-dispatcher_next (struct dispatcher *dispatcher, void *worker,
-                 struct dispatched_range *range, struct error *error)
+range_queue_next (struct range_queue *queue, void *worker,
+                  struct taken_range *range, struct error *error)
 {
-  return next (dispatcher, worker, true, range, error);
+  return next (queue, worker, true, range, error);
 }
 
 int
-dispatcher_try_next (struct dispatcher *dispatcher, void *worker,
-                     struct dispatched_range *range, struct error *error)
+range_queue_try_next (struct range_queue *queue, void *worker,
+                      struct taken_range *range, struct error *error)
 {
-  return next (dispatcher, worker, false, range, error);
+  return next (queue, worker, false, range, error);
 }
 
 void
-dispatcher_move (struct dispatcher *dispatcher, struct dispatched_range *from,
-                 struct dispatched_range *to)
+range_queue_move (struct range_queue *queue, struct taken_range *from,
+                  struct taken_range *to)
 {
-  SCOPED_LOCK (&dispatcher->lock);
+  SCOPED_LOCK (&queue->lock);
 
   to->range = from->range;
-  window_move (&dispatcher->window, &from->item, &to->item);
+  window_move (&queue->window, &from->item, &to->item);
 }
 
 void
-dispatcher_done (struct dispatcher *dispatcher, struct dispatched_range *range)
+range_queue_done (struct range_queue *queue, struct taken_range *range)
 {
-  leave_window (dispatcher, range);
-  scan_count (dispatcher->scan, range->range.len, false);
+  leave_window (queue, range);
+  scan_count (queue->scan, range->range.len, false);
 }
 
 /* Returns the offset before which all is hashed; UINT64_MAX if the whole image
  * is.
  */
 static uint64_t
-hashed_until_locked (const struct dispatcher *dispatcher)
+hashed_until_locked (const struct range_queue *queue)
 {
-  if (dispatcher->window.first)
-    return dispatcher->window.first->offset;
-  return dispatcher->ended ? UINT64_MAX : dispatcher->end;
+  if (queue->window.first)
+    return queue->window.first->offset;
+  return queue->ended ? UINT64_MAX : queue->end;
 }
 
 bool
-dispatcher_is_done (struct dispatcher *dispatcher)
+range_queue_is_done (struct range_queue *queue)
 {
-  SCOPED_LOCK (&dispatcher->lock);
+  SCOPED_LOCK (&queue->lock);
 
-  return scan_ends_before (dispatcher->scan, hashed_until_locked (dispatcher));
+  return scan_ends_before (queue->scan, hashed_until_locked (queue));
 }
 
 void
-dispatcher_stop (struct dispatcher *dispatcher)
+range_queue_stop (struct range_queue *queue)
 {
-  SCOPED_LOCK (&dispatcher->lock);
+  SCOPED_LOCK (&queue->lock);
 
-  dispatcher->stopped = true;
-  pthread_cond_broadcast (&dispatcher->has_advanced);
+  queue->stopped = true;
+  pthread_cond_broadcast (&queue->has_advanced);
 }

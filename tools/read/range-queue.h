@@ -1,13 +1,14 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * A range scheduler for many threads.  Threads take ranges of the image in
+ * A queue of the ranges of an image, for many threads.  Threads take ranges in
  * order, and only up to a limit ahead of the first range that is not hashed
- * yet.  Zero ranges are not returned: the dispatcher adds them to the table.
+ * yet.  A range is determined when it is taken.  Zero ranges are not returned:
+ * the queue adds them to the table.
  */
 
-#ifndef BLKSUM_DISPATCHER_H
-#define BLKSUM_DISPATCHER_H
+#ifndef BLKSUM_RANGE_QUEUE_H
+#define BLKSUM_RANGE_QUEUE_H
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -24,7 +25,7 @@ struct scan;
 typedef int (*next_range_function) (void *worker, struct range *range,
                                     struct error *error);
 
-struct dispatcher {
+struct range_queue {
   struct scan *scan;
   next_range_function next_range;
 
@@ -37,59 +38,55 @@ struct dispatcher {
   struct window window;
   uint64_t end;                 /* of the last range that was taken, bytes */
   bool ended;                   /* there are no more ranges */
-  pthread_cond_t has_advanced;  /* the window advanced, or the dispatcher
-                                 * stopped */
+  pthread_cond_t has_advanced;  /* the window advanced, or the queue stopped */
   bool stopped;
 };
 
-/* A range that was taken.  It is in the window until dispatcher_done. */
-struct dispatched_range {
+/* A range that was taken.  It is in the window until range_queue_done. */
+struct taken_range {
   struct range range;
   struct window_item item;
 };
 
 /* MEMORY is the size of all buffers, in bytes. */
-void dispatcher_init (struct dispatcher *dispatcher, struct scan *scan,
-                      next_range_function next_range, size_t memory);
-void dispatcher_destroy (struct dispatcher *dispatcher);
+void range_queue_init (struct range_queue *queue, struct scan *scan,
+                       next_range_function next_range, size_t memory);
+void range_queue_destroy (struct range_queue *queue);
 
 /* Returns the longest range to take, in bytes, so that COUNT of them can be in
  * flight.
  */
-uint64_t dispatcher_max_range (const struct dispatcher *dispatcher,
-                               unsigned count);
+uint64_t range_queue_max_range (const struct range_queue *queue,
+                                unsigned count);
 
 /* Wait for the next range that WORKER must read.  Returns 1; 0 at the end, or
- * if the dispatcher was stopped; or -1 with the reason.  An error does not stop
- * the dispatcher.
+ * if the queue was stopped; or -1 with the reason.  An error does not stop the
+ * queue.
  */
-int dispatcher_next (struct dispatcher *dispatcher, void *worker,
-                     struct dispatched_range *range, struct error *error);
+int range_queue_next (struct range_queue *queue, void *worker,
+                      struct taken_range *range, struct error *error);
 
 /* The same, but does not wait for the window: the length of RANGE is 0 if other
  * ranges must be hashed first.
  */
-int dispatcher_try_next (struct dispatcher *dispatcher, void *worker,
-                         struct dispatched_range *range, struct error *error);
+int range_queue_try_next (struct range_queue *queue, void *worker,
+                          struct taken_range *range, struct error *error);
 
-/* Wait until a range can be taken, or the dispatcher is stopped. */
-void dispatcher_wait (struct dispatcher *dispatcher);
+/* Wait until a range can be taken, or the queue is stopped. */
+void range_queue_wait (struct range_queue *queue);
 
 /* Move the range from FROM to TO. */
-void dispatcher_move (struct dispatcher *dispatcher,
-                      struct dispatched_range *from,
-                      struct dispatched_range *to);
+void range_queue_move (struct range_queue *queue, struct taken_range *from,
+                       struct taken_range *to);
 
-/* Report that RANGE was hashed, or that this failed and the dispatcher was
- * stopped.
+/* Report that RANGE was hashed, or that this failed and the queue was stopped.
  */
-void dispatcher_done (struct dispatcher *dispatcher,
-                      struct dispatched_range *range);
+void range_queue_done (struct range_queue *queue, struct taken_range *range);
 
 /* True if all ranges that are needed were hashed. */
-bool dispatcher_is_done (struct dispatcher *dispatcher);
+bool range_queue_is_done (struct range_queue *queue);
 
 /* Stop: waiting threads return, and no more ranges are taken. */
-void dispatcher_stop (struct dispatcher *dispatcher);
+void range_queue_stop (struct range_queue *queue);
 
-#endif /* BLKSUM_DISPATCHER_H */
+#endif /* BLKSUM_RANGE_QUEUE_H */

@@ -36,7 +36,7 @@ struct reader {
   size_t memory;                /* size of all buffers, bytes */
   struct scheduler scheduler;
 
-  struct cursor cursor;         /* protected by dispatcher.turn */
+  struct cursor cursor;         /* protected by range_queue.turn */
 
   pthread_mutex_t lock;         /* protects the fields below */
   pthread_t threads[MAX_THREADS];
@@ -221,8 +221,8 @@ read_size (const struct reader *reader, unsigned threads)
   size_t bound = MIN (USUAL_MEMORY, reader->memory) /
     nr_copies (reader->image) / threads;
   /* Two ranges per thread, so that some are hashed while others are read. */
-  uint64_t window = dispatcher_max_range (&reader->scheduler.dispatcher,
-                                          2 * threads);
+  uint64_t window = range_queue_max_range (&reader->scheduler.range_queue,
+                                           2 * threads);
 
   if (batch < 2 * MIB)
     batch = 2 * MIB;
@@ -242,8 +242,8 @@ stream_read_size (const struct reader *reader, unsigned buffers)
 {
   size_t block_size = reader->scheduler.scan->block_size, size = MIB;
   /* With small blocks the window is smaller than the memory. */
-  uint64_t window = dispatcher_max_range (&reader->scheduler.dispatcher,
-                                          2 * buffers);
+  uint64_t window = range_queue_max_range (&reader->scheduler.range_queue,
+                                           2 * buffers);
 
   if (size > window)
     size = window;

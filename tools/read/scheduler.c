@@ -38,7 +38,7 @@ scheduler_init (struct scheduler *scheduler,
 {
   *scheduler = (struct scheduler) { .scan = scan, .shared = options->hashing };
   scheduler->last = &scheduler->first;
-  dispatcher_init (&scheduler->dispatcher, scan, next_range, options->memory);
+  range_queue_init (&scheduler->range_queue, scan, next_range, options->memory);
   pthread_mutex_init (&scheduler->lock, NULL);
   pthread_cond_init (&scheduler->changed, NULL);
   pthread_cond_init (&scheduler->has_memory, NULL);
@@ -65,7 +65,7 @@ scheduler_destroy (struct scheduler *scheduler)
   pthread_cond_destroy (&scheduler->has_memory);
   pthread_cond_destroy (&scheduler->changed);
   pthread_mutex_destroy (&scheduler->lock);
-  dispatcher_destroy (&scheduler->dispatcher);
+  range_queue_destroy (&scheduler->range_queue);
 }
 
 /* ---- Buffers ---- */
@@ -223,8 +223,8 @@ scheduler_next_range (struct scheduler *scheduler, void *worker,
                       struct buffer *buffer, unsigned copies)
 {
   struct error error = { "" };
-  int r = dispatcher_next (&scheduler->dispatcher, worker, &buffer->place,
-                           &error);
+  int r = range_queue_next (&scheduler->range_queue, worker, &buffer->place,
+                            &error);
 
   if (r == -1)
     scheduler_fail (scheduler, &error);
@@ -288,7 +288,7 @@ finish_buffer (struct scheduler *scheduler, struct buffer *buffer,
     .busy = buffer->busy, .len = buffer->place.range.len,
   };
 
-  dispatcher_done (&scheduler->dispatcher, &buffer->place);
+  range_queue_done (&scheduler->range_queue, &buffer->place);
 
   SCOPED_LOCK (&scheduler->lock);
   depth_read_done (&scheduler->depth, &read);
@@ -396,7 +396,7 @@ void
 scheduler_stop (struct scheduler *scheduler)
 {
   stop (scheduler);
-  dispatcher_stop (&scheduler->dispatcher);
+  range_queue_stop (&scheduler->range_queue);
 }
 
 bool

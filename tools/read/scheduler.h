@@ -45,7 +45,7 @@ struct scheduler {
                                  * schedulers; or NULL */
   struct scheduler_bounds bounds;
 
-  struct dispatcher dispatcher;
+  struct range_queue range_queue;
 
   pthread_mutex_t lock;         /* protects the fields below */
   pthread_cond_t changed;       /* for scheduler_next */
@@ -63,7 +63,7 @@ struct scheduler {
 };
 
 /* Initialize a scheduler for SCAN, whose ranges NEXT_RANGE returns.  The
- * dispatcher can be used after this.
+ * range queue can be used after this.
  */
 void scheduler_init (struct scheduler *scheduler,
                      const struct source_options *options, struct scan *scan,
