@@ -57,7 +57,7 @@
 #define DECAY 0.02              /* decay of the best rate in each round */
 #define MIN_BACKOFF 4           /* rounds */
 #define MAX_BACKOFF 256
-#define SETTLING 2              /* rounds before the first probe, if reads are
+#define PROBE_DELAY 2           /* rounds before the first probe, if reads are
                                  * short */
 #define IDLE 0.1                /* minimum idle share of the threads' time if
                                  * they wait for data */
@@ -110,7 +110,7 @@ start_probe (struct depth *depth, int phase, unsigned limit)
 
 /* Set the limit to LIMIT.  The next probe comes after UP_IN rounds. */
 static void
-settle (struct depth *depth, unsigned limit, unsigned up_in)
+set_steady (struct depth *depth, unsigned limit, unsigned up_in)
 {
   depth->phase = DEPTH_STEADY;
   depth->limit = limit;
@@ -133,7 +133,7 @@ back_off (unsigned *backoff)
 }
 
 static void
-raise (struct depth *depth)
+start_up_probe (struct depth *depth)
 {
   if (depth->limit < depth->max)
     start_probe (depth, DEPTH_UP,
@@ -148,9 +148,9 @@ end_up (struct depth *depth, double rate, bool waits)
 
   if (gain > 1 + (growth - 1) / 2) {
     set_rate (depth, rate);
-    settle (depth, depth->limit, 0);
+    set_steady (depth, depth->limit, 0);
     if (waits)
-      raise (depth);
+      start_up_probe (depth);
     return;
   }
   if (depth->phase == DEPTH_UP) {
@@ -163,10 +163,11 @@ end_up (struct depth *depth, double rate, bool waits)
   if (gain > GAIN) {
     depth->up_backoff = MIN_BACKOFF;
     set_rate (depth, depth->rate * gain);
-    settle (depth, MIN (depth->base * gain * MARGIN + 0.5, depth->limit), 1);
+    set_steady (depth, MIN (depth->base * gain * MARGIN + 0.5, depth->limit),
+                1);
   }
   else
-    settle (depth, depth->base, back_off (&depth->up_backoff));
+    set_steady (depth, depth->base, back_off (&depth->up_backoff));
 }
 
 static void
@@ -174,11 +175,11 @@ end_down (struct depth *depth, double rate)
 {
   if (rate >= depth->best * SAME) {
     depth->down_backoff = MIN_BACKOFF;
-    settle (depth, depth->limit, depth->up_backoff);
+    set_steady (depth, depth->limit, depth->up_backoff);
     depth->down_in = 1;
   }
   else {
-    settle (depth, depth->base, depth->up_in);
+    set_steady (depth, depth->base, depth->up_in);
     depth->down_in = back_off (&depth->down_backoff);
   }
 }
@@ -213,7 +214,7 @@ delay_probe (struct depth *depth)
 {
   if (depth->rate == 0 && depth->round.reads >= 2 * depth->limit) {
     depth->growth = GROWTH;
-    depth->up_in = SETTLING;
+    depth->up_in = PROBE_DELAY;
   }
 }
 
@@ -225,7 +226,7 @@ end_steady (struct depth *depth, double rate)
   if (depth->was_slow)
     return;
   if (depth->up_in == 0)
-    raise (depth);
+    start_up_probe (depth);
   else if (depth->down_in == 0 && depth->limit > depth->min)
     start_probe (depth, DEPTH_DRAIN,
                  MAX (depth->limit - (depth->limit + 3) / 4, depth->min));
@@ -256,7 +257,7 @@ end_round (struct depth *depth, uint64_t now)
   else if (waits)
     end_steady (depth, rate);
   else if (round->waited < used * NO_WAIT && depth->limit > depth->min)
-    settle (depth, depth->min, back_off (&depth->up_backoff));
+    set_steady (depth, depth->min, back_off (&depth->up_backoff));
   depth->had_waits = has_waits;
   depth->round = (struct depth_round) { .start = now };
 }
