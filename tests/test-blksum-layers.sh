@@ -160,20 +160,6 @@ refuses "set file.filename" opts driver=qcow2,file.driver=file
 refuses "file.backing.driver=FORMAT" opts driver=raw,file.driver=qcow2,"\
 file.file.filename=qcow2,file.backing.file.filename=raw"
 
-# On a server, too.
-if command -v nbdkit > /dev/null && nbdkit file --version > /dev/null 2>&1
-then
-  qemu-img create -q -u -f qcow2 -F qcow2 -b "$dir/cut" overlay 8m
-  start_nbdkit -r file overlay
-  remote=driver=qcow2,file.driver=nbd,file.server.type=unix
-  refuses "cut': .*truncated" opts "$remote,file.server.path=$socket"
-  qemu-img create -q -u -f qcow2 -F qcow2 -b "$uri" top 8m
-  refuses "cut': .*truncated" blksum -f qcow2 top
-  qemu-img create -q -u -f qcow2 -F qcow2 -b "$dir/qcow2" overlay 8m
-  prints_sum "$sum" opts "$remote,file.server.path=$socket"
-  prints_sum "$sum" blksum -f qcow2 top
-fi
-
 # ---- The extents of a vmdk ----
 
 # descriptor LINE...: creates a vmdk with these extents.

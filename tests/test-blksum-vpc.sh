@@ -62,13 +62,3 @@ done
 craft 3 0
 truncate -s 1539 image
 refused "block allocation table"
-
-# An image on a server cannot be inspected.
-if command -v nbdkit > /dev/null && nbdkit file --version > /dev/null 2>&1
-then
-  craft 4 4
-  start_nbdkit -r file image
-  refuses "vpc.*parent.*copy it" blksum --image-opts \
-          driver=vpc,file.driver=nbd,file.server.type=unix,"\
-file.server.path=$socket"
-fi

@@ -64,6 +64,10 @@ open_backing (const struct layer *from, const struct layer_context *context,
     if (raw)
       layer->map = LAYER_RAW;
   }
+  if (r == 0 && !bytes)
+    return error_about (error, layer_name (from), "refused because its backing "
+                        "file '%s' is a %s image " QEMUNAME_ON_SERVER,
+                        layer->path, layer->format);
   context->files->remote |= r == 0;
   return r == -1 ? -1 : !bytes;
 }

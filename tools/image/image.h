@@ -9,7 +9,7 @@
  * names another file is refused.
  *
  * An incomplete image, of which qemu would read a part as zeros, is refused if
- * it is a local qcow2, vhdx, vdi or vmdk, except for a vmdk in the formats of
+ * it is a qcow2, vhdx, vdi or vmdk, except for a vmdk in the formats of
  * ESX.  Of other formats, which are read only if the user gives the format, at
  * most the tables are checked.
  */

@@ -62,11 +62,13 @@ check_with_data (struct layer *layer, const struct layer_context *context,
 
   if (*name)
     r = qemuname_locate (layer_name (layer), name, &path, error);
+  if (r == 0 && *name)
+    return imagefile_error (&layer->file, error, "refused because its data "
+                            "file '%s' is " QEMUNAME_ON_SERVER, name);
   if (r == -1 ||
       (r == 1 && layer_open_file (&data, "the data file", path, context,
                                   error) == -1))
     return -1;
-  context->files->remote |= r == 0 && *name;
   return layer_check_tables (layer, r == 1 ? &data : NULL, error);
 }
 

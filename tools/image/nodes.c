@@ -20,6 +20,7 @@
 #include "image/chain-check.h"
 #include "image/layer.h"
 #include "image/nodes.h"
+#include "image/qemuname.h"
 #include "image/storage.h"
 
 static int check_node (const struct nodes *nodes, const struct node *node,
@@ -97,6 +98,9 @@ set_data (const struct nodes *nodes, const struct node *node,
     if (data.kind == FORMAT)
       r = error_set (nodes->error, "refused because a data file inside of a "
                      "%s image cannot be checked", data.driver);
+    else if (data.kind == REMOTE)
+      r = error_set (nodes->error, "refused because the data file is "
+                     QEMUNAME_ON_SERVER);
     else {
       layer->data_given = true;
       layer->data = data.file;
@@ -156,10 +160,13 @@ check_format (const struct nodes *nodes, const struct storage *format,
   if (refuse_references (nodes, &format->node) == -1)
     return -1;
   node_set_child (&format->node, "file", &child);
-  if (strcmp (format->driver, "luks") == 0)
-    return check_node (nodes, &child, true, is_top);
   if (storage_find (&file, nodes, &child, true) == 0) {
-    if (file.kind == FORMAT)
+    if (file.kind == REMOTE)
+      r = error_set (nodes->error, "refused because it is a %s image "
+                     QEMUNAME_ON_SERVER, format->driver);
+    else if (strcmp (format->driver, "luks") == 0)
+      r = check_node (nodes, &child, true, is_top);
+    else if (file.kind == FORMAT)
       r = error_set (nodes->error, "refused because a %s image inside of a %s "
                      "image cannot be checked", format->driver, file.driver);
     else if (set_layer (nodes, format, &file, &layer) == 0)

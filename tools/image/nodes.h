@@ -13,8 +13,9 @@
 struct json_object;
 
 /* Check the image that is given by OPTIONS, the parsed tree of OPTS.  Each node
- * must have a driver, except the storage of a format, and the local files of
- * each node must be complete.  Returns 0, or -1 on error.
+ * must have a driver, except the storage of a format.  The storage of a format
+ * other than raw must be a local file, which is complete.  Returns 0, or -1 on
+ * error.
  */
 int nodes_check (struct json_object *options, const char *opts,
                  const struct layer_context *context, struct error *error);
