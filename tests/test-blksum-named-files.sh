@@ -59,6 +59,15 @@ truncate -s 100k "$dir/data"
 refuses "$dir/qcow2: " blksum -f qcow2 "$dir/qcow2"
 rm "$dir/data"
 refuses "$dir/data" blksum -f qcow2 "$dir/qcow2"
+# The extension of the header with its name gets an unknown type.
+"$PYTHON" - "$dir/qcow2" << 'END'
+import sys
+with open(sys.argv[1], "r+b") as image:
+    header = image.read(65536)
+    image.seek(header.index(b"\x44\x41\x54\x41"))
+    image.write(b"\x44\x41\x54\x42")
+END
+refuses "does not name the data file" blksum -f qcow2 "$dir/qcow2"
 
 # A raw disk whose guest wrote the header of a qcow2 that names /etc/passwd.
 qemu-img create -q -u -f qcow2 -F raw -b /etc/passwd "$dir/guest" 8m

@@ -58,8 +58,6 @@ check_cluster (struct cluster_walk *w, const unsigned char *bytes,
   if (entry.allocated == 0)
     return 0;
   w->count.plain++;
-  if (!w->data)
-    return 0;
   len = qcow2_cluster_size (qcow2) / QCOW2_SUBCLUSTERS *
     (QCOW2_SUBCLUSTERS - __builtin_clz (entry.allocated));
   return imagefile_check (w->data, "a data cluster", entry.host,

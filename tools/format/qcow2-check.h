@@ -19,9 +19,8 @@ struct qcow2_count {
 
 /* Read the L1 and L2 tables, and check that all data of the disk lies inside
  * the file that stores it.  qemu reads data outside of the file as zeros, and
- * reports success.  DATA is the external data file; FILE if there is none; or
- * NULL if the external data file cannot be checked.  *COUNT is set to the
- * number of clusters.  Returns 0, or -1 on error.
+ * reports success.  DATA is the external data file, or FILE if there is none.
+ * *COUNT is set to the number of clusters.  Returns 0, or -1 on error.
  */
 int qcow2_check (const struct imagefile *file, const struct imagefile *data,
                  const struct qcow2 *qcow2, struct qcow2_count *count,

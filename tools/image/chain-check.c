@@ -20,13 +20,13 @@
 
 /* Refuse a layer whose format is not recorded: the header of FROM names LAYER,
  * but not its format.  Only the header of a qcow2 image can record any format
- * (a qed can only record raw), and qemu-img can record it only in a local file.
+ * (a qed can only record raw).
  */
 static int
 refuse_unknown_format (const struct layer *layer, const struct layer *from,
                        struct error *error)
 {
-  if (from->file.file && strcmp (from->format, "qcow2") == 0)
+  if (strcmp (from->format, "qcow2") == 0)
     return error_about (error, layer_name (from), "refused because the header "
                         "names the backing file '%s' but not its format: set "
                         "it with 'qemu-img rebase -u -b FILE -F FORMAT "

@@ -220,7 +220,7 @@ image_inspect_opts (const char *opts, struct files *files,
   info->options = options_tree_parse (opts, error);
   if (!info->options)
     return -1;
-  r = nodes_check (info->options, opts, &context, error);
+  r = nodes_check (info->options, &context, error);
   if (r == 0) {
     driver = json_object_get_string (json_object_object_get (info->options,
                                                              "driver"));

@@ -3,11 +3,10 @@
  *
  * Check that a layer is complete, and find its backing layer.
  *
- * The header of a local qcow2 is read by our own parser, before qemu opens any
- * file, because qemu would probe a backing file whose format is not recorded in
- * the header.  For a layer in another format (vmdk, qed, qcow), or on a server,
- * qemu-img is run to report the backing file.  It opens only one layer at a
- * time.
+ * The header of a qcow2 is read by our own parser, before qemu opens any file,
+ * because qemu would probe a backing file whose format is not recorded in the
+ * header.  For a layer in another format (vmdk, qed, qcow), qemu-img is run to
+ * report the backing file.  It opens only one layer at a time.
  */
 
 #include <config.h>
@@ -58,25 +57,26 @@ check_with_data (struct layer *layer, const struct layer_context *context,
 {
   const char *name = layer->qcow2.data_file, *path;
   struct imagefile data;
-  int r = 0;
+  int r;
 
-  if (*name)
-    r = qemuname_locate (layer_name (layer), name, &path, error);
-  if (r == 0 && *name)
+  if (!*name)
+    return imagefile_error (&layer->file, error, "refused because the header "
+                            "does not name the data file: give it with "
+                            "--image-opts, as data-file.filename=FILE");
+  r = qemuname_locate (layer_name (layer), name, &path, error);
+  if (r == 0)
     return imagefile_error (&layer->file, error, "refused because its data "
                             "file '%s' is " QEMUNAME_ON_SERVER, name);
-  if (r == -1 ||
-      (r == 1 && layer_open_file (&data, "the data file", path, context,
-                                  error) == -1))
+  if (r == -1 || layer_open_file (&data, "the data file", path, context,
+                                  error) == -1)
     return -1;
-  return layer_check_tables (layer, r == 1 ? &data : NULL, error);
+  return layer_check_tables (layer, &data, error);
 }
 
 static int
 check_qcow2 (struct layer *layer, const struct layer_context *context,
              struct error *error)
 {
-  const struct imagefile *data = &layer->file;
   struct qcow2 *qcow2 = &layer->qcow2;
   int r;
 
@@ -89,11 +89,9 @@ check_qcow2 (struct layer *layer, const struct layer_context *context,
                             "--image-opts");
   if (qcow2->has_data_file && !layer->data_given)
     r = check_with_data (layer, context, error);
-  else {
-    if (qcow2->has_data_file)
-      data = layer->data.file ? &layer->data : NULL;
-    r = layer_check_tables (layer, data, error);
-  }
+  else
+    r = layer_check_tables (layer, qcow2->has_data_file ? &layer->data
+                            : &layer->file, error);
   if (r == -1 || !*qcow2->backing || layer->backing_given)
     return r;
   return layer_set_backing (layer,
@@ -132,28 +130,18 @@ static int
 run_qemu_img (const struct layer *layer, bool force_share, char **output,
               struct error *error)
 {
-  char *argv[8] = { "qemu-img", "info", "--output=json" };
-  char *target = NULL, *messages;
-  const char *targets[2] = { NULL };
+  char *argv[6] = { "qemu-img", "info", "--output=json" };
+  char *target = target_of (layer, force_share), *messages;
+  const char *const targets[] = { target, NULL };
   int r, n = 3;
 
-  if (!layer->file.file && !layer->options) {
-    argv[n++] = "-f";
-    argv[n++] = layer->format;
-    argv[n++] = "--";
-    argv[n++] = layer->path;
-  }
-  else {
-    target = target_of (layer, force_share);
-    if (!target)
-      return error_set (error, "out of memory");
-    if (!qemuopts_is_json (target))
-      argv[n++] = "--image-opts";
-    argv[n++] = target;
-  }
+  if (!target)
+    return error_set (error, "out of memory");
+  if (!qemuopts_is_json (target))
+    argv[n++] = "--image-opts";
+  argv[n++] = target;
   r = process_run (argv, output, &messages, error);
   if (r == -1 && messages) {
-    targets[0] = target ? target : layer->path;
     qemu_message_refine_error (error, messages, targets, layer->path,
                                !layer_name (layer));
     free (messages);
@@ -212,21 +200,18 @@ layer_check (struct layer *layer, const struct layer_context *context,
              struct error *error)
 {
   const char *format = layer->format;
-  bool is_local = layer->file.file != NULL;
 
-  if (is_local && strcmp (format, "qcow2") == 0)
+  if (strcmp (format, "qcow2") == 0)
     return check_qcow2 (layer, context, error);
-  if (is_local && strcmp (format, "vdi") == 0)
+  if (strcmp (format, "vdi") == 0)
     return vdi_check (&layer->file, error);
-  if (is_local && strcmp (format, "vhdx") == 0)
+  if (strcmp (format, "vhdx") == 0)
     return check_vhdx (layer, error);
   if (strcmp (format, "vpc") == 0)
-    return is_local ? vpc_check (&layer->file, error)
-      : error_set (error, "refused because a vpc image can have a parent, "
-                   "which is only checked in a local file: copy it first");
-  if (is_local && minor_formats_check (&layer->file, format, error) == -1)
+    return vpc_check (&layer->file, error);
+  if (minor_formats_check (&layer->file, format, error) == -1)
     return -1;
-  if (is_local && strcmp (format, "vmdk") == 0 &&
+  if (strcmp (format, "vmdk") == 0 &&
       layer_vmdk_check (&layer->file, layer->path, context->files,
                         error) == -1)
     return -1;

@@ -13,16 +13,15 @@ struct imagefile;
 struct layer;
 struct layer_context;
 
-/* Check a layer, and set its backing layer to the one that its header names,
- * unless the options give another.  The backing layer is not opened.  Returns
- * 0, or -1 on error.
+/* Check a layer, which is a local file, and set its backing layer to the one
+ * that its header names, unless the options give another.  The backing layer is
+ * not opened.  Returns 0, or -1 on error.
  */
 int layer_check (struct layer *layer, const struct layer_context *context,
                  struct error *error);
 
 /* Check the tables of a qcow2 image whose header was read.  DATA is the file
- * that contains the clusters, or NULL if they cannot be checked.  Returns 0, or
- * -1 on error.
+ * that contains the clusters.  Returns 0, or -1 on error.
  */
 int layer_check_tables (struct layer *layer, const struct imagefile *data,
                         struct error *error);

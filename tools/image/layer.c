@@ -54,9 +54,7 @@ layer_destroy (struct layer *layer)
 const char *
 layer_name (const struct layer *layer)
 {
-  if (layer->file.file)
-    return imagefile_name (&layer->file);
-  return layer->options ? NULL : layer->path;
+  return imagefile_name (&layer->file);
 }
 
 uint64_t

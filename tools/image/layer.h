@@ -31,14 +31,13 @@ struct layer {
   char *path;                   /* path or a URL of qemu; NULL: no layer */
   char *format;                 /* empty: not recorded */
   struct json_object *options;  /* options that the user gave, or NULL */
-  struct imagefile file;        /* FILE.FILE is NULL unless the layer is a local
-                                 * file */
+  struct imagefile file;        /* FILE.FILE is NULL if the layer is raw, and on
+                                 * a server */
   bool backing_given;           /* the backing file that the header names is
                                  * not used */
   bool data_given;              /* the data file that the header names is not
                                  * used */
-  struct imagefile data;        /* if DATA_GIVEN is set: the data file, like
-                                 * FILE */
+  struct imagefile data;        /* if DATA_GIVEN is set: the data file */
 
   /* Set by the check: how blksum can map the content, or LAYER_QEMU if only
    * qemu can.
@@ -60,8 +59,8 @@ int layer_init (struct layer *layer, const struct file *file,
 /* Destroy a layer and its backing chain. */
 void layer_destroy (struct layer *layer);
 
-/* Returns the name for messages, or NULL for the operand, whose name is printed
- * before each message anyway.
+/* Returns the name of a layer, which is a local file, for messages; or NULL for
+ * the operand, whose name is printed before each message anyway.
  */
 const char *layer_name (const struct layer *layer);
 

@@ -111,18 +111,20 @@ set_data (const struct nodes *nodes, const struct node *node,
   return r;
 }
 
-/* Set LAYER to FORMAT in FILE.  LAYER takes ownership of the path of FILE. */
+/* Set LAYER to FORMAT in FILE, a local file.  LAYER takes ownership of the path
+ * of FILE.
+ */
 static int
 set_layer (const struct nodes *nodes, const struct storage *format,
            struct storage *file, struct layer *layer)
 {
   layer->format = strdup (format->driver);
-  layer->path = file->path ? file->path : strdup (nodes->opts);
+  layer->path = file->path;
   layer->options = json_object_get (format->node.options);
   layer->backing_given = node_has (&format->node, "backing");
   layer->file = file->file;
   file->path = NULL;
-  if (!layer->format || !layer->path)
+  if (!layer->format)
     return error_set (nodes->error, "out of memory");
   return set_data (nodes, &format->node, layer);
 }
@@ -193,12 +195,10 @@ check_node (const struct nodes *nodes, const struct node *node,
 }
 
 int
-nodes_check (struct json_object *options, const char *opts,
+nodes_check (struct json_object *options,
              const struct layer_context *context, struct error *error)
 {
-  const struct nodes nodes = {
-    .opts = opts, .context = context, .error = error
-  };
+  const struct nodes nodes = { .context = context, .error = error };
   const struct node top = { .options = options };
 
   return check_node (&nodes, &top, false, true);

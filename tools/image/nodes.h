@@ -12,12 +12,11 @@
 
 struct json_object;
 
-/* Check the image that is given by OPTIONS, the parsed tree of OPTS.  Each node
- * must have a driver, except the storage of a format.  The storage of a format
- * other than raw must be a local file, which is complete.  Returns 0, or -1 on
- * error.
+/* Check the image that is given by OPTIONS, a parsed tree.  Each node must have
+ * a driver, except the storage of a format.  The storage of a format other than
+ * raw must be a local file, which is complete.  Returns 0, or -1 on error.
  */
-int nodes_check (struct json_object *options, const char *opts,
+int nodes_check (struct json_object *options,
                  const struct layer_context *context, struct error *error);
 
 #endif /* BLKSUM_NODES_H */

@@ -16,9 +16,8 @@
 #include "image/options-tree.h"
 #include "util/error.h"
 
-/* The text of the options, and the context of the check. */
+/* The context of the check. */
 struct nodes {
-  const char *opts;
   const struct layer_context *context;
   struct error *error;
 };
