@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The buffers of reads, and an allocator for their memory.
+ * The buffers of reads, an allocator for their memory, and a queue of buffers.
  *
  * Memory is allocated in units, the lowest free units first.  Short reads use
  * few units, so many of them can be in flight.  The lowest units are used again
@@ -100,4 +100,31 @@ buffers_free (struct buffers *buffers, struct buffer *buffer)
 {
   buffers_shrink (buffers, buffer, 0);
   buffers->in_use--;
+}
+
+void
+buffer_queue_init (struct buffer_queue *queue)
+{
+  *queue = (struct buffer_queue) { .last = &queue->first };
+}
+
+void
+buffer_queue_push (struct buffer_queue *queue, struct buffer *buffer)
+{
+  buffer->next = NULL;
+  *queue->last = buffer;
+  queue->last = &buffer->next;
+  queue->count++;
+}
+
+struct buffer *
+buffer_queue_pop (struct buffer_queue *queue)
+{
+  struct buffer *buffer = queue->first;
+
+  queue->first = buffer->next;
+  if (!queue->first)
+    queue->last = &queue->first;
+  queue->count--;
+  return buffer;
 }

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The buffers of reads, and an allocator for their memory.  Not thread-safe:
- * the caller holds a lock.
+ * The buffers of reads, an allocator for their memory, and a queue of buffers.
+ * Not thread-safe: the caller holds a lock.
  */
 
 #ifndef BLKSUM_BUFFERS_H
@@ -18,8 +18,7 @@
  * otherwise.
  */
 struct buffer {
-  struct buffer *next;          /* in the queue of the scheduler, whose lock
-                                 * protects it */
+  struct buffer *next;          /* in a queue, whose lock protects it */
   struct taken_range place;     /* the range of the image; its item is
                                  * protected by the range queue */
   unsigned char *bytes;         /* aligned for direct I/O */
@@ -63,5 +62,18 @@ void buffers_shrink (struct buffers *buffers, struct buffer *buffer,
                      size_t len);
 
 void buffers_free (struct buffers *buffers, struct buffer *buffer);
+
+/* First in, first out. */
+struct buffer_queue {
+  struct buffer *first, **last; /* LAST points to where the next one is put */
+  unsigned count;
+};
+
+void buffer_queue_init (struct buffer_queue *queue);
+
+void buffer_queue_push (struct buffer_queue *queue, struct buffer *buffer);
+
+/* The queue must not be empty. */
+struct buffer *buffer_queue_pop (struct buffer_queue *queue);
 
 #endif /* BLKSUM_BUFFERS_H */

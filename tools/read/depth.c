@@ -84,11 +84,11 @@ depth_init (struct depth *depth, unsigned start, unsigned max,
 void
 depth_force (struct depth *depth, const char *value)
 {
-  bool is_random = strcmp (value, "random") == 0;
-  int reads = is_random ? MAX_RANDOM : atoi (value);
-
-  depth->limit = depth->forced = MAX (reads, 1);
-  depth->seed = is_random;
+  if (!value)
+    return;
+  depth->seed = strcmp (value, "random") == 0;
+  depth->forced = depth->seed ? MAX_RANDOM : MAX (atoi (value), 1);
+  depth->limit = depth->forced;
 }
 
 static void

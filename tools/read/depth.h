@@ -63,7 +63,7 @@ void depth_init (struct depth *depth, unsigned start, unsigned max,
                  unsigned threads);
 
 /* For tests: set the limit to VALUE, or to another random number after each
- * read if VALUE is "random".
+ * read if VALUE is "random".  NULL changes nothing.
  */
 void depth_force (struct depth *depth, const char *value);
 

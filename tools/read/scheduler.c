@@ -37,7 +37,7 @@ scheduler_init (struct scheduler *scheduler,
                 next_range_function next_range)
 {
   *scheduler = (struct scheduler) { .scan = scan, .shared = options->hashing };
-  scheduler->last = &scheduler->first;
+  buffer_queue_init (&scheduler->queue);
   range_queue_init (&scheduler->range_queue, scan, next_range, options->memory);
   pthread_mutex_init (&scheduler->lock, NULL);
   pthread_cond_init (&scheduler->changed, NULL);
@@ -48,13 +48,10 @@ int
 scheduler_set_bounds (struct scheduler *scheduler,
                       const struct scheduler_bounds *bounds)
 {
-  const char *forced = getenv ("BLKSUM_DEPTH");
-
   scheduler->bounds = *bounds;
   depth_init (&scheduler->depth, bounds->start, bounds->depth,
               bounds->hashing);
-  if (forced)
-    depth_force (&scheduler->depth, forced);
+  depth_force (&scheduler->depth, getenv ("BLKSUM_DEPTH"));
   return buffers_init (&scheduler->buffers, bounds->memory, bounds->max_len);
 }
 
@@ -87,14 +84,8 @@ get_locked (struct scheduler *scheduler, size_t len)
 static struct buffer *
 dequeue_locked (struct scheduler *scheduler)
 {
-  struct buffer *buffer = scheduler->first;
-
-  scheduler->first = buffer->next;
-  if (!scheduler->first)
-    scheduler->last = &scheduler->first;
-  scheduler->queued--;
   scheduler->hashing++;
-  return buffer;
+  return buffer_queue_pop (&scheduler->queue);
 }
 
 /* ---- The next step ---- */
@@ -102,7 +93,8 @@ dequeue_locked (struct scheduler *scheduler)
 static bool
 can_hash_locked (const struct scheduler *scheduler)
 {
-  return scheduler->first && scheduler->hashing < scheduler->bounds.hashing;
+  return scheduler->queue.count > 0 &&
+    scheduler->hashing < scheduler->bounds.hashing;
 }
 
 static bool
@@ -236,27 +228,17 @@ scheduler_next_range (struct scheduler *scheduler, void *worker,
   return true;
 }
 
-static unsigned
-count_in_flight (struct scheduler *scheduler)
-{
-  SCOPED_LOCK (&scheduler->lock);
-
-  return scheduler->buffers.in_use - scheduler->queued - scheduler->hashing;
-}
-
 void
 scheduler_read_done (struct scheduler *scheduler, uint64_t latency)
 {
-  scan_read_done (scheduler->scan, latency, count_in_flight (scheduler));
-}
+  unsigned in_flight;
 
-static void
-queue_locked (struct scheduler *scheduler, struct buffer *buffer)
-{
-  buffer->next = NULL;
-  *scheduler->last = buffer;
-  scheduler->last = &buffer->next;
-  scheduler->queued++;
+  {
+    SCOPED_LOCK (&scheduler->lock);
+    in_flight = scheduler->buffers.in_use - scheduler->queue.count -
+      scheduler->hashing;
+  }
+  scan_read_done (scheduler->scan, latency, in_flight);
 }
 
 /* A worker then calls scheduler_next, which wakes another worker if there is
@@ -267,7 +249,7 @@ scheduler_queue (struct scheduler *scheduler, struct buffer *buffer)
 {
   SCOPED_LOCK (&scheduler->lock);
 
-  queue_locked (scheduler, buffer);
+  buffer_queue_push (&scheduler->queue, buffer);
   if (scheduler->bounds.reading > 0)
     scheduler->reading--;
   else
@@ -276,11 +258,11 @@ scheduler_queue (struct scheduler *scheduler, struct buffer *buffer)
 
 /* ---- Hash ---- */
 
-/* Report and free BUFFER, which was added to the table.  COUNT is the number of
- * buffers in its state.
+/* Report and free BUFFER, which was added to the table, with the result ERR.
+ * COUNT is the number of buffers in its state.
  */
 static void
-finish_buffer (struct scheduler *scheduler, struct buffer *buffer,
+finish_buffer (struct scheduler *scheduler, struct buffer *buffer, int err,
                unsigned *count)
 {
   const struct depth_read read = {
@@ -288,6 +270,9 @@ finish_buffer (struct scheduler *scheduler, struct buffer *buffer,
     .busy = buffer->busy, .len = buffer->place.range.len,
   };
 
+  if (err)
+    scheduler_fail_errno (scheduler, err, "cannot hash",
+                          buffer->place.range.offset);
   range_queue_done (&scheduler->range_queue, &buffer->place);
 
   SCOPED_LOCK (&scheduler->lock);
@@ -298,22 +283,13 @@ finish_buffer (struct scheduler *scheduler, struct buffer *buffer,
     pthread_cond_broadcast (&scheduler->has_memory);
 }
 
-static void
-fail_on_error (struct scheduler *scheduler, int err, const struct range *range)
-{
-  if (err)
-    scheduler_fail_errno (scheduler, err, "cannot hash", range->offset);
-}
-
 void
 scheduler_add_zero (struct scheduler *scheduler, struct buffer *buffer)
 {
   const struct range *range = &buffer->place.range;
+  int err = scan_add_zero (scheduler->scan, range->len, range->offset);
 
-  fail_on_error (scheduler,
-                 scan_add_zero (scheduler->scan, range->len, range->offset),
-                 range);
-  finish_buffer (scheduler, buffer, &scheduler->reading);
+  finish_buffer (scheduler, buffer, err, &scheduler->reading);
 }
 
 void
@@ -321,17 +297,17 @@ scheduler_hash (struct scheduler *scheduler, struct buffer *buffer)
 {
   const struct range *range = &buffer->place.range;
   uint64_t start;
+  int err;
 
   if (scheduler->shared)
     semaphore_acquire (scheduler->shared);
   start = clock_ns ();
-  fail_on_error (scheduler,
-                 scan_add_data (scheduler->scan, buffer->bytes, range->len,
-                                range->offset), range);
+  err = scan_add_data (scheduler->scan, buffer->bytes, range->len,
+                       range->offset);
   buffer->busy += clock_ns () - start;
   if (scheduler->shared)
     semaphore_release (scheduler->shared);
-  finish_buffer (scheduler, buffer, &scheduler->hashing);
+  finish_buffer (scheduler, buffer, err, &scheduler->hashing);
 }
 
 /* ---- Connections ---- */
@@ -361,7 +337,7 @@ scheduler_try_hash (struct scheduler *scheduler)
   SCOPED_LOCK (&scheduler->lock);
 
   return !scheduler->stopped && can_hash_locked (scheduler) &&
-    scheduler->queued > scheduler->waiting ? dequeue_locked (scheduler) : NULL;
+    scheduler->queue.count > scheduler->waiting ? dequeue_locked (scheduler) : NULL;
 }
 
 unsigned
@@ -382,20 +358,15 @@ scheduler_end (struct scheduler *scheduler)
   end_locked (scheduler);
 }
 
-static void
-stop (struct scheduler *scheduler)
-{
-  SCOPED_LOCK (&scheduler->lock);
-
-  scheduler->stopped = true;
-  pthread_cond_broadcast (&scheduler->changed);
-  pthread_cond_broadcast (&scheduler->has_memory);
-}
-
 void
 scheduler_stop (struct scheduler *scheduler)
 {
-  stop (scheduler);
+  {
+    SCOPED_LOCK (&scheduler->lock);
+    scheduler->stopped = true;
+    pthread_cond_broadcast (&scheduler->changed);
+    pthread_cond_broadcast (&scheduler->has_memory);
+  }
   range_queue_stop (&scheduler->range_queue);
 }
 

@@ -52,9 +52,8 @@ struct scheduler {
   pthread_cond_t has_memory;    /* for scheduler_wait_memory */
   struct buffers buffers;
   struct depth depth;
-  struct buffer *first, **last; /* queue of buffers that were read, but not
-                                 * hashed */
-  unsigned queued, reading, hashing; /* numbers of buffers */
+  struct buffer_queue queue;    /* of buffers that were read, but not hashed */
+  unsigned reading, hashing;    /* numbers of buffers */
   unsigned waiting;             /* threads that wait in scheduler_next */
   unsigned starved;             /* threads that wait in scheduler_wait_memory */
   bool ended;                   /* there are no more ranges to read; some can
