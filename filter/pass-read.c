@@ -73,8 +73,7 @@ struct range {
 struct reading {
   const struct pass *pass;
   uint64_t missing;             /* missing bytes, for messages */
-  uint64_t unit, max_range;     /* what a range is a multiple of, and its
-                                 * maximum size, bytes */
+  uint64_t unit, max_range;     /* alignment and maximum size of a range */
   uint64_t max_request;         /* maximum size of a request, bytes */
 
   pthread_mutex_t lock;         /* protects the fields below */

@@ -298,17 +298,12 @@ hash_from_start (struct resume *resume, struct sum *sum, struct error *error)
   return writer ? hash (resume, NULL, 0, writer, sum, error) : -1;
 }
 
-/* Resume from the journal.
- *
- * The journal is read a second time.  In the first pass, checkpoint.c cannot
- * use its leaves: the end of the journal is known only after it was read, and
- * it determines which blocks of the image are read and which are audited.
- * Nothing is modified before that.  The leaves are needed later, together with
- * those of the image, to be compared and written in order.  Rejected: keeping
- * the leaves from the first pass, which would take memory for all of them.
- * Also rejected: writing them to the new manifest in the first pass without an
- * audit, because an audit is the default, and this would be a second way to
- * resume.
+/* Resume from the journal, which is read a second time: only the first pass
+ * shows where it ends, and so which blocks of the image are read and audited.
+ * Nothing is modified before that.  Rejected: to keep the leaves of the first
+ * pass, which would take memory for all of them; and to write them to the new
+ * manifest in the first pass and audit later, which would be a second way to
+ * resume.  A pass over 512 MiB, the leaves of 1 TiB, takes about 0.2 s.
  */
 static int
 hash_from_journal (struct resume *resume, struct sum *sum, struct error *error)
