@@ -199,7 +199,7 @@ blkhash_finalize (nbdkit_next *next, void *opaque)
   finish_changes (next, &handle->conn);
   if (conn_disconnect (&handle->conn)) {
     finish (next, &handle->conn);
-    conn_finished (&handle->conn);
+    conn_finish_end (&handle->conn);
   }
   ending_leave ();
   return 0;

@@ -15,7 +15,7 @@
 #include "../lib/leaves/leaf-tree.h"
 #include "block-set.h"
 
-/* Returns the first byte of block INDEX, or UINT64_MAX if it overflows. */
+/* Returns the offset of block INDEX, or UINT64_MAX if it overflows. */
 static uint64_t
 start_of (uint64_t index, uint32_t block_size)
 {
@@ -31,7 +31,8 @@ block_set_add (struct block_set *set, uint32_t block_size,
   if (offset >= end)
     return;
   /* Usually the range is already in the set, and a look-up is cheaper. */
-  if (block_set_at (set, block_size, offset, end, &run_end) && run_end == end)
+  if (block_set_contains (set, block_size, offset, end, &run_end) &&
+      run_end == end)
     return;
   first = offset / block_size;
   next = (end - 1) / block_size + 1;
@@ -40,16 +41,17 @@ block_set_add (struct block_set *set, uint32_t block_size,
   if (!set->blocks ||
       leaf_tree_set (set->blocks, first, next - first, LEAF_ZERO) != 0)
     set->all = true;
-  set->in = (struct block_range) {
+  set->last_in = (struct byte_range) {
     start_of (first, block_size), start_of (next, block_size)
   };
-  set->out = (struct block_range) { 0 };
+  set->last_out = (struct byte_range) { 0 };
 }
 
-/* Returns the run that contains block INDEX, from this block on.  *IN is set to
- * whether the run is in the set.
+/* Returns the rest of the run that contains block INDEX, from this block on; or
+ * the whole disk if the set has no block, or all.  *IN is set to true if the run
+ * is in the set, or false.
  */
-static struct block_range
+static struct byte_range
 find_run (const struct block_set *set, uint32_t block_size, uint64_t index,
           bool *in)
 {
@@ -57,10 +59,10 @@ find_run (const struct block_set *set, uint32_t block_size, uint64_t index,
 
   *in = set->all;
   if (set->all || !set->blocks)
-    return (struct block_range) { 0, UINT64_MAX };
+    return (struct byte_range) { 0, UINT64_MAX };
   run = leaf_tree_run (set->blocks, index);
   *in = run.state == LEAF_ZERO;
-  return (struct block_range) {
+  return (struct byte_range) {
     start_of (index, block_size), start_of (index + run.count, block_size)
   };
 }
@@ -70,9 +72,9 @@ block_set_look_up (struct block_set *set, uint32_t block_size,
                    uint64_t offset, uint64_t end, uint64_t *run_end)
 {
   bool in;
-  struct block_range run = find_run (set, block_size, offset / block_size, &in);
+  struct byte_range run = find_run (set, block_size, offset / block_size, &in);
 
-  *(in ? &set->in : &set->out) = run;
+  *(in ? &set->last_in : &set->last_out) = run;
   *run_end = MIN (end, run.end);
   return in;
 }
@@ -81,16 +83,16 @@ void
 block_set_remove (struct block_set *set, uint32_t block_size,
                   uint64_t offset, uint64_t end)
 {
-  uint64_t first, last;
+  uint64_t first, next;
 
-  if (!set->blocks)             /* no block, or all, which stay */
+  if (!set->blocks)             /* no block, or all */
     return;
   first = offset / block_size + (offset % block_size != 0);
-  last = end / block_size;
-  if (first >= last)
+  next = end / block_size;
+  if (first >= next)
     return;
-  leaf_tree_set (set->blocks, first, last - first, LEAF_MISSING);
-  set->in = (struct block_range) { 0 };
+  leaf_tree_set (set->blocks, first, next - first, LEAF_MISSING);
+  set->last_in = (struct byte_range) { 0 };
 }
 
 void
@@ -122,7 +124,7 @@ block_set_next (struct block_set *set, uint32_t block_size,
                 uint64_t *offset, uint64_t *end)
 {
   for (; *offset < UINT64_MAX; *offset = *end)
-    if (block_set_at (set, block_size, *offset, UINT64_MAX, end))
+    if (block_set_contains (set, block_size, *offset, UINT64_MAX, end))
       return true;
   return false;
 }

@@ -19,7 +19,7 @@
 struct leaf_tree;
 
 /* Bytes from START to END, exclusive; empty if they are equal. */
-struct block_range {
+struct byte_range {
   uint64_t start, end;
 };
 
@@ -30,7 +30,7 @@ struct block_set {
   /* The runs of the last look-ups.  A request in the same run as the previous
    * one needs no look-up in the tree.
    */
-  struct block_range in, out;   /* in the set, and not in it */
+  struct byte_range last_in, last_out; /* in the set, and not in it */
 };
 
 /* Add all blocks of BLOCK_SIZE bytes that have bytes from OFFSET to END. */
@@ -45,13 +45,13 @@ bool block_set_look_up (struct block_set *set, uint32_t block_size,
 
 /* The same, from a cached run if one contains the whole range. */
 static inline bool
-block_set_at (struct block_set *set, uint32_t block_size,
-              uint64_t offset, uint64_t end, uint64_t *run_end)
+block_set_contains (struct block_set *set, uint32_t block_size,
+                    uint64_t offset, uint64_t end, uint64_t *run_end)
 {
   *run_end = end;
-  if (offset >= set->out.start && end <= set->out.end)
+  if (offset >= set->last_out.start && end <= set->last_out.end)
     return false;
-  if (offset >= set->in.start && end <= set->in.end)
+  if (offset >= set->last_in.start && end <= set->last_in.end)
     return true;
   return block_set_look_up (set, block_size, offset, end, run_end);
 }

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Connections determine which exports are in use, and which client disconnects
+ * Track connections: which exports are in use, and which client disconnects
  * last.
  *
  * Called by several threads at the same time, even for one connection: those of
@@ -45,12 +45,12 @@ conn_prepare (struct conn *conn, uint64_t size, bool multi_conn)
   conn->number = ++nr_conns;
   conn->size = size;
   conn->multi_conn = multi_conn;
-  conn->state = CONN_IDLE;
+  conn->state = CONN_PREPARED;
 }
 
-/* The disk had no export when the connection was opened, so it is unknown which
- * changes by other connections since then are hidden from the connection.
- * Assume that it sees none of them until it is flushed.
+/* The disk had no export when the connection was opened, so its visibility was
+ * not tracked.  If the disk has changed since then, assume that this connection
+ * does not see the changes until it is flushed, as without multi-conn.
  */
 static void
 attach_disk_locked (struct conn *conn, struct disk *disk)
@@ -75,12 +75,12 @@ conn_join_locked (struct conn *conn)
   struct export *export;
   bool withdrawn;
 
-  /* Attach the disk even if this connection cannot watch its export: another
-   * connection can create the export later.
+  /* Attach the disk even if this connection gets no export: another connection
+   * can create the export later, and changes by this one must invalidate it.
    */
   if (!conn->disk)
     attach_disk_locked (conn, exports_disk_locked (conn->name));
-  if (conn->state != CONN_IDLE)
+  if (conn->state != CONN_PREPARED)
     return false;
   conn->state = CONN_JOINED;
   if (conn_is_shut_out_locked (conn))
@@ -104,18 +104,18 @@ conn_join_locked (struct conn *conn)
 }
 
 void
-conn_joined (const struct conn *conn)
+conn_join_end (const struct conn *conn)
 {
   if (conn->join_error == ENOSPC)
-    nbdkit_error ("blkhash: more than %u exports, '%s' is not watched",
+    nbdkit_error ("blkhash: more than %u exports: '%s' gets no checksum",
                   EXPORTS_MAX, conn->name);
   else if (conn->join_error)
-    nbdkit_error ("blkhash: '%s' is not watched: %s", conn->name,
+    nbdkit_error ("blkhash: '%s' gets no checksum: %s", conn->name,
                   strerror (conn->join_error));
   report_await_withdrawals ();
 }
 
-/* Sets *JOINED to true if the caller must call conn_joined.  Returns true if
+/* Sets *JOINED to true if the caller must call conn_join_end.  Returns true if
  * this connection must finish the export.
  */
 static bool
@@ -123,10 +123,10 @@ disconnect_locked (struct conn *conn, bool *joined)
 {
   struct export *export;
 
-  /* An idle connection must not finish an export that other connections use, or
-   * that a connection has used which was opened after this one.
+  /* A connection without requests must not finish an export that other
+   * connections use, or that a connection prepared later has used.
    */
-  if (conn->state == CONN_IDLE) {
+  if (conn->state == CONN_PREPARED) {
     export = export_find_locked (conn->name, conn->tls);
     if (export && (export->conns > 0 || export->finishing ||
                    export->newest > conn->number))
@@ -140,15 +140,15 @@ disconnect_locked (struct conn *conn, bool *joined)
   if (--export->conns > 0)
     return false;
   /* An earlier connection that is finishing the export may have read blocks
-   * before this connection changed them.  Wait until the earlier connection has
-   * invalidated these blocks.
+   * before this connection changed them.  These blocks are invalid when it has
+   * finished.
    */
   while (export->finishing)
     pthread_cond_wait (&not_finishing, &exports_lock);
   if (export->conns > 0)
     return false;
-  /* The leaf table was reset in the meantime, to a size that this connection
-   * cannot read.
+  /* If the leaf table was reset to another size in the meantime, this
+   * connection cannot complete it.
    */
   if (export->size != conn->size && !export->broken)
     return false;
@@ -167,12 +167,12 @@ conn_disconnect (struct conn *conn)
     last = disconnect_locked (conn, &joined);
   }
   if (joined)
-    conn_joined (conn);
+    conn_join_end (conn);
   return last;
 }
 
 void
-conn_finished (struct conn *conn)
+conn_finish_end (struct conn *conn)
 {
   SCOPED_LOCK (&exports_lock);
 
@@ -193,8 +193,8 @@ conn_close (struct conn *conn)
       export_set_idle_locked (conn->export, true);
   }
   conn->state = CONN_DISCONNECTED;
-  /* Not called before .close, because connections that are opened before the
-   * plugin closes this connection might not see its changes.
+  /* Not earlier: connections that are opened before the plugin closes this
+   * connection might not see its changes.
    */
   if (conn->disk)
     visibility_close (&conn->disk->visibility, &conn->unflushed);
@@ -243,9 +243,9 @@ invalidate_lost (void *opaque, uint64_t offset, uint64_t end)
   disk_change (opaque, NULL, offset, end);
 }
 
-/* A flush that writes changes to the disk, or may have lost them, counts as
- * another change, for connections that were opened between the change and the
- * flush.
+/* A flush that writes changes to the disk, or may have lost them, counts as a
+ * change itself: a connection that was opened between the change and the flush
+ * may have seen the old content.
  */
 void
 conn_flush_end (struct conn *conn, const struct flush *flush, bool ok)

@@ -29,7 +29,7 @@ struct conn {
   uint64_t size;                /* bytes */
   bool multi_conn;              /* it sees changes that other connections
                                  * flushed; see also attach_disk_locked */
-  enum { CONN_OPENING, CONN_IDLE, CONN_JOINED, CONN_DISCONNECTED } state;
+  enum { CONN_OPENING, CONN_PREPARED, CONN_JOINED, CONN_DISCONNECTED } state;
   struct export *export;        /* NULL: not joined, or not watched */
   struct disk *disk;            /* NULL: there is none yet for this name */
   uint64_t own_changes;         /* number of disk->changes that it made */
@@ -49,13 +49,13 @@ void conn_init (struct conn *conn, const char *name, bool tls);
 void conn_prepare (struct conn *conn, uint64_t size, bool multi_conn);
 
 /* Called at each request.  The first request makes the connection a client of
- * the export.  Requests also work if the export cannot be watched (no memory,
- * too many names), or if the connection is shut out.  Returns true if the
- * caller must call conn_joined without the lock; conn_joined logs errors and
- * waits for withdrawals.
+ * the export.  Requests also work if there is no export (no memory, too many
+ * names), or if the connection is shut out.  Returns true if the caller must
+ * call conn_join_end without the lock; conn_join_end logs errors and waits for
+ * withdrawals.
  */
 bool conn_join_locked (struct conn *conn);
-void conn_joined (const struct conn *conn);
+void conn_join_end (const struct conn *conn);
 
 /* Returns true if the connection is without TLS, and its disk has, or had,
  * connections with TLS.  A filter below, such as nbdkit's tls-fallback, can
@@ -68,11 +68,11 @@ bool conn_is_shut_out_locked (const struct conn *conn);
 
 /* Called from .finalize, when the client disconnects.  Returns true if the
  * connection was the last one of the export: then the caller finishes the
- * export, and no other thread does so until conn_finished.  Waits for an
+ * export, and no other thread does so until conn_finish_end.  Waits for an
  * earlier connection that is still finishing the export.
  */
 bool conn_disconnect (struct conn *conn);
-void conn_finished (struct conn *conn);
+void conn_finish_end (struct conn *conn);
 
 /* Called from .close, whether or not conn_disconnect was called before. */
 void conn_close (struct conn *conn);

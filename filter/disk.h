@@ -49,7 +49,7 @@ struct disk {
 };
 
 /* Called when REQUEST, which modifies the disk, begins, and when it ends.  BY
- * is its export, or NULL if the export is not watched.
+ * is its export, or NULL if the connection has none.
  */
 void disk_change_begin (struct disk *disk, struct request *request,
                         uint64_t offset, uint64_t len);

@@ -212,7 +212,7 @@ find_unchanged (struct disk *disk, uint64_t *offset, uint64_t *end)
   uint64_t last = *end;
 
   for (; *offset < last; *offset = *end)
-    if (!block_set_at (&disk->changed, block_size, *offset, last, end))
+    if (!block_set_contains (&disk->changed, block_size, *offset, last, end))
       return true;
   return disk->changed.all;     /* it cannot be told */
 }

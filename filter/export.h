@@ -53,7 +53,7 @@ struct export {
   unsigned conns;               /* connections that are joined */
   uint64_t joins;               /* connections that ever joined */
   uint64_t newest;              /* the highest conn->number of these */
-  bool finishing;               /* between conn_disconnect and conn_finished
+  bool finishing;               /* between conn_disconnect and conn_finish_end
                                  * of its last connection */
   bool published;               /* the report has its sum */
   struct export *next_published, **link_published; /* in disk->published */

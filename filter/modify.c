@@ -102,7 +102,7 @@ modify_begin (struct conn *conn, struct request *request,
     joined = modify_begin_locked (conn, request, offset, len);
   }
   if (joined)
-    conn_joined (conn);
+    conn_join_end (conn);
   report_await_withdrawals ();
 }
 
@@ -371,6 +371,6 @@ modify_prefetched (struct conn *conn, uint64_t offset, uint64_t len)
     joined = prefetched_locked (conn, offset, len);
   }
   if (joined)
-    conn_joined (conn);
+    conn_join_end (conn);
   report_await_withdrawals ();
 }

@@ -78,7 +78,7 @@ observe_begin (struct conn *conn, struct request *request,
     joined = observe_begin_locked (conn, request, offset, len);
   }
   if (joined)
-    conn_joined (conn);
+    conn_join_end (conn);
 }
 
 /* Add a range, including its tainted part, which observe_end invalidates.
@@ -118,8 +118,8 @@ observe_zero (struct conn *conn, uint64_t offset, uint64_t end)
     {
       SCOPED_LOCK (&exports_lock);
 
-      written = block_set_at (&conn->disk->written, block_size, offset, end,
-                              &run_end);
+      written = block_set_contains (&conn->disk->written, block_size, offset,
+                                    end, &run_end);
     }
     if (!written)
       leaves_observe_zero (conn->export->leaves, run_end - offset, offset);

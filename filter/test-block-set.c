@@ -114,7 +114,7 @@ check (struct block_set *set, const bool *model)
 
   choose_range (&offset, &end);
   for (; offset < end; offset = run_end) {
-    bool in = block_set_at (set, BLOCK_SIZE, offset, end, &run_end);
+    bool in = block_set_contains (set, BLOCK_SIZE, offset, end, &run_end);
 
     assert_true (run_end > offset && run_end <= end);
     for (at = offset / BLOCK_SIZE; at <= (run_end - 1) / BLOCK_SIZE; at++)
@@ -149,13 +149,13 @@ test_end (void **state)
   (void) state;
   block_set_add (&sets[0], BLOCK_SIZE, UINT64_MAX - 1, UINT64_MAX);
   for (offset = 0; offset < last; offset = run_end) {
-    assert_false (block_set_at (&sets[0], BLOCK_SIZE, offset, UINT64_MAX,
-                                &run_end));
+    assert_false (block_set_contains (&sets[0], BLOCK_SIZE, offset, UINT64_MAX,
+                                      &run_end));
     assert_true (run_end > offset);
   }
   assert_int_equal (offset, last);
-  assert_true (block_set_at (&sets[0], BLOCK_SIZE, last, UINT64_MAX,
-                             &run_end));
+  assert_true (block_set_contains (&sets[0], BLOCK_SIZE, last, UINT64_MAX,
+                                     &run_end));
   assert_int_equal (run_end, UINT64_MAX);
   block_set_clear (&sets[0]);
 }

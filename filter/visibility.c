@@ -184,7 +184,7 @@ static inline void
 look_up (struct block_set *set, uint64_t offset, uint64_t *run_end, bool *in)
 {
   if (!block_set_is_empty (set))
-    *in |= block_set_at (set, params.unit, offset, *run_end, run_end);
+    *in |= block_set_contains (set, params.unit, offset, *run_end, run_end);
 }
 
 static bool

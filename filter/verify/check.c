@@ -1,12 +1,13 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Read a range of the disk so that each block of it is what the manifest says.
+ * Read a range of the disk, and verify each block of it.
  *
  * Only whole blocks can be verified.  The whole blocks of a request are read
  * into its buffer and hashed there, many at a time.  A block of which the
  * request has only a part is read into a buffer of its own, and added to the
- * cache.  A block that is wrong or could not be read is read again, alone.
+ * cache.  A block that is wrong or could not be read is read again: alone, or
+ * together with others once the request has failed.
  *
  * A request fails as a whole.  If it fails because of a wrong block, the other
  * blocks of the same read are still verified, so that all wrong blocks among
@@ -35,7 +36,7 @@
 
 #define MAX_BATCH 1024          /* blocks that are read at a time */
 
-/* A request. */
+/* The check of a request. */
 struct check {
   struct disk *disk;
   const struct source *source;
@@ -77,7 +78,7 @@ read_and_compare (const struct check *check, const struct compare_batch *batch,
   return -1;
 }
 
-/* Read BLOCK, which is bad or, if UNREADABLE, could not be read, again.
+/* Retry BLOCK, which is bad or, if UNREADABLE is set, could not be read.
  * Returns 0 with *STATE, or -1 if it cannot be hashed.
  */
 static int
@@ -141,9 +142,11 @@ add_finding (const struct check *check, struct finding *finding,
   }
 }
 
-/* Does a block in STATE fail the request? */
+/* Set what a block in STATE means for the request and the disk.  Returns true
+ * if the request fails.
+ */
 static bool
-is_failure (struct check *check, enum block_state state)
+apply_state (struct check *check, enum block_state state)
 {
   if (state == BLOCK_GOOD)
     return false;
@@ -160,9 +163,10 @@ is_failure (struct check *check, enum block_state state)
 
 /* ---- Batches ---- */
 
-/* The request fails because of another block.  Read the blocks of BATCH that
- * are not GOOD again, each time with one read from the first of them to the
- * last, and set which are GOOD then.  Returns what read_and_compare does.
+/* The request fails because of another block.  Retry the blocks of BATCH that
+ * are not GOOD, all with one read from the first of them to the last, as often
+ * as a single block.  Set GOOD of those that are right then.  Returns what
+ * read_and_compare does.
  */
 static int
 retry_rest (const struct check *check,
@@ -195,9 +199,9 @@ retry_rest (const struct check *check,
   return 0;
 }
 
-/* Handle the result of a read of BATCH: R of read_and_compare, which is 1 only
- * for a single block, and GOOD.  Set the states of the blocks, and add those
- * that became bad or unreadable to FINDING.  Returns -1 if the request fails.
+/* Handle R and GOOD, the result of read_and_compare for BATCH.  R is 1 only if
+ * BATCH is a single block.  Set the states of the blocks, and add those that
+ * became bad or unreadable to FINDING.  Returns -1 if the request fails.
  */
 static int
 handle_result (struct check *check, const struct compare_batch *batch, int r,
@@ -217,10 +221,10 @@ handle_result (struct check *check, const struct compare_batch *batch, int r,
     old = tally_set (&check->disk->tally, block.first, state);
     if (state != BLOCK_GOOD && state != old)
       add_finding (check, finding, block.first, state);
-    if (failed || !is_failure (check, state))
+    if (failed || !apply_state (check, state))
       continue;
     if (state == BLOCK_UNREADABLE)
-      return -1;                /* do not wait for others of this kind */
+      return -1;                /* the next ones could time out as well */
     failed = true;
     block = compare_part (check->disk, batch, i + 1, batch->count - i - 1);
     if (retry_rest (check, &block, good + i + 1) != 0)
@@ -241,7 +245,8 @@ static int
 read_batch (struct check *check, const struct compare_batch *batch)
 {
   struct finding finding = { .count = 0 };
-  size_t at = 0, fail_end = 0;  /* a read from AT to FAIL_END has failed */
+  size_t at = 0, fail_end = 0;  /* a block from AT to FAIL_END is
+                                 * unreadable */
   int result = 0;
 
   while (result == 0 && at < batch->count) {
@@ -261,7 +266,7 @@ read_batch (struct check *check, const struct compare_batch *batch)
   return result;
 }
 
-/* Read COUNT blocks, at most MAX_BATCH, of data or zeros, to BUF.  LEAVES has
+/* Read COUNT blocks, at most MAX_BATCH, of data or zeros, into BUF.  LEAVES has
  * room for their leaves.
  */
 static int
@@ -292,8 +297,8 @@ read_blocks (struct check *check, uint64_t first, size_t count,
 
 /* ---- Requests ---- */
 
-/* Read LEN bytes of BLOCK, from its byte SKIP on, to BUF, from the cache or by
- * a read of the whole block.
+/* Copy LEN bytes at offset SKIP of BLOCK into BUF, from the cache, or after
+ * reading the whole block.
  */
 static int
 read_part (struct check *check, uint64_t block, void *buf, size_t len,
@@ -319,7 +324,7 @@ read_part (struct check *check, uint64_t block, void *buf, size_t len,
   return r;
 }
 
-/* Read the COUNT whole blocks from FIRST on to BUF. */
+/* Read COUNT whole blocks, beginning with FIRST, into BUF. */
 static int
 read_whole (struct check *check, uint64_t first, uint64_t count,
             unsigned char *buf)
@@ -341,8 +346,8 @@ read_whole (struct check *check, uint64_t first, uint64_t count,
   return r;
 }
 
-/* Read the first part of the range from OFFSET to END: a part of one block, or
- * all whole blocks up to a part of one.  Store its length in *LEN.
+/* Read the beginning of the range from OFFSET to END: either bytes of one block
+ * that is not read as a whole, or all whole blocks.  Set *LEN to the length.
  */
 static int
 read_next (struct check *check, unsigned char *buf, uint64_t offset,

@@ -7,9 +7,9 @@
  * are hashing than there are CPUs, a thread takes a group of blocks from the
  * queue, oldest first, and hashes them itself.  The blocks can belong to
  * batches of other threads; their data is not copied.  The other threads wait
- * until their batches are done.  With leaf_gather, a batch that does not fill
- * the lanes waits up to GATHER_TIMEOUT for other batches, so that groups are
- * full even if each thread has only a few blocks.
+ * until their batches are done.  After leaf_enable_gather, a batch that does not
+ * fill the lanes waits up to GATHER_TIMEOUT for other batches, so that groups
+ * are full even if each thread has only a few blocks.
  *
  * The benefit of that wait was measured on a busy Rocket Lake machine with 2
  * CPUs.  nbdcopy read 512 MiB from a file in memory through the filter, in
@@ -17,21 +17,20 @@
  * with the wait alternated, in 9 pairs.  The table shows the elapsed time and
  * the CPU time without the wait, each divided by the same time with the wait:
  * the median of the pairs, and in parentheses the lowest and the highest ratio.
- * In the last column the kernel was not forced, and the plan selected SHA-NI.
+ * In the last column no SIMD kernel was forced, and the plan selected SHA-NI.
  *
- *   in flight   AVX-512 forced     AVX2 forced        its own choice: SHA-NI
- *   1 time      0.9 (0.8 - 1.5)    1.0 (1.0 - 1.1)    1.0 (0.5 - 1.3)
- *     CPU       1.0 (0.9 - 1.1)    1.0 (1.0 - 1.1)    1.0 (0.8 - 1.2)
- *   4 time      1.7 (1.3 - 2.1)    1.3 (1.1 - 1.5)    1.2 (1.0 - 2.2)
- *     CPU       1.7 (1.6 - 1.9)    1.4 (1.3 - 1.7)    1.1 (1.0 - 1.5)
- *   16 time     1.9 (1.1 - 3.2)    1.3 (1.2 - 1.7)    0.9 (0.6 - 2.1)
- *     CPU       1.7 (1.5 - 1.9)    1.4 (1.3 - 1.6)    1.0 (0.9 - 1.1)
+ *   in flight           AVX-512 forced     AVX2 forced        SHA-NI selected
+ *   1         elapsed   0.9 (0.8 - 1.5)    1.0 (1.0 - 1.1)    1.0 (0.5 - 1.3)
+ *             CPU       1.0 (0.9 - 1.1)    1.0 (1.0 - 1.1)    1.0 (0.8 - 1.2)
+ *   4         elapsed   1.7 (1.3 - 2.1)    1.3 (1.1 - 1.5)    1.2 (1.0 - 2.2)
+ *             CPU       1.7 (1.6 - 1.9)    1.4 (1.3 - 1.7)    1.1 (1.0 - 1.5)
+ *   16        elapsed   1.9 (1.1 - 3.2)    1.3 (1.2 - 1.7)    0.9 (0.6 - 2.1)
+ *             CPU       1.7 (1.5 - 1.9)    1.4 (1.3 - 1.6)    1.0 (0.9 - 1.1)
  *
  * The benefit is smaller for writes, and for plugins with a latency of a
- * millisecond.  Requests of 16 and 64 KiB do not benefit, with one exception:
- * with 16 requests in flight the wait saves 8 % of the CPU time of AVX-512.  In
- * the same case AVX2, which the plan does not select on this CPU, takes a
- * seventh more.
+ * millisecond.  Requests of 16 and 64 KiB do not benefit, except that with 16
+ * requests in flight AVX-512 takes 8 % less CPU time with the wait.  AVX2, which
+ * the plan does not select on this CPU, takes a seventh more CPU time then.
  */
 
 #include <config.h>
@@ -55,7 +54,7 @@
 #define GATHER_TIMEOUT 1000000
 #define MAX_BACKOFF 1023        /* batches */
 
-/* The blocks of one thread, on its stack. */
+/* The blocks of one thread, which has this on its stack. */
 struct batch {
   struct batch *next;
   struct leaf_block *next_block;
@@ -72,9 +71,10 @@ struct leaf_engine {
   unsigned cpus;
   unsigned char zero_md[BLKHASH_MAX_MD_SIZE];
 
+  bool gather;                  /* batches may wait for others; set once */
+
   pthread_mutex_t lock;         /* protects the fields below, and all batches */
   unsigned hashing;             /* threads that are hashing a group */
-  bool gather;                  /* batches may wait for others */
   unsigned backoff;             /* batches that skip the wait after a timeout */
   unsigned backoff_left;        /* batches that still skip it */
   struct batch *queue, **queue_tail; /* batches with untaken blocks */
@@ -125,7 +125,7 @@ wake_next_locked (struct leaf_engine *engine)
 }
 
 /* Returns the group size beyond which a larger group is hardly faster per
- * block.
+ * block; or 0 if groups do not help.
  */
 static size_t
 full_group (const struct leaf_engine *engine)
@@ -267,7 +267,7 @@ leaf_best_count (const struct leaf_engine *engine)
 }
 
 void
-leaf_gather (struct leaf_engine *engine)
+leaf_enable_gather (struct leaf_engine *engine)
 {
   engine->gather = full_group (engine) > 0;
 }

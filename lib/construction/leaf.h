@@ -42,7 +42,7 @@ size_t leaf_best_count (const struct leaf_engine *engine);
  * After this call leaf_batch may wait up to one millisecond for batches of
  * other threads, and backs off if such waits do not fill the lanes.
  */
-void leaf_gather (struct leaf_engine *engine);
+void leaf_enable_gather (struct leaf_engine *engine);
 
 /* Returns the leaf of a full block of zeros.  It is valid until the engine is
  * freed.

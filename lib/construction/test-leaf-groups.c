@@ -351,7 +351,7 @@ test_gather (void **state)
   lanes_free (lanes);
   create ("sha256", 2);
   assert_int_equal (waits_of (100, 1), 0);
-  leaf_gather (engine);
+  leaf_enable_gather (engine);
   assert_int_equal (waits_of (1, 1), 1);
   assert_int_equal (waits_of (1, 1), 0);
   spurious = true;
@@ -364,7 +364,7 @@ test_gather (void **state)
   destroy ();
 
   create ("sha256", 2);
-  leaf_gather (engine);
+  leaf_enable_gather (engine);
   assert_int_equal (waits_of (100, LEAF_GROUP), 0);
   assert_int_equal (waits_of (1, 1), 1);
   destroy ();
@@ -372,13 +372,13 @@ test_gather (void **state)
   /* One client alone does not fill the lanes. */
   if (enough > 1) {
     create ("sha256", 2);
-    leaf_gather (engine);
+    leaf_enable_gather (engine);
     assert_int_equal (waits_of (2, enough - 1), 1);
     destroy ();
   }
 
   create ("md5", 2);
-  leaf_gather (engine);
+  leaf_enable_gather (engine);
   assert_int_equal (waits_of (10, 1), 0);
   destroy ();
 }
@@ -438,7 +438,7 @@ test_taken (void **state)
     skip ();
   }
   create ("sha256", 2);
-  leaf_gather (engine);
+  leaf_enable_gather (engine);
   begin_waiting (&first);
   assert_int_equal (waits_of (1, 1), 1); /* hashes both batches */
   held = false;

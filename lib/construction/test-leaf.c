@@ -111,7 +111,7 @@ run_threads (size_t threads, bool gather, long for_cpus)
   engine = leaf_engine_create (digest, BLOCK);
   assert_non_null (engine);
   if (gather)
-    leaf_gather (engine);
+    leaf_enable_gather (engine);
   for (i = 0; i < threads; i++) {
     workers[i].seed = i;
     assert_int_equal (pthread_create (&workers[i].thread, NULL, run,
@@ -135,7 +135,8 @@ test_threads (void **state)
   run_threads (THREADS, false, -1); /* the number of CPUs is unknown */
 }
 
-/* With leaf_gather, many threads fill the groups, or there is only one thread.
+/* After leaf_enable_gather, many threads fill the groups.  With only one thread
+ * the digests are the same.
  */
 static void
 test_gather (void **state)

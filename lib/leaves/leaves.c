@@ -100,7 +100,7 @@ leaves_new_in_budget (const struct blkhash_opts *opts, uint64_t size,
     return NULL;
   }
   if (budget)
-    leaf_gather (l->engine);
+    leaf_enable_gather (l->engine);
   return l;
 }
 

@@ -5,9 +5,9 @@
  *
  * The bitmaps record which parts of the disk were written since a backup.  They
  * are not part of the content of the disk, but qemu loads all of them when it
- * opens the image.  In the table of a bitmap an entry of 8 bytes can stand for
- * a cluster of ones, so a small image can make qemu allocate any amount of
- * memory.  All other errors of bitmaps are left to qemu.
+ * opens the image.  An entry of 8 bytes of a bitmap table can stand for a
+ * cluster of ones, so a small image can make qemu allocate any amount of memory.
+ * Only errors that affect the count are reported here, the others by qemu.
  */
 
 #include <config.h>
@@ -35,8 +35,8 @@ struct bitmap_walk {
   unsigned char table[CHUNK];
 };
 
-/* Count the memory that a bitmap of SIZE bytes takes.  Its table is at OFFSET
- * and has ENTRIES entries.
+/* Count the memory that a bitmap of SIZE bytes takes: pages that stay zero take
+ * none.  Its table is at OFFSET and has ENTRIES entries.
  */
 static int
 count_table (struct bitmap_walk *w, uint64_t offset, uint32_t entries,
@@ -98,7 +98,7 @@ count_bitmap (struct bitmap_walk *w, const unsigned char *entry)
 }
 
 static int
-walk_directory (struct bitmap_walk *w)
+check_directory (struct bitmap_walk *w)
 {
   const struct qcow2 *qcow2 = w->qcow2;
   uint64_t done = 0;
@@ -141,7 +141,7 @@ qcow2_check_bitmaps (const struct imagefile *file, const struct qcow2 *qcow2,
   w->qcow2 = qcow2;
   w->error = error;
   w->memory = w->table_bytes = 0;
-  r = walk_directory (w);
+  r = check_directory (w);
   free (w);
   return r;
 }

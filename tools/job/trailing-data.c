@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Trailing data after an image on its disk, with --size.
+ * With --size: search for data after the image on its disk.
  */
 
 #include <config.h>
@@ -45,6 +45,8 @@ trailing_data_find (const struct progress_form *form, struct source *source,
   }
   trailing->len = source->full_size - source->size;
   r = search (form, source, &trailing->offset, error);
+  if (r == -1)
+    return -1;
   trailing->state = r == 1 ? TRAILING_DATA : TRAILING_ZERO;
-  return r == -1 ? -1 : 0;
+  return 0;
 }

@@ -17,11 +17,12 @@ struct source_options;
 /* Read the missing ranges of SCAN over CONNS, an array of *NR_CONNS (up to 16)
  * open connections to one export.  The image is the first SIZE bytes of the
  * export.  If IS_REMOTE is set, the latency may be high, so block status is
- * requested ahead.  Returns 0; or -1 with the reason in SCAN, unless the scan
- * was canceled.
+ * requested ahead of the reads.  Returns 0, or -1 on error or cancellation; the
+ * reason of an error is in SCAN.
  *
- * After an error all connections are closed; otherwise only those whose server
- * did not reply to all requests.  CONNS and *NR_CONNS are set to the others.
+ * After an error all connections are closed.  Otherwise those with unanswered
+ * requests are closed, the others stay in CONNS, and *NR_CONNS is set to their
+ * number.
  */
 int nbd_scan (const struct source_options *options, struct nbd_handle **conns,
               unsigned *nr_conns, bool is_remote, uint64_t size,

@@ -38,7 +38,7 @@ source_is_uri (const char *operand)
   return n > 0 && strncmp (operand + n, "://", 3) == 0;
 }
 
-/* Returns the empty list of files of an image, with its options. */
+/* Returns a list of files with the options, and without a file yet. */
 static struct files
 files_of (const struct source_options *options)
 {
@@ -70,7 +70,7 @@ open_uri (const struct source_options *options, const char *uri,
 
 /* ---- Images ---- */
 
-/* Open an image that is not raw.  The source owns QI if this succeeds. */
+/* Open an image that is not a raw file.  The source owns QI if this succeeds. */
 static int
 open_qemu (const struct qemu_image *qi, struct source **source,
            struct error *error)
@@ -189,8 +189,8 @@ looks_like_sums (int fd)
     strspn (end + 4, hex) >= 16;
 }
 
-/* In sha256sum -c means --check.  A user who expects this must not get a
- * checksum of the list itself, with exit status 0.
+/* The option -c of sha256sum is --check.  A user who expects this must not get
+ * a checksum of the list itself, with exit status 0.
  */
 static int
 refuse_sums_file (const struct source_options *options, int fd,
@@ -230,9 +230,7 @@ open_image (const struct source_options *options, int fd, const char *path,
             struct source **source, struct error *error)
 {
   struct qemu_image qi = qemu_image_of (options, path);
-  /* This locks the file, although qemu locks it later, because the message of
-   * qemu is worse.
-   */
+  /* This locks the file before qemu does, because our message is better. */
   struct file *file = files_adopt (&qi.files, fd, path, error);
 
   qi.file = file;
