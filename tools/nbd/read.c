@@ -186,6 +186,8 @@ setup_requests (struct nbd_reader *reader,
     align = min;
   if (options->extents && nbd_can_extents (nbd))
     reader->cursor.extent_at = nbd_extent_at;
+  /* Each query takes a round trip, or the server goes through gigabytes. */
+  reader->cursor.skip_short_queries = true;
   cursor_start (&reader->cursor, align,
                 MIN (options->read_size,
                      range_queue_max_range (&reader->scheduler.range_queue,

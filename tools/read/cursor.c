@@ -32,6 +32,7 @@ cursor_start (struct cursor *cursor, uint64_t align, uint64_t max_read)
   cursor->align = align;
   cursor->max_read = max_read < align ? align : round_up (max_read, align);
   cursor->offset = cursor->end = cursor->extent_end = 0;
+  cursor->is_short = false;
   cursor->lookahead.len = 0;
 }
 
@@ -39,8 +40,8 @@ static int
 fetch_extent (struct cursor *cursor, uint64_t offset, struct extent *extent,
               struct error *error)
 {
-  if (!cursor->extent_at) {
-    extent->len = cursor->size - offset;
+  if (!cursor->extent_at || cursor->is_short) {
+    extent->len = (cursor->is_short ? cursor->end : cursor->size) - offset;
     extent->zero = false;
     return 0;
   }
@@ -131,6 +132,16 @@ whole_end (const struct cursor *cursor, uint64_t end)
   return more < cursor->size - end ? end + more : cursor->size;
 }
 
+/* Does one read cover the missing range, which is not the whole image? */
+static bool
+is_short (const struct cursor *cursor)
+{
+  uint64_t len = cursor->end - cursor->offset;
+
+  return cursor->skip_short_queries && len <= cursor->max_read &&
+    len < cursor->size;
+}
+
 /* Advance to the next missing range, in whole blocks.  Returns 1, 0 or -1. */
 static int
 next_missing_range (struct cursor *cursor, struct error *error)
@@ -147,6 +158,7 @@ next_missing_range (struct cursor *cursor, struct error *error)
     len = cursor->size - start;
   cursor->end = whole_end (cursor, start + len);
   cursor->offset = ROUND_DOWN (start, cursor->align);
+  cursor->is_short = is_short (cursor);
   if (cursor->extent_end < cursor->offset) {
     cursor->extent_end = cursor->offset;
     cursor->extent_zero = false;

@@ -16,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include "../lib/common/numbers.h"
 #include "read/cursor.h"
 #include "util/error.h"
 
@@ -233,6 +234,67 @@ test_missing (void **state)
   }
 }
 
+/* The missing range, in whole blocks, is longer than a read, or the image. */
+static bool is_long;
+
+static int
+next_missing_at (void *opaque, uint64_t offset, uint64_t *start, uint64_t *len,
+                 struct error *error)
+{
+  const struct cursor *cursor = opaque;
+  int r = missing_at (cursor->extent_opaque, offset, start, len, error);
+  uint64_t end;
+
+  if (r == 1) {
+    end = MIN (ROUND_UP (*start + *len, cursor->align), cursor->size);
+    end -= ROUND_DOWN (*start, cursor->align);
+    is_long = end > cursor->max_read || end == cursor->size;
+  }
+  return r;
+}
+
+static int
+long_extent_at (void *opaque, uint64_t offset, struct extent *extent,
+                struct error *error)
+{
+  assert_true (is_long);
+  return extent_at (opaque, offset, extent, error);
+}
+
+/* The extents of a missing range that one read covers are not queried.  The
+ * ranges contain the missing bytes nevertheless.
+ */
+static void
+test_short_ranges (void **state)
+{
+  static struct model model;
+  int i;
+
+  (void) state;
+  for (i = 0; i < ROUNDS; i++) {
+    uint64_t offset = 0;
+    struct error error = { "" };
+    struct cursor cursor;
+    struct range range;
+    int r;
+
+    fill (&model);
+    start (&cursor, long_extent_at, &model, model.size, 1 << rnd (7),
+           rnd (300));
+    cursor.missing_at = next_missing_at;
+    cursor.missing_opaque = &cursor;
+    cursor.skip_short_queries = true;
+    while ((r = cursor_next (&cursor, &range, &error)) == 1) {
+      assert_false (any_missing (&model, offset, range.offset - offset));
+      if (range.zero)
+        assert_true (all_zero (&model, range.offset, range.len));
+      offset = range.offset + range.len;
+    }
+    assert_int_equal (r, 0);
+    assert_false (any_missing (&model, offset, model.size - offset));
+  }
+}
+
 static int
 bad_extent_at (void *opaque, uint64_t offset, struct extent *extent,
                struct error *error)
@@ -297,6 +359,7 @@ main (void)
   const struct CMUnitTest tests[] = {
     cmocka_unit_test (test_random),
     cmocka_unit_test (test_missing),
+    cmocka_unit_test (test_short_ranges),
     cmocka_unit_test (test_empty_extent),
     cmocka_unit_test (test_largest_image),
   };
