@@ -1,0 +1,514 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Unit test: when the verify filter writes its files.
+ *
+ * They are checked and emptied at the start, checked again after the fork, and
+ * then written by a thread: at the start, and when a client disconnects, if
+ * anything has changed.  The interval of that thread never ends here.  The
+ * result is synced if it replaces a sum.
+ */
+
+#include <config.h>
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "test-verify-nbdkit.h"
+#include "verify/disk.h"
+#include "verify/export.h"
+#include "verify/result.h"
+
+#define BLOCK 4096
+#define SIZE (3 * BLOCK)        /* the last block is zeros */
+
+static char directory[] = "/tmp/blkhash-test-XXXXXX";
+static char manifest[50], other[50]; /* also of the exports "a" and "b" */
+static struct plugin plugin;
+static char *sum;
+
+static struct {
+  const char *param;
+  char path[50];
+} outputs[] = {
+  { "blkhash-verify-file", "" },
+  { "blkhash-verify-status", "" },
+  { "blkhash-verify-mapfile", "" },
+};
+
+#define OUTPUTS (sizeof outputs / sizeof outputs[0])
+#define OUTPUTS_OF_EXPORTS 2    /* the mapfile is of one disk */
+#define FILE_PATH outputs[0].path
+#define STATUS_PATH outputs[1].path
+
+static size_t used = OUTPUTS;   /* how many of them the server has */
+
+/* ---- The thread ---- */
+
+static atomic_uint waits;       /* of the thread */
+static atomic_uint syncs;
+
+int __wrap_pthread_cond_timedwait (pthread_cond_t *cond, pthread_mutex_t *lock,
+                                   const struct timespec *end);
+int __real_fsync (int fd);
+int __wrap_fsync (int fd);
+
+int
+__wrap_pthread_cond_timedwait (pthread_cond_t *cond, pthread_mutex_t *lock,
+                               const struct timespec *end)
+{
+  (void) end;
+  waits++;
+  return pthread_cond_wait (cond, lock);
+}
+
+int
+__wrap_fsync (int fd)
+{
+  syncs++;
+  return __real_fsync (fd);
+}
+
+/* Returns false after a minute. */
+static bool
+sleep_again (unsigned *tries)
+{
+  const struct timespec interval = { .tv_nsec = 1000000 };
+
+  nanosleep (&interval, NULL);
+  return ++*tries < 60000;
+}
+
+/* Wait until the thread has waited more than BEFORE times. */
+static void
+wait_until_idle (unsigned before)
+{
+  unsigned tries = 0;
+
+  while (waits <= before)
+    if (!sleep_again (&tries))
+      fail_msg ("the thread does not wait");
+}
+
+/* ---- The files ---- */
+
+static char *
+content (const char *path)
+{
+  static char text[10000];
+  FILE *f = fopen (path, "r");
+  size_t len;
+
+  assert_non_null (f);
+  len = fread (text, 1, sizeof text - 1, f);
+  text[len] = '\0';
+  fclose (f);
+  return text;
+}
+
+static void
+remove_files (void)
+{
+  size_t i;
+
+  for (i = 0; i < used; i++)
+    unlink (outputs[i].path);
+}
+
+static void
+assert_no_files (void)
+{
+  size_t i;
+
+  for (i = 0; i < used; i++)
+    assert_int_equal (access (outputs[i].path, F_OK), -1);
+}
+
+static void
+wait_for_files (void)
+{
+  unsigned tries = 0;
+  size_t i;
+
+  for (i = 0; i < used; i++)
+    while (access (outputs[i].path, F_OK) == -1)
+      if (!sleep_again (&tries))
+        fail_msg ("%s was not written", outputs[i].path);
+}
+
+/* Make a directory that has the name of the new file of output I, so that it
+ * cannot be created; or remove that directory.
+ */
+static void
+block_output (size_t i, bool block)
+{
+  char beside[70];
+
+  sprintf (beside, "%s.blkhash-new", outputs[i].path);
+  assert_int_equal (block ? mkdir (beside, 0700) : rmdir (beside), 0);
+}
+
+/* ---- The server ---- */
+
+static int
+start_outputs (void)
+{
+  return start ("blkhash-verify-manifest", manifest,
+                "blkhash-verify-sum", sum,
+                outputs[0].param, outputs[0].path,
+                outputs[1].param, outputs[1].path,
+                outputs[2].param, outputs[2].path, NULL);
+}
+
+/* A manifest for each export, which is trusted. */
+static int
+start_exports (void)
+{
+  used = OUTPUTS_OF_EXPORTS;
+  return start ("blkhash-verify-exports", directory,
+                "blkhash-verify-sum", "none",
+                outputs[0].param, outputs[0].path,
+                outputs[1].param, outputs[1].path, NULL);
+}
+
+/* Start a server by START_SERVER; its thread has written the files, and waits.
+ */
+static void
+start_thread (int (*start_server) (void))
+{
+  assert_int_equal (start_server (), 0);
+  remove_files ();
+  waits = 0;
+  assert_int_equal (filter->after_fork (NULL), 0);
+  wait_for_files ();
+  wait_until_idle (0);
+}
+
+static void
+stop_thread (void)
+{
+  filter->cleanup (NULL);
+  stop ();
+}
+
+/* ---- A client ---- */
+
+static void *
+connect_client (const char *name)
+{
+  void *handle = open_export (name);
+
+  assert_non_null (handle);
+  assert_int_equal (filter->prepare (&plugin.next, handle, 0), 0);
+  return handle;
+}
+
+static void
+disconnect (void *handle)
+{
+  filter->finalize (&plugin.next, handle);
+  filter->close (handle);
+}
+
+/* Read the blocks of data, which must have the result R. */
+static void
+read_data (void *handle, int r)
+{
+  char buf[SIZE];
+  int err;
+
+  assert_int_equal (filter->pread (&plugin.next, handle, buf, SIZE, 0, 0,
+                                   &err), r);
+}
+
+static void
+read_good (void *handle)
+{
+  read_data (handle, 0);
+}
+
+static void
+read_failing (void *handle)
+{
+  read_data (handle, -1);
+}
+
+static void
+stop_disk (void *handle)
+{
+  (void) handle;
+  disk_stop (exports_first_locked ()->disk);
+}
+
+/* A client connects, calls USE, and disconnects.  WRITTEN: the files are written
+ * then.
+ */
+static void
+visit (void (*use) (void *handle), bool written)
+{
+  void *handle = connect_client ("a");
+  unsigned before = waits;
+
+  if (use)
+    use (handle);
+  remove_files ();
+  disconnect (handle);
+  if (written)
+    wait_for_files ();
+  wait_until_idle (before);
+  if (!written)
+    assert_no_files ();
+}
+
+static void
+assert_status (const char *member)
+{
+  const char *text = content (STATUS_PATH);
+
+  if (!strstr (text, member))
+    fail_msg ("no %s in %s", member, text);
+}
+
+/* The next reads of the first block find one bit wrong: TIMES, or all of them
+ * if it is -1.
+ */
+static void
+set_fault (int times)
+{
+  plugin.nr_faults = 1;
+  plugin.faults[0] = (struct fault) {
+    .kind = FAULT_FLIP, .end = 1, .times = times, .left = times
+  };
+}
+
+static void
+write_manifests (void)
+{
+  struct blkhash_opts *opts = blkhash_opts_new ("sha256");
+
+  blkhash_opts_set_block_size (opts, BLOCK);
+  free (manifest_of (opts, plugin.bytes, SIZE, other));
+  free (sum);
+  sum = manifest_of (opts, plugin.bytes, SIZE, manifest);
+  blkhash_opts_free (opts);
+}
+
+/* ---- Tests ---- */
+
+/* One output cannot be created: nothing is emptied, and no new file remains. */
+static void
+test_check (void **state)
+{
+  size_t i, j;
+
+  (void) state;
+  for (i = 0; i < OUTPUTS; i++) {
+    start_thread (start_outputs);
+    stop_thread ();
+    block_output (i, true);
+    assert_int_equal (start_outputs (), -1);
+    assert_non_null (strstr (last_error, outputs[i].param));
+    assert_non_null (strstr (last_error, ": cannot create "));
+    for (j = 0; j < OUTPUTS; j++)
+      assert_string_not_equal (content (outputs[j].path), "");
+    stop ();
+
+    remove_files ();
+    assert_int_equal (start_outputs (), -1);
+    assert_no_files ();         /* nbdkit does not call .unload then */
+    stop ();
+    block_output (i, false);
+  }
+}
+
+/* As another user the filter may not create what it could create before. */
+static void
+test_check_again (void **state)
+{
+  size_t i;
+
+  (void) state;
+  for (i = 0; i < OUTPUTS; i++) {
+    assert_int_equal (start_outputs (), 0);
+    block_output (i, true);
+    assert_int_equal (filter->after_fork (NULL), -1);
+    assert_non_null (strstr (last_error, outputs[i].param));
+    stop ();
+    block_output (i, false);
+  }
+}
+
+/* What an earlier server has written is gone before the fork. */
+static void
+test_empty (void **state)
+{
+  size_t i;
+
+  (void) state;
+  start_thread (start_outputs);
+  stop_thread ();
+  assert_int_equal (start_outputs (), 0);
+  for (i = 0; i < OUTPUTS; i++)
+    assert_string_equal (content (outputs[i].path), "");
+  stop ();
+}
+
+static void
+test_changes (void **state)
+{
+  (void) state;
+  start_thread (start_outputs);
+  assert_status ("\"zero-bytes\": 0,");
+  visit (NULL, true);           /* a client has connected */
+  assert_status ("\"zero-bytes\": 4096,");
+  visit (NULL, false);
+  visit (read_good, true);
+  assert_status ("\"verified-bytes\": 8192,");
+  visit (read_good, false);
+  set_fault (1);
+  visit (read_good, true);
+  assert_status ("\"transient-blocks\": 1,");
+  set_fault (-1);
+  visit (read_failing, true);
+  assert_status ("\"bad-bytes\": 4096,");
+  visit (read_failing, false);
+  visit (stop_disk, true);
+  assert_status ("\"stopped\": true,");
+  stop_thread ();
+}
+
+/* The manifest has changed: no block is read, but this is written. */
+static void
+test_manifest_changed (void **state)
+{
+  (void) state;
+  start_thread (start_outputs);
+  visit (NULL, true);
+  assert_status ("\"manifest-changed\": false,");
+  assert_int_equal (truncate (manifest, 520), 0);
+  visit (read_failing, true);
+  assert_status ("\"manifest-changed\": true,");
+  assert_status ("\"stopped\": false,");
+  stop_thread ();
+}
+
+/* Without an output there is no thread, and zeros are not counted. */
+static void
+test_no_output (void **state)
+{
+  (void) state;
+  waits = 0;
+  assert_int_equal (start ("blkhash-verify-manifest", manifest,
+                           "blkhash-verify-sum", sum, NULL), 0);
+  assert_int_equal (exports_first_locked ()->disk->zeros, 0);
+  assert_int_equal (filter->after_fork (NULL), 0);
+  disconnect (connect_client ("a"));
+  stop_thread ();
+  assert_int_equal (waits, 0);
+}
+
+/* Write the result, whose first line must begin with LINE.  SYNCED: the file is
+ * synced.
+ */
+static void
+write_result (const char *line, bool synced)
+{
+  unsigned before = syncs;
+  char *text;
+
+  result_write ();
+  text = strchr (content (FILE_PATH), '\n') + 1; /* after the header */
+  assert_int_equal (strncmp (text, line, strlen (line)), 0);
+  assert_int_equal (syncs > before, synced);
+}
+
+/* A sum that is withdrawn, of any export, must not come back after a crash. */
+static void
+test_sync (void **state)
+{
+  void *first, *last;
+
+  (void) state;
+  assert_int_equal (start_exports (), 0);
+  last = connect_client ("b");
+  read_good (last);
+  first = connect_client ("a");
+  write_result ("# incomplete a", false);
+  read_good (first);
+  write_result ("blk-sha256/4k (a)", false);
+  write_result ("blk-sha256/4k (a)", false);
+  set_fault (-1);
+  read_failing (first);
+  write_result ("# bad a", true);
+  write_result ("# bad a", false);
+  plugin.nr_faults = 0;
+  read_good (first);
+  write_result ("blk-sha256/4k (a)", false);
+  disconnect (first);
+  disconnect (last);
+  stop ();
+}
+
+static int
+reset (void **state)
+{
+  (void) state;
+  plugin.nr_faults = 0;
+  used = OUTPUTS;
+  write_manifests ();
+  return 0;
+}
+
+static int
+set_up (void **state)
+{
+  (void) state;
+  if (!mkdtemp (directory))
+    return -1;
+  sprintf (manifest, "%s/a.blkm", directory);
+  sprintf (other, "%s/b.blkm", directory);
+  sprintf (outputs[0].path, "%s/file", directory);
+  sprintf (outputs[1].path, "%s/status", directory);
+  sprintf (outputs[2].path, "%s/map", directory);
+  plugin_init (&plugin, SIZE);
+  plugin.bytes[0] = plugin.bytes[BLOCK] = 1;
+  return 0;
+}
+
+/* rmdir checks that nothing else is left. */
+static int
+tear_down (void **state)
+{
+  reset (state);
+  remove_files ();
+  unlink (manifest);
+  unlink (other);
+  free (sum);
+  plugin_destroy (&plugin);
+  return rmdir (directory);
+}
+
+int
+main (void)
+{
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test_setup (test_check, reset),
+    cmocka_unit_test_setup (test_check_again, reset),
+    cmocka_unit_test_setup (test_empty, reset),
+    cmocka_unit_test_setup (test_changes, reset),
+    cmocka_unit_test_setup (test_manifest_changed, reset),
+    cmocka_unit_test_setup (test_no_output, reset),
+    cmocka_unit_test_setup (test_sync, reset),
+  };
+
+  return cmocka_run_group_tests (tests, set_up, tear_down);
+}
