@@ -401,6 +401,25 @@ test_manifest_changed (void **state)
   stop_thread ();
 }
 
+/* The disk of an export is replaced by one of which as much was read. */
+static void
+test_exports (void **state)
+{
+  (void) state;
+  start_thread (start_exports);
+  assert_status ("\"exports\": [\n  ]");
+  assert_string_equal (content (FILE_PATH), "");
+  assert_int_equal (errors, 0);
+  visit (read_good, true);
+  assert_status ("\"result\": \"good\"");
+  plugin.bytes[0] = 2;
+  write_manifests ();
+  visit (read_good, true);
+  assert_status ("\"result\": \"good\"");
+  stop_thread ();
+  plugin.bytes[0] = 1;
+}
+
 /* Without an output there is no thread, and zeros are not counted. */
 static void
 test_no_output (void **state)
@@ -506,6 +525,7 @@ main (void)
     cmocka_unit_test_setup (test_empty, reset),
     cmocka_unit_test_setup (test_changes, reset),
     cmocka_unit_test_setup (test_manifest_changed, reset),
+    cmocka_unit_test_setup (test_exports, reset),
     cmocka_unit_test_setup (test_no_output, reset),
     cmocka_unit_test_setup (test_sync, reset),
   };

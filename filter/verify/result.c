@@ -75,36 +75,35 @@ struct lines {
 };
 
 static bool
-add_line_locked (struct lines *lines, struct export *export)
+add_lines_locked (struct lines *lines)
 {
-  size_t n = lines->count, size = n + 1;
-  void *changes = realloc (lines->changes, size * sizeof lines->changes[0]);
+  struct export *export;
 
-  if (!changes)
-    return false;
-  lines->changes = changes;
-  lines->changes[n].text = make_line_locked (export, &lines->withdrawn);
-  if (!lines->changes[n].text)
-    return false;
-  lines->count++;
+  for (export = exports_first_locked (); export; export = export->next) {
+    struct result_change *change = &lines->changes[lines->count];
+
+    change->place = &lines->places[lines->count];
+    change->text = make_line_locked (export, &lines->withdrawn);
+    if (!change->text)
+      return false;
+    lines->count++;
+  }
   return true;
 }
 
-/* Returns false if there is no memory. */
+/* There can be no line.  Returns false if there is no memory. */
 static bool
 make_lines (struct lines *lines)
 {
-  struct export *export;
-  size_t i;
-  bool ok = true;
+  const struct export *export;
+  size_t room = 1;
   SCOPED_LOCK (&exports_lock);
 
   for (export = exports_first_locked (); export; export = export->next)
-    ok = ok && add_line_locked (lines, export);
-  lines->places = calloc (lines->count + 1, sizeof lines->places[0]);
-  for (i = 0; lines->places && i < lines->count; i++)
-    lines->changes[i].place = &lines->places[i];
-  return ok && lines->places;
+    room++;
+  lines->changes = calloc (room, sizeof lines->changes[0]);
+  lines->places = calloc (room, sizeof lines->places[0]);
+  return lines->changes && lines->places && add_lines_locked (lines);
 }
 
 void
