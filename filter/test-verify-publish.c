@@ -5,8 +5,8 @@
  *
  * They are checked and emptied at the start, checked again after the fork, and
  * then written by a thread: at the start, and when a client disconnects, if
- * anything has changed.  The interval of that thread never ends here.  The
- * result is synced if it replaces a sum.
+ * anything has changed.  The interval of that thread never ends here, but its
+ * length is checked.  The result is synced if it replaces a sum.
  */
 
 #include <config.h>
@@ -30,6 +30,7 @@
 
 #define BLOCK 4096
 #define SIZE (3 * BLOCK)        /* the last block is zeros */
+#define INTERVAL 5.0            /* seconds, of publish.c */
 
 static char directory[] = "/tmp/blkhash-test-XXXXXX";
 static char manifest[50], other[50]; /* also of the exports "a" and "b" */
@@ -55,6 +56,7 @@ static size_t used = OUTPUTS;   /* how many of them the server has */
 /* ---- The thread ---- */
 
 static atomic_uint waits;       /* of the thread */
+static struct timespec wait_start, wait_end; /* of the first wait */
 static atomic_uint syncs;
 
 int __wrap_pthread_cond_timedwait (pthread_cond_t *cond, pthread_mutex_t *lock,
@@ -66,7 +68,10 @@ int
 __wrap_pthread_cond_timedwait (pthread_cond_t *cond, pthread_mutex_t *lock,
                                const struct timespec *end)
 {
-  (void) end;
+  if (waits == 0) {
+    clock_gettime (CLOCK_MONOTONIC, &wait_start);
+    wait_end = *end;
+  }
   waits++;
   return pthread_cond_wait (cond, lock);
 }
@@ -362,6 +367,28 @@ test_empty (void **state)
   stop ();
 }
 
+static double
+seconds_from (const struct timespec *start, const struct timespec *end)
+{
+  return end->tv_sec - start->tv_sec + (end->tv_nsec - start->tv_nsec) / 1e9;
+}
+
+/* The end of the interval was computed after this test had begun, and before
+ * the wait began.
+ */
+static void
+test_interval (void **state)
+{
+  struct timespec start;
+
+  (void) state;
+  clock_gettime (CLOCK_MONOTONIC, &start);
+  start_thread (start_outputs);
+  assert_true (seconds_from (&start, &wait_end) > INTERVAL - 1e-6);
+  assert_true (seconds_from (&wait_start, &wait_end) < INTERVAL + 1e-6);
+  stop_thread ();
+}
+
 static void
 test_changes (void **state)
 {
@@ -523,6 +550,7 @@ main (void)
     cmocka_unit_test_setup (test_check, reset),
     cmocka_unit_test_setup (test_check_again, reset),
     cmocka_unit_test_setup (test_empty, reset),
+    cmocka_unit_test_setup (test_interval, reset),
     cmocka_unit_test_setup (test_changes, reset),
     cmocka_unit_test_setup (test_manifest_changed, reset),
     cmocka_unit_test_setup (test_exports, reset),

@@ -17,8 +17,8 @@
 #include <stdint.h>
 #include <time.h>
 
-#define DEADLINE_SECOND 1000000000u /* nanoseconds */
-#define DEADLINE_POLL 1000000       /* nanoseconds between two polls */
+#define DEADLINE_SECOND INT64_C (1000000000) /* nanoseconds */
+#define DEADLINE_POLL 1000000   /* nanoseconds between two polls */
 
 /* Initialize COND for deadline_wait. */
 static inline void

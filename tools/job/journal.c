@@ -18,7 +18,7 @@
 #include "job/journal.h"
 #include "util/error.h"
 
-#define INTERVAL (2 * (uint64_t) DEADLINE_SECOND) /* ns between two syncs */
+#define INTERVAL (2 * DEADLINE_SECOND) /* ns between two syncs */
 #define MAX_PENDING 8192        /* maximum number of pending blocks and runs */
 
 static int

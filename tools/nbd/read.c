@@ -30,7 +30,7 @@
 #include "util/source-options.h"
 
 /* Nanoseconds to wait for each reply that is not needed. */
-#define REPLY_TIMEOUT ((uint64_t) 5 * DEADLINE_SECOND)
+#define REPLY_TIMEOUT (5 * DEADLINE_SECOND)
 #define CHECK_INTERVAL (DEADLINE_SECOND / 2) /* between checks whether the job
                                               * stopped, or has all data */
 #define MAX_THREADS 128
