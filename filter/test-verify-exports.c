@@ -4,12 +4,14 @@
  * Unit test: a manifest for each export of the verify filter.
  *
  * Clients in threads connect to exports at random, read their disks, and
- * disconnect, while the outputs are written.  Prints the seed, and takes
- * BLKHASH_SEED.
+ * disconnect, while the outputs are written.  Then one client after the other:
+ * what is kept of an export that is not in use, what is refused, the files that
+ * are open, and the limits.  Prints the seed, and takes BLKHASH_SEED.
  */
 
 #include <config.h>
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,31 +23,121 @@
 
 #include <cmocka.h>
 
+#include "../lib/manifest/crc32c.h"
+#include "../lib/manifest/manifest-format.h"
 #include "test-verify-nbdkit.h"
 #include "verify/disk.h"
 #include "verify/export.h"
 #include "verify/params.h"
 
 #define EXPORTS 5
+#define BLOCK 128
+#define BLOCKS (SIZE / BLOCK)
 #define SIZE 200000
 #define CLIENTS 4
 #define ROUNDS 40
+#define MAX_EXPORTS 10000       /* of export.c */
+#define MAX_RANGES 1000         /* of status.c */
+#define DIGEST_SIZE 32
 
 static char directory[] = "/tmp/blkhash-test-XXXXXX";
-static char manifests[50], list[50], status[50];
+static char manifests[50], list[50], output[50];
 static unsigned seed;
 static struct plugin plugins[EXPORTS];
 
-/* ---- The server ---- */
+/* ---- Disks ---- */
 
 static void
-start_exports (bool with_status)
+path_of (const char *name, char *path)
 {
-  assert_int_equal (start ("blkhash-verify-exports", manifests,
-                           "blkhash-verify-sums", list,
-                           with_status ? "blkhash-verify-status" : NULL,
-                           status, NULL), 0);
+  sprintf (path, "%s/%s.blkm", manifests, name);
+}
+
+/* Write the manifest NAME of the first bytes of a disk, and return the sum. */
+static char *
+write_manifest (const char *name, unsigned number, uint64_t size)
+{
+  struct blkhash_opts *opts = blkhash_opts_new ("sha256");
+  char path[100], *sum;
+
+  blkhash_opts_set_block_size (opts, BLOCK);
+  path_of (name, path);
+  sum = manifest_of (opts, plugins[number].bytes, size, path);
+  blkhash_opts_free (opts);
+  return sum;
+}
+
+static void
+make_disk (unsigned number, FILE *sums)
+{
+  struct plugin *plugin = &plugins[number];
+  char name[2] = { 'a' + number }, *sum;
+  size_t i;
+
+  plugin_init (plugin, SIZE);
+  for (i = 0; i < SIZE; i++)
+    plugin->bytes[i] = rand_r (&seed);
+  sum = write_manifest (name, number, SIZE);
+  fprintf (sums, "blk-sha256/128 (%s) = %s\n", name, strrchr (sum, ' ') + 1);
+  free (sum);
+}
+
+/* The end record of a manifest, whose CRC covers the header, too. */
+struct end_record {
+  unsigned char head[MANIFEST_HEAD_SIZE], md[DIGEST_SIZE];
+  unsigned char tail[MANIFEST_TAIL_SIZE];
+};
+
+/* Have the manifest NAME claim the sum of the manifest FROM. */
+static void
+claim_sum (const char *name, const char *from)
+{
+  unsigned char header[MANIFEST_HEADER_SIZE];
+  struct end_record end, other;
+  char path[100];
+  FILE *f;
+
+  path_of (from, path);
+  f = fopen (path, "r");
+  fseek (f, -(long) sizeof other, SEEK_END);
+  assert_int_equal (fread (&other, sizeof other, 1, f), 1);
+  fclose (f);
+  path_of (name, path);
+  f = fopen (path, "r+");
+  assert_int_equal (fread (header, sizeof header, 1, f), 1);
+  fseek (f, -(long) sizeof end, SEEK_END);
+  assert_int_equal (fread (&end, sizeof end, 1, f), 1);
+  memcpy (end.md, other.md, sizeof end.md);
+  manifest_put (end.tail, crc32c (crc32c (0, header, sizeof header), &end,
+                                  sizeof end - sizeof end.tail), 4);
+  fseek (f, -(long) sizeof end, SEEK_END);
+  assert_int_equal (fwrite (&end, sizeof end, 1, f), 1);
+  fclose (f);
+}
+
+/* ---- The server ---- */
+
+/* PARAM, of an output, can be NULL. */
+static void
+start_with (const char *key, const char *value, const char *param)
+{
+  unlink (output);              /* of another kind */
+  assert_int_equal (start ("blkhash-verify-exports", manifests, key, value,
+                           param, output, NULL), 0);
   assert_int_equal (filter->after_fork (NULL), 0);
+}
+
+static void
+start_exports (const char *param)
+{
+  start_with ("blkhash-verify-sums", list, param);
+}
+
+/* Trust the manifests. */
+static void
+start_trusting (const char *param)
+{
+  start_with ("blkhash-verify-sum", "none", param);
 }
 
 static void
@@ -70,6 +162,34 @@ visit (unsigned number, unsigned offset)
       memcmp (buf, plugins[number].bytes + offset, sizeof buf) != 0)
     abort ();
   filter->finalize (next, handle);
+  filter->close (handle);
+}
+
+/* A client connects to the export NAME, and disconnects before it knows the
+ * size, as a port scanner does.
+ */
+static void
+knock (const char *name)
+{
+  void *handle = open_export (name);
+
+  assert_non_null (handle);
+  filter->close (handle);
+}
+
+/* Read all of a disk. */
+static void
+copy (unsigned number)
+{
+  nbdkit_next *next = &plugins[number].next;
+  char name[2] = { 'a' + number };
+  static char buf[SIZE];
+  void *handle = open_export (name);
+  int err;
+
+  assert_non_null (handle);
+  assert_int_equal (filter->prepare (next, handle, 0), 0);
+  assert_int_equal (filter->pread (next, handle, buf, SIZE, 0, 0, &err), 0);
   filter->close (handle);
 }
 
@@ -105,7 +225,7 @@ static void
 test_forgotten (void **state)
 {
   (void) state;
-  start_exports (false);
+  start_exports (NULL);
   run_clients ();
   assert_null (exports_first_locked ());
   assert_int_equal (errors, 0);
@@ -120,7 +240,7 @@ test_remembered (void **state)
   unsigned count = 0;
 
   (void) state;
-  start_exports (true);
+  start_exports ("blkhash-verify-status");
   run_clients ();
   for (export = exports_first_locked (); export; export = export->next) {
     count++;
@@ -131,6 +251,14 @@ test_remembered (void **state)
   assert_in_range (count, 1, EXPORTS);
   assert_int_equal (errors, 0);
   stop_exports ();
+}
+
+static void
+assert_refused (const char *name, const char *why)
+{
+  assert_null (open_export (name));
+  if (!strstr (last_error, why))
+    fail_msg ("expected: %s\n     got: %s", why, last_error);
 }
 
 /* Has the last error no character that controls a terminal or ends a line? */
@@ -148,17 +276,24 @@ assert_printable (void)
 static void
 test_names (void **state)
 {
-  static const char *const names[] = {
-    "", ".", "..", "/", "a/", "./a", "../manifests/a", "b/../a", "z", "A",
-    "a.blkm", "\n", "a\n/", "\x1b[2Ja", "a\r\b\x7f", "\xc2\x9b""2J", "\xff",
+  static const struct {
+    const char *name;
+    bool is_file_name;
+  } names[] = {
+    { "", false }, { ".", false }, { "..", false }, { "/", false },
+    { "a/", false }, { "./a", false }, { "../manifests/a", false },
+    { "b/../a", false }, { "a\n/", false }, { "...", true }, { "z", true },
+    { "A", true }, { "a.blkm", true }, { "\n", true }, { "\x1b[2Ja", true },
+    { "a\r\b\x7f", true }, { "\xc2\x9b""2J", true }, { "\xff", true },
   };
   char longest[5000];
   size_t i;
 
   (void) state;
-  start_exports (true);
+  start_exports ("blkhash-verify-status");
   for (i = 0; i < sizeof names / sizeof names[0]; i++) {
-    assert_null (open_export (names[i]));
+    assert_refused (names[i].name, names[i].is_file_name
+                    ? "No such file" : "it cannot be the name of a file");
     assert_int_equal (errors, i + 1);
     assert_printable ();
   }
@@ -169,24 +304,272 @@ test_names (void **state)
   stop_exports ();
 }
 
-static void
-make_disk (unsigned number, FILE *sums)
+/* The export NAME, which is kept. */
+static struct export *
+find (const char *name)
 {
-  struct blkhash_opts *opts = blkhash_opts_new ("sha256");
-  struct plugin *plugin = &plugins[number];
-  char path[100], *sum;
-  size_t i;
+  struct export *export = exports_first_locked ();
 
-  plugin_init (plugin, SIZE);
-  for (i = 0; i < SIZE; i++)
-    plugin->bytes[i] = rand_r (&seed);
-  blkhash_opts_set_block_size (opts, 4096);
-  sprintf (path, "%s/%c.blkm", manifests, 'a' + number);
-  sum = manifest_of (opts, plugin->bytes, SIZE, path);
-  fprintf (sums, "blk-sha256/4k (%c) = %s\n", 'a' + number,
-           strrchr (sum, ' ') + 1);
-  free (sum);
-  blkhash_opts_free (opts);
+  while (export && strcmp (export->name, name) != 0)
+    export = export->next;
+  assert_non_null (export);
+  return export;
+}
+
+static uint64_t
+good_blocks (const char *name)
+{
+  return find (name)->disk->tally.counts[BLOCK_GOOD];
+}
+
+/* An export that is opened again has what was found of it, and whether its sum
+ * is in the result.  What the plugin has is known when a client knows the size.
+ */
+static void
+test_reopened (void **state)
+{
+  (void) state;
+  start_exports ("blkhash-verify-file");
+  visit (1, 0);
+  visit (0, 0);
+  knock ("b");
+  knock ("a");
+  assert_true (find ("a")->connected && find ("b")->connected);
+  assert_int_equal (good_blocks ("a"), 1);
+  knock ("c");
+  knock ("c");
+  assert_false (find ("c")->connected);
+  copy (2);
+  assert_int_equal (good_blocks ("b"), 1);
+  stop_exports ();
+}
+
+static void
+test_has_sum (void **state)
+{
+  (void) state;
+  start_exports ("blkhash-verify-file");
+  copy (0);
+  filter->cleanup (NULL);       /* the result is written */
+  assert_true (find ("a")->has_sum);
+  knock ("a");
+  assert_true (find ("a")->has_sum);
+  stop ();
+}
+
+static void
+assert_forgotten (void)
+{
+  knock ("a");
+  assert_false (find ("a")->connected);
+  assert_int_equal (good_blocks ("a"), 0);
+}
+
+static void
+remove_manifest (const char *name)
+{
+  char path[100];
+
+  path_of (name, path);
+  assert_int_equal (unlink (path), 0);
+}
+
+/* The manifest is that of another disk now: what was found does not count, even
+ * if the manifest claims the same sum for a disk of another size.
+ */
+static void
+test_replaced (void **state)
+{
+  (void) state;
+  free (write_manifest ("x", 0, SIZE));
+  start_trusting ("blkhash-verify-status");
+  copy (0);
+  free (write_manifest ("a", 1, SIZE));
+  assert_forgotten ();
+  free (write_manifest ("a", 0, SIZE));
+  copy (0);
+  free (write_manifest ("a", 0, SIZE / 2));
+  claim_sum ("a", "x");
+  assert_forgotten ();
+  stop_exports ();
+  free (write_manifest ("a", 0, SIZE));
+  remove_manifest ("x");
+}
+
+/* A manifest can claim any sum.  It is refused if the sum must be a given one,
+ * or is written to the result.
+ */
+static void
+test_false_sum (void **state)
+{
+  (void) state;
+  free (write_manifest ("x", 0, SIZE));
+  free (write_manifest ("a", 1, SIZE));
+  claim_sum ("a", "x");
+  start_trusting ("blkhash-verify-status");
+  knock ("a");
+  stop_exports ();
+  start_trusting ("blkhash-verify-file");
+  assert_refused ("a", "the sum is not that of the leaves");
+  stop_exports ();
+  start_exports (NULL);
+  assert_refused ("a", "the sum is not that of the leaves");
+  stop_exports ();
+  free (write_manifest ("a", 0, SIZE));
+  remove_manifest ("x");
+}
+
+/* ---- File descriptors ---- */
+
+#define MAX_FDS 100
+
+/* Store which file descriptors are open. */
+static void
+get_open (bool open[MAX_FDS])
+{
+  int fd;
+
+  for (fd = 0; fd < MAX_FDS; fd++)
+    open[fd] = fcntl (fd, F_GETFD) != -1;
+}
+
+static void
+assert_same_open (const bool before[MAX_FDS])
+{
+  bool now[MAX_FDS];
+
+  get_open (now);
+  assert_memory_equal (now, before, sizeof now);
+}
+
+/* A manifest that is refused is closed. */
+static void
+test_refused (void **state)
+{
+  bool before[MAX_FDS];
+
+  (void) state;
+  free (write_manifest ("x", 0, SIZE));
+  free (write_manifest ("b", 0, SIZE));
+  start_exports (NULL);
+  get_open (before);
+  assert_refused ("x", "no checksum for the export of ");
+  assert_same_open (before);
+  assert_refused ("b", "its checksum is not ");
+  assert_same_open (before);
+  stop_exports ();
+  free (write_manifest ("b", 1, SIZE));
+  remove_manifest ("x");
+}
+
+/* Programs that nbdkit runs inherit nothing, and at the end all is closed.  The
+ * directory can be renamed meanwhile.
+ */
+static void
+test_open_files (void **state)
+{
+  bool before[MAX_FDS];
+  char renamed[60];
+  void *handle;
+  int fd;
+
+  (void) state;
+  get_open (before);
+  start_exports ("blkhash-verify-status");
+  sprintf (renamed, "%s-renamed", manifests);
+  assert_int_equal (rename (manifests, renamed), 0);
+  handle = open_export ("a");
+  assert_int_equal (rename (renamed, manifests), 0);
+  assert_non_null (handle);
+  for (fd = 0; fd < MAX_FDS; fd++)
+    if (!before[fd] && fcntl (fd, F_GETFD) == 0)
+      fail_msg ("no FD_CLOEXEC: %d", fd);
+  filter->close (handle);
+  stop_exports ();
+  assert_same_open (before);
+}
+
+/* ---- Limits ---- */
+
+/* Every other block of the disk is bad. */
+static void
+add_ranges (const char *name)
+{
+  uint64_t block;
+
+  knock (name);
+  for (block = 0; block < BLOCKS; block += 2)
+    tally_set (&find (name)->disk->tally, block, BLOCK_BAD);
+}
+
+static unsigned
+count (const char *text, const char *word)
+{
+  unsigned n = 0;
+
+  while ((text = strstr (text, word))) {
+    n++;
+    text++;
+  }
+  return n;
+}
+
+/* The bad ranges that the status lists are limited for all exports together. */
+static void
+test_ranges (void **state)
+{
+  static char text[1 << 20];
+  FILE *f;
+
+  (void) state;
+  start_exports ("blkhash-verify-status");
+  add_ranges ("a");
+  add_ranges ("b");
+  filter->cleanup (NULL);
+  f = fopen (output, "r");
+  assert_non_null (f);
+  text[fread (text, 1, sizeof text - 1, f)] = '\0';
+  fclose (f);
+  assert_true (BLOCKS / 2 < MAX_RANGES && BLOCKS > MAX_RANGES);
+  assert_int_equal (count (text, "{ \"offset\": "), MAX_RANGES);
+  assert_int_equal (count (text, "\"bad-ranges-complete\": true"), 1);
+  assert_int_equal (count (text, "\"bad-ranges-complete\": false"), 1);
+  stop ();
+}
+
+/* Add COUNT exports to the list, as if clients had used them. */
+static void
+add_kept (unsigned count)
+{
+  struct export *first = exports_first_locked ();
+
+  for (; count > 0; count--) {
+    struct export *export = calloc (1, sizeof *export);
+
+    assert_non_null (export);
+    export->name = strdup ("kept");
+    export->disk = calloc (1, sizeof *export->disk);
+    assert_non_null (export->disk);
+    export->disk->fd = -1;
+    export->next = first->next;
+    first->next = export;
+  }
+}
+
+/* When as many exports are kept as can be, those are served, but no others. */
+static void
+test_limit (void **state)
+{
+  (void) state;
+  start_exports ("blkhash-verify-status");
+  filter->cleanup (NULL);       /* nothing is written any more */
+  knock ("a");
+  add_kept (MAX_EXPORTS - 2);
+  knock ("b");
+  assert_refused ("c", "too many exports are in use");
+  knock ("a");
+  knock ("b");
+  stop ();
 }
 
 static int
@@ -200,7 +583,7 @@ set_up (void **state)
     return -1;
   sprintf (manifests, "%s/manifests", directory);
   sprintf (list, "%s/list", directory);
-  sprintf (status, "%s/status", directory);
+  sprintf (output, "%s/output", directory);
   sums = fopen (list, "w");
   if (!sums || mkdir (manifests, 0700) == -1)
     return -1;
@@ -223,7 +606,7 @@ tear_down (void **state)
     plugin_destroy (&plugins[i]);
   }
   unlink (list);
-  unlink (status);
+  unlink (output);
   return rmdir (manifests) == -1 ? -1 : rmdir (directory);
 }
 
@@ -234,6 +617,14 @@ main (void)
     cmocka_unit_test (test_forgotten),
     cmocka_unit_test (test_remembered),
     cmocka_unit_test (test_names),
+    cmocka_unit_test (test_reopened),
+    cmocka_unit_test (test_has_sum),
+    cmocka_unit_test (test_replaced),
+    cmocka_unit_test (test_false_sum),
+    cmocka_unit_test (test_refused),
+    cmocka_unit_test (test_open_files),
+    cmocka_unit_test (test_ranges),
+    cmocka_unit_test (test_limit),
   };
 
   seed = get_seed ();
