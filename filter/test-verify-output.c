@@ -5,8 +5,8 @@
  *
  * Clients in threads read a disk with faults at random, while the files are
  * written.  At the end the result, the status and the mapfile must be what the
- * tally says, and a file that cannot be written is empty.  Prints the seed, and
- * takes BLKHASH_SEED.
+ * tally says, also if no client has connected.  A file that cannot be written
+ * is empty.  Prints the seed, and takes BLKHASH_SEED.
  */
 
 #include <config.h>
@@ -25,6 +25,7 @@
 #include <cmocka.h>
 
 #include "../lib/common/numbers.h"
+#include "../lib/common/zero.h"
 #include "test-verify-nbdkit.h"
 #include "verify/disk.h"
 #include "verify/export.h"
@@ -40,6 +41,7 @@ static char manifest[50], file[50], status[50], map[50];
 static unsigned seed;
 static struct plugin plugin;
 static uint64_t size, blocks;
+static bool zeros_are_read;
 static char *sum;               /* "blk-sha256/4k = HEX" */
 
 static uint64_t
@@ -53,6 +55,7 @@ any (unsigned *s, uint64_t limit) /* less than LIMIT */
 static void
 start_disk (bool read_zeros)
 {
+  zeros_are_read = read_zeros;
   assert_int_equal (start ("blkhash-verify-manifest", manifest,
                            "blkhash-verify-sum", sum,
                            "blkhash-verify-zero", read_zeros ? "read" : "skip",
@@ -105,13 +108,19 @@ run_clients (void)
 
 /* ---- A disk ---- */
 
+static uint64_t
+any_size (void)
+{
+  return 1 + any (&seed, any (&seed, 2) ? 20 * BLOCK : MAX_BLOCKS * BLOCK);
+}
+
 static void
-make_disk (void)
+make_disk (uint64_t bytes)
 {
   struct blkhash_opts *opts = blkhash_opts_new ("sha256");
   uint64_t i;
 
-  size = 1 + any (&seed, any (&seed, 2) ? 20 * BLOCK : MAX_BLOCKS * BLOCK);
+  size = bytes;
   blocks = DIV_ROUND_UP (size, BLOCK);
   plugin_init (&plugin, size);
   for (i = 0; i < size; i += 1 + any (&seed, 5 * BLOCK))
@@ -119,7 +128,7 @@ make_disk (void)
   blkhash_opts_set_block_size (opts, BLOCK);
   sum = manifest_of (opts, plugin.bytes, size, manifest);
   blkhash_opts_free (opts);
-  plugin.nr_faults = any (&seed, 2) ? any (&seed, 20) : 0;
+  plugin.nr_faults = size > 0 && any (&seed, 2) ? any (&seed, 20) : 0;
   for (i = 0; i < plugin.nr_faults; i++) {
     struct fault *fault = &plugin.faults[i];
 
@@ -148,25 +157,55 @@ content (const char *path)
   return text;
 }
 
+/* Until a client has connected nothing counts, not even zeros. */
 static enum block_state
 state_of (uint64_t block)
 {
-  enum block_state state;
+  const struct export *export = exports_first_locked ();
+  enum block_state state = BLOCK_NOT_READ;
 
-  tally_get_run (&exports_first_locked ()->disk->tally, block, &state);
+  if (export->connected)
+    tally_get_run (&export->disk->tally, block, &state);
   return state;
 }
 
-/* The bytes of all blocks in STATE. */
+/* The last block of the disk can be shorter. */
 static uint64_t
-bytes_in (enum block_state state)
+size_of (uint64_t block)
+{
+  return MIN (size - block * BLOCK, BLOCK);
+}
+
+/* The bytes of all blocks in STATE that are read, or that are zeros which are
+ * not READ.
+ */
+static uint64_t
+bytes_of (enum block_state state, bool read)
 {
   uint64_t bytes = 0, i;
 
-  for (i = 0; i < blocks; i++)
-    if (state_of (i) == state)
-      bytes += MIN (size - i * BLOCK, BLOCK);
+  for (i = 0; i < blocks; i++) {
+    bool is_read = zeros_are_read ||
+      !is_zero (plugin.bytes + i * BLOCK, size_of (i));
+
+    if (state_of (i) == state && is_read == read)
+      bytes += size_of (i);
+  }
   return bytes;
+}
+
+static uint64_t
+bytes_in (enum block_state state)
+{
+  return bytes_of (state, true) + bytes_of (state, false);
+}
+
+/* If no block is bad, is there a sum? */
+static bool
+is_complete (void)
+{
+  return exports_first_locked ()->connected &&
+    bytes_in (BLOCK_UNREADABLE) + bytes_in (BLOCK_NOT_READ) == 0;
 }
 
 static void
@@ -184,7 +223,7 @@ check_result (void)
   else if (unreadable > 0)
     sprintf (expected, "# incomplete a\\\\b: %" PRIu64 " bytes cannot be "
              "read\n", unreadable);
-  else if (unread > 0)
+  else if (!is_complete ())
     sprintf (expected, "# incomplete a\\\\b: %" PRIu64 " bytes were not "
              "read\n", unread);
   else
@@ -203,23 +242,32 @@ assert_has (const char *text, const char *key, uint64_t value)
     fail_msg ("no %s in %s", member, text);
 }
 
-/* The size of the bad ranges in STATE. */
-static uint64_t
-listed_bytes (const char *text, const char *state)
+/* The bad ranges of the status, which the caller frees. */
+static char *
+bad_ranges (void)
 {
-  uint64_t offset, length, bytes = 0;
-  const char *range = text;
-  char found[20];
+  const char *separator = "\n";
+  uint64_t start, end;
+  char *text;
+  size_t len;
+  FILE *out = open_memstream (&text, &len);
 
-  while ((range = strstr (range, "{ \"offset\""))) {
-    assert_int_equal (sscanf (range, "{ \"offset\": %" SCNu64 ", \"length\": %"
-                              SCNu64 ", \"state\": \"%19[a-z]\" }", &offset,
-                              &length, found), 3);
-    if (strcmp (found, state) == 0)
-      bytes += length;
-    range++;
+  assert_non_null (out);
+  for (start = 0; start < blocks; start = end) {
+    enum block_state found = state_of (start);
+
+    for (end = start + 1; end < blocks && state_of (end) == found; end++)
+      ;
+    if (found != BLOCK_BAD && found != BLOCK_UNREADABLE)
+      continue;
+    fprintf (out, "%s        { \"offset\": %" PRIu64 ", \"length\": %" PRIu64
+             ", \"state\": \"%s\" }", separator, start * BLOCK,
+             MIN (end * BLOCK, size) - start * BLOCK,
+             found == BLOCK_BAD ? "bad" : "unreadable");
+    separator = ",\n";
   }
-  return bytes;
+  fclose (out);
+  return text;
 }
 
 static void
@@ -227,39 +275,65 @@ check_status (void)
 {
   const struct export *export = exports_first_locked ();
   const char *text = content (status);
+  char *ranges = bad_ranges (), expected[300];
 
+  snprintf (expected, sizeof expected, "\"finished\": true,\n"
+            "  \"exports\": [\n    {\n      \"name\": \"a\\\\b\",\n"
+            "      \"manifest\": \"%s\",\n      \"result\": \"%s\",\n",
+            manifest, bytes_in (BLOCK_BAD) > 0 ? "bad"
+            : is_complete () ? "good" : "incomplete");
+  assert_non_null (strstr (text, expected));
   assert_has (text, "size", size);
-  assert_has (text, "verified-bytes", bytes_in (BLOCK_GOOD) - export->disk->zeros);
-  assert_has (text, "zero-bytes", export->disk->zeros);
+  assert_has (text, "block-size", BLOCK);
+  assert_has (text, "verified-bytes", bytes_of (BLOCK_GOOD, true));
+  assert_has (text, "zero-bytes", bytes_of (BLOCK_GOOD, false));
   assert_has (text, "bad-bytes", bytes_in (BLOCK_BAD));
   assert_has (text, "unreadable-bytes", bytes_in (BLOCK_UNREADABLE));
   assert_has (text, "not-read-bytes", bytes_in (BLOCK_NOT_READ));
   assert_has (text, "transient-blocks", export->disk->tally.transient);
-  assert_int_equal (listed_bytes (text, "bad"), bytes_in (BLOCK_BAD));
-  assert_int_equal (listed_bytes (text, "unreadable"),
-                    bytes_in (BLOCK_UNREADABLE));
-  assert_non_null (strstr (text, "\"name\": \"a\\\\b\",\n"));
-  assert_non_null (strstr (text, "\"finished\": true,\n"));
+  text = strstr (text, "\"bad-ranges\": [");
+  assert_non_null (text);
+  text = strchr (text, '[') + 1;
+  assert_int_equal (strncmp (text, ranges, strlen (ranges)), 0);
+  assert_string_equal (text + strlen (ranges),
+                       " ],\n      \"bad-ranges-complete\": true\n    }\n"
+                       "  ]\n}\n");
+  free (ranges);
 }
 
 static void
 check_mapfile (void)
 {
-  const char *line = strstr (content (map), "status\n0x");
+  const char *line = strstr (content (map), "size  status\n");
   uint64_t at = 0, start, length, i;
-  char found;
+  char found, last = '\0';
 
+  assert_non_null (line);
   for (; at < size; at += length) {
-    assert_non_null (line);
     line = strchr (line, '\n') + 1;
     assert_int_equal (sscanf (line, "%" SCNx64 " %" SCNx64 " %c", &start,
                               &length, &found), 3);
     assert_int_equal (start, at);
     assert_true (length > 0 && length <= size - at);
+    assert_int_not_equal (found, last); /* adjacent ranges are joined */
+    last = found;
     for (i = at; i < at + length; i += BLOCK)
       assert_int_equal ("?+--"[state_of (i / BLOCK)], found);
   }
   assert_int_equal (strchr (line, '\n')[1], '\0');
+}
+
+/* End the server, and check what it has written. */
+static void
+end_disk (void)
+{
+  filter->cleanup (NULL);
+  check_result ();
+  check_status ();
+  check_mapfile ();
+  stop ();
+  plugin_destroy (&plugin);
+  free (sum);
 }
 
 /* ---- Tests ---- */
@@ -272,16 +346,26 @@ test_random (void **state)
   (void) state;
   for (i = 0; i < ROUNDS; i++) {
     unlink (file);              /* a result with another sum is not ours */
-    make_disk ();
+    make_disk (any_size ());
     start_disk (any (&seed, 3) == 0);
     run_clients ();
-    filter->cleanup (NULL);
-    check_result ();
-    check_status ();
-    check_mapfile ();
-    stop ();
-    plugin_destroy (&plugin);
-    free (sum);
+    end_disk ();
+  }
+}
+
+/* No client connects. */
+static void
+test_no_client (void **state)
+{
+  static const uint64_t sizes[] = { 0, 1, BLOCK, BLOCK + 1, 100 * BLOCK };
+  size_t i;
+
+  (void) state;
+  for (i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+    unlink (file);
+    make_disk (sizes[i]);
+    start_disk (false);
+    end_disk ();
   }
 }
 
@@ -295,7 +379,7 @@ test_unwritable (void **state)
 
   (void) state;
   unlink (file);
-  make_disk ();
+  make_disk (any_size ());
   start_disk (false);
   sprintf (beside, "%s.blkhash-new", map);
   while (mkdir (beside, 0700) == -1) /* the filter may be writing now */
@@ -342,6 +426,7 @@ main (void)
 {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test (test_random),
+    cmocka_unit_test (test_no_client),
     cmocka_unit_test (test_unwritable),
   };
 

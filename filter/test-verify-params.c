@@ -292,6 +292,8 @@ test_manifests (void **state)
                        "000000000000", "it has too many blocks");
   claim_size (file, "18446744073709551614", "4611686018427387904");
   assert_bad_manifest (file, "none", "it has too many blocks");
+  claim_size (file, "68719476736", "17179869184");
+  assert_bad_manifest (file, "none", "blocks from 100 on are missing");
   claim_size (file, "404", "101");
   assert_bad_manifest (file, "none", "blocks from 100 on are missing");
   unlink (file);
