@@ -421,7 +421,7 @@ test_false_sum (void **state)
 
 /* ---- File descriptors ---- */
 
-#define MAX_FDS 100
+#define MAX_FDS 1000
 
 /* Store which file descriptors are open. */
 static void

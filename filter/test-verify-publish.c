@@ -11,6 +11,7 @@
 
 #include <config.h>
 
+#include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -59,6 +60,7 @@ static atomic_uint threads;     /* how many were created or joined */
 static atomic_uint waits;       /* of the thread */
 static struct timespec wait_start, wait_end; /* of the first wait */
 static atomic_uint syncs;
+static unsigned failing_sync;   /* its number in SYNCS, or 0 */
 
 int __wrap_pthread_cond_timedwait (pthread_cond_t *cond, pthread_mutex_t *lock,
                                    const struct timespec *end);
@@ -101,8 +103,10 @@ __wrap_pthread_join (pthread_t thread, void **result)
 int
 __wrap_fsync (int fd)
 {
-  syncs++;
-  return __real_fsync (fd);
+  if (++syncs != failing_sync)
+    return __real_fsync (fd);
+  errno = EIO;
+  return -1;
 }
 
 /* Returns false after a minute. */
@@ -389,6 +393,29 @@ test_empty (void **state)
   stop ();
 }
 
+/* If that cannot be synced, it could come back after a crash: the server does
+ * not start.
+ */
+static void
+test_not_empty (void **state)
+{
+  unsigned i, count;
+
+  (void) state;
+  syncs = 0;
+  assert_int_equal (start_outputs (), 0);
+  count = syncs;
+  stop ();
+  assert_in_range (count, OUTPUTS, 10 * OUTPUTS);
+  for (i = 1; i <= count; i++) {
+    syncs = 0;
+    failing_sync = i;
+    assert_int_equal (start_outputs (), -1);
+    assert_non_null (strstr (last_error, ": cannot empty "));
+    stop ();
+  }
+}
+
 static double
 seconds_from (const struct timespec *start, const struct timespec *end)
 {
@@ -416,6 +443,8 @@ test_changes (void **state)
 {
   (void) state;
   start_thread (start_outputs);
+  syncs = 0;
+  assert_status ("\"finished\": false,");
   assert_status ("\"zero-bytes\": 0,");
   visit (NULL, true);           /* a client has connected */
   assert_status ("\"zero-bytes\": 4096,");
@@ -426,6 +455,7 @@ test_changes (void **state)
   set_fault (1);
   visit (read_good, true);
   assert_status ("\"transient-blocks\": 1,");
+  assert_int_equal (syncs, 0);
   set_fault (-1);
   visit (read_failing, true);
   assert_status ("\"bad-bytes\": 4096,");
@@ -531,6 +561,7 @@ reset (void **state)
 {
   (void) state;
   plugin.nr_faults = 0;
+  failing_sync = 0;
   used = OUTPUTS;
   write_manifests ();
   return 0;
@@ -572,6 +603,7 @@ main (void)
     cmocka_unit_test_setup (test_check, reset),
     cmocka_unit_test_setup (test_check_again, reset),
     cmocka_unit_test_setup (test_empty, reset),
+    cmocka_unit_test_setup (test_not_empty, reset),
     cmocka_unit_test_setup (test_interval, reset),
     cmocka_unit_test_setup (test_changes, reset),
     cmocka_unit_test_setup (test_manifest_changed, reset),
