@@ -136,6 +136,28 @@ test_twice (void **state)
   stop ();
 }
 
+static int
+next_fd (void)
+{
+  int fd = dup (STDERR_FILENO);
+
+  close (fd);
+  return fd;
+}
+
+/* The filter closes what it has opened, and no other file. */
+static void
+test_closed (void **state)
+{
+  int fd = next_fd ();
+
+  (void) state;
+  assert_int_equal (START ("blkhash-verify-sum", "none"), 0);
+  assert_int_not_equal (next_fd (), fd);
+  stop ();
+  assert_int_equal (next_fd (), fd);
+}
+
 /* ---- The sum ---- */
 
 /* All forms of a sum, with the hex digits HEX. */
@@ -572,6 +594,7 @@ int
 main (void)
 {
   const struct CMUnitTest tests[] = {
+    cmocka_unit_test (test_closed), /* the first server */
     cmocka_unit_test (test_values),
     cmocka_unit_test (test_twice),
     cmocka_unit_test (test_sums),
