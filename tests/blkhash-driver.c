@@ -474,7 +474,8 @@ execute (struct op *op)
   if (!op->out)
     die ("out of memory");
   op->err = table[i].execute (op);
-  if (fclose (op->out) != 0)
+  /* Without memory, fclose of glibc returns 0, but there is no result. */
+  if (fclose (op->out) != 0 || !op->result)
     die ("out of memory");
 }
 

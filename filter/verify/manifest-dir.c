@@ -21,6 +21,7 @@
 #define NBDKIT_API_VERSION 2
 #include <nbdkit-filter.h>
 
+#include "../lib/common/memstream.h"
 #include "verify/json.h"
 #include "verify/manifest-dir.h"
 
@@ -65,7 +66,7 @@ refuse (const char *name, const char *why)
 
   if (out) {
     json_string (out, name);
-    fclose (out);
+    memstream_close (out, &text);
   }
   nbdkit_error ("blkhash-verify-exports: no export %s: %s",
                 text ? text : "", why);

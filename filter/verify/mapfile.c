@@ -16,6 +16,7 @@
 
 #include "../lib/common/cleanup.h"
 #include "../lib/common/mapfile.h"
+#include "../lib/common/memstream.h"
 #include "verify/disk.h"
 #include "verify/export.h"
 #include "verify/mapfile.h"
@@ -103,10 +104,7 @@ make_text (void)
 
     print_export_locked (out, exports_first_locked ());
   }
-  if (fclose (out) == 0)
-    return text;
-  free (text);
-  return NULL;
+  return memstream_close (out, &text);
 }
 
 void

@@ -16,6 +16,7 @@
 #include <time.h>
 
 #include "../lib/common/cleanup.h"
+#include "../lib/common/memstream.h"
 #include "verify/disk.h"
 #include "verify/export.h"
 #include "verify/json.h"
@@ -153,10 +154,7 @@ make_text (bool finished)
            finished ? "true" : "false");
   add_exports (&status);
   fputs ("  ]\n}\n", status.out);
-  if (fclose (status.out) == 0)
-    return text;
-  free (text);
-  return NULL;
+  return memstream_close (status.out, &text);
 }
 
 void

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 
 #include "common/cpu.h"
+#include "common/memstream.h"
 #include "digest/digest.h"
 #include "hash/kernels.h"
 #include "lanes/lane-hashes.h"
@@ -131,7 +132,7 @@ kernels_describe (void)
            "digest", "kernel", "lanes", "GB/s", "for blocks");
   for (i = 0; lane_hashes[i] && err == 0; i++)
     err = describe_hash (out, lane_hashes[i]);
-  if (fclose (out) != 0 && err == 0)
+  if (!memstream_close (out, &text) && err == 0)
     err = errno;
   if (err) {
     free (text);

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../lib/common/memstream.h"
 #include "cli/interrupt.h"
 #include "cli/options.h"
 
@@ -91,7 +92,7 @@ interrupt_prepare (const struct options *options)
   if (!out)
     return;
   print_command (out, options);
-  if (fclose (out) == 0)
+  if (memstream_close (out, &text))
     owner = getpid ();
 }
 

@@ -18,6 +18,7 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include "../lib/common/memstream.h"
 #include "../lib/common/utf8.h"
 #include "cli/progress-bar.h"
 
@@ -129,7 +130,7 @@ show (int fd, FILE *out, char **text, size_t *size)
 {
   ssize_t r = 0;
 
-  if (fclose (out) == 0)
+  if (memstream_close (out, text))
     r = write (fd, *text, *size);
   (void) r;
   free (*text);

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../lib/common/memstream.h"
 #include "cli/usage.h"
 #include "util/error.h"
 
@@ -46,8 +47,8 @@ ambiguous_option (const struct option *options, const char *name, int len)
   for (; out && options->name; options++)
     if (strncmp (options->name, name, len) == 0)
       fprintf (out, " '--%s'", options->name);
-  if (!out || fclose (out) != 0)
-    list = NULL;
+  if (out)
+    memstream_close (out, &list);
   usage_error ("option '--%.*s' is ambiguous; possibilities:%s", len, name,
                list ? list : "");
 }

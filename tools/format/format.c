@@ -11,6 +11,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "../lib/common/memstream.h"
 #include "format/format.h"
 #include "qemu/process.h"
 #include "util/error.h"
@@ -96,10 +97,7 @@ format_list (void)
     for (size_t i = 1; formats[i]; i++)
       if (!drivers || has_word (drivers, formats[i]))
         fprintf (out, ", %s", formats[i]);
-    if (fclose (out) != 0) {
-      free (names);
-      names = NULL;
-    }
+    memstream_close (out, &names);
   }
   free (output);
   return names;

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "../lib/common/memstream.h"
 #include "io/file.h"
 #include "io/files.h"
 #include "job/identity.h"
@@ -100,7 +101,7 @@ identity_init (struct identity *identity,
     print_files (out, identity, files);
   if (!identity->detects_changes)
     fputs ("assumed: unchanged\n", out);
-  if (fclose (out) == 0)
+  if (memstream_close (out, &identity->text))
     return 0;
   identity_destroy (identity);
   return error_errno (error, ENOMEM, "cannot hash");

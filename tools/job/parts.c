@@ -16,6 +16,7 @@
 
 #include "blkhash-manifest.h"
 
+#include "../lib/common/memstream.h"
 #include "job/hash-params.h"
 #include "job/parts.h"
 #include "util/error.h"
@@ -246,6 +247,8 @@ check_gaps (const struct parts *parts, struct error *error)
   size_t i, size;
   FILE *out = open_memstream (&missing, &size);
 
+  if (!out)
+    return error_errno (error, errno, "cannot merge");
   for (i = 0; i < parts->count; i++) {
     const struct part_file *file = &parts->files[i];
 
@@ -255,9 +258,9 @@ check_gaps (const struct parts *parts, struct error *error)
     block = file->end;
   }
   print_missing (parts, block, parts->blocks, out);
-  if (!out || fclose (out) == EOF)
+  if (!memstream_close (out, &missing))
     error_errno (error, errno, "cannot merge");
-  else if (size > 0)
+  else if (*missing)
     error_set_lines (error, missing);
   free (missing);
   return error_is_set (error) ? -1 : 0;

@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../lib/common/memstream.h"
 #include "io/new-file.h"
 #include "job/state.h"
 #include "util/error.h"
@@ -118,7 +119,7 @@ parse (struct state *state, char *text)
     *end = '\0';
     valid = parse_line (state, identity, text);
   }
-  if (fclose (identity) != 0)
+  if (!memstream_close (identity, &state->identity))
     return false;
   return valid && state->journal && *state->identity;
 }

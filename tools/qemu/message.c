@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../lib/common/memstream.h"
 #include "qemu/message.h"
 #include "util/error.h"
 
@@ -104,10 +105,7 @@ replace (char *text, const char *target, const char *name)
       rest = found + strlen (target);
     }
     fputs (rest, out);
-    if (fclose (out) != 0) {
-      free (replaced);
-      replaced = NULL;
-    }
+    memstream_close (out, &replaced);
   }
   free (text);
   return replaced;
@@ -149,7 +147,7 @@ filter_lines (const char *text, const char *name, bool is_operand)
   if (!out)
     return NULL;
   print_lines (out, text, name, is_operand);
-  return fclose (out) == 0 ? lines : NULL;
+  return memstream_close (out, &lines);
 }
 
 void

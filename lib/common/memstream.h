@@ -1,0 +1,30 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The end of a stream of open_memstream.
+ */
+
+#ifndef BLKHASH_MEMSTREAM_H
+#define BLKHASH_MEMSTREAM_H
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Close OUT, which open_memstream opened for TEXT.  Returns *TEXT; or NULL with
+ * errno set to ENOMEM if there is no memory, for which fclose of glibc returns 0
+ * and sets *TEXT to NULL.
+ */
+static inline char *
+memstream_close (FILE *out, char **text)
+{
+  if (fclose (out) != 0) {
+    free (*text);
+    *text = NULL;
+  }
+  if (!*text)
+    errno = ENOMEM;
+  return *text;
+}
+
+#endif /* BLKHASH_MEMSTREAM_H */
