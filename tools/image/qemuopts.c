@@ -20,6 +20,7 @@
 
 #include <json-c/json.h>
 
+#include "../lib/common/memstream.h"
 #include "../lib/common/utf8.h"
 #include "image/qemuopts.h"
 
@@ -124,15 +125,53 @@ fits_json (struct json_object *options)
   return true;
 }
 
-static char *
-json_name (struct json_object *options)
+/* The print functions return false if there is no memory: a stream of
+ * open_memstream then has no error flag.  They are used instead of json-c, which
+ * leaves out a part of its text if there is no memory.
+ */
+static bool
+print_text (FILE *out, const char *text)
 {
-  const char *text =
-    json_object_to_json_string_ext (options, JSON_C_TO_STRING_PLAIN |
-                                    JSON_C_TO_STRING_NOSLASHESCAPE);
-  char *name;
+  return fputs (text, out) != EOF;
+}
 
-  return text && asprintf (&name, "json:%s", text) != -1 ? name : NULL;
+static bool
+print_json_string (FILE *out, const char *text)
+{
+  bool r = print_text (out, "\"");
+
+  for (; r && *text; text++)
+    if (*text == '"' || *text == '\\')
+      r = fprintf (out, "\\%c", *text) > 0;
+    else if ((unsigned char) *text < ' ')
+      r = fprintf (out, "\\u%04x", *text) > 0;
+    else
+      r = putc (*text, out) != EOF;
+  return r && print_text (out, "\"");
+}
+
+static bool
+print_json (FILE *out, struct json_object *object)
+{
+  const char *separator = "{";
+
+  if (!object)
+    return print_text (out, "null");
+  if (!json_object_is_type (object, json_type_object))
+    return print_json_string (out, json_object_get_string (object));
+  json_object_object_foreach (object, key, value) {
+    if (!print_text (out, separator) || !print_json_string (out, key) ||
+        !print_text (out, ":") || !print_json (out, value))
+      return false;
+    separator = ",";
+  }
+  return print_text (out, *separator == '{' ? "{}" : "}");
+}
+
+static bool
+print_json_name (FILE *out, struct json_object *options)
+{
+  return print_text (out, "json:") && print_json (out, options);
 }
 
 /* A node on the path to an option.  NAME is its name in its parent. */
@@ -141,62 +180,72 @@ struct parent {
   const char *name;
 };
 
-static void
+static bool
 print_prefix (FILE *out, const struct parent *parent)
 {
-  if (parent) {
-    print_prefix (out, parent->parent);
-    fprintf (out, "%s.", parent->name);
-  }
+  return !parent || (print_prefix (out, parent->parent) &&
+                     fprintf (out, "%s.", parent->name) > 0);
 }
 
-static void
+static bool
 print_value (FILE *out, const char *value)
 {
-  for (; *value; value++) {
-    if (*value == ',')
-      putc (',', out);
-    putc (*value, out);
-  }
+  for (; *value; value++)
+    if ((*value == ',' && putc (',', out) == EOF) || putc (*value, out) == EOF)
+      return false;
+  return true;
 }
 
-static void
+static bool
+print_option (FILE *out, const char *key, const char *value,
+              const struct parent *parent)
+{
+  return (ftell (out) == 0 || putc (',', out) != EOF) &&
+    print_prefix (out, parent) && fprintf (out, "%s=", key) > 0 &&
+    print_value (out, value);
+}
+
+static bool
 print_options (FILE *out, struct json_object *options,
                const struct parent *parent)
 {
   json_object_object_foreach (options, key, value) {
     const struct parent node = { .parent = parent, .name = key };
 
-    if (json_object_is_type (value, json_type_object))
-      print_options (out, value, &node);
-    else {
-      if (ftell (out) > 0)
-        putc (',', out);
-      print_prefix (out, parent);
-      fprintf (out, "%s=", key);
-      print_value (out, value ? json_object_get_string (value) : "");
-    }
+    if (json_object_is_type (value, json_type_object)
+        ? !print_options (out, value, &node)
+        : !print_option (out, key, value ? json_object_get_string (value) : "",
+                         parent))
+      return false;
   }
+  return true;
 }
 
-/* Returns an option string.  It starts with an option that blksum sets, and so
- * never with "json:".
+/* The option string starts with an option that blksum sets, and so never with
+ * "json:".
  */
-static char *
-option_string (struct json_object *options)
+static bool
+print_option_string (FILE *out, struct json_object *options)
 {
-  char *string = NULL;
+  return print_options (out, options, NULL);
+}
+
+/* Returns what PRINT prints, or NULL if there is no memory. */
+static char *
+to_text (struct json_object *options,
+         bool (*print) (FILE *out, struct json_object *options))
+{
+  char *text = NULL;
   size_t size;
-  FILE *out = open_memstream (&string, &size);
-  bool failed;
+  FILE *out = open_memstream (&text, &size);
+  bool printed;
 
   if (!out)
     return NULL;
-  print_options (out, options, NULL);
-  failed = ferror (out);
-  if (fclose (out) == 0 && !failed)
-    return string;
-  free (string);
+  printed = print (out, options);
+  if (memstream_close (out, &text) && printed)
+    return text;
+  free (text);
   return NULL;
 }
 
@@ -207,7 +256,8 @@ qemuopts_target (struct json_object *options, bool force_share)
   char *target = NULL;
 
   if (all)
-    target = fits_json (all) ? json_name (all) : option_string (all);
+    target = to_text (all, fits_json (all) ? print_json_name
+                                           : print_option_string);
   json_object_put (all);
   return target;
 }
