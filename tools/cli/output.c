@@ -8,12 +8,10 @@
 #include <config.h>
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-
-#include <json-c/json.h>
 
 #include "blkhash.h"
 
@@ -23,73 +21,103 @@
 #include "cli/output.h"
 #include "util/result.h"
 
+/* ---- JSON ---- */
+
+/* It is printed as it is formatted, without a copy in memory: if there is no
+ * memory, json-c prints null, or leaves out a part of its text.  An object that
+ * could not be printed whole is not terminated, so that it is invalid.
+ */
+
+static void
+print_control (char c)
+{
+  static const char letters[] = "\bb\tt\nn\ff\rr";
+  const char *letter = letters;
+
+  while (*letter && *letter != c)
+    letter += 2;
+  if (*letter)
+    printf ("\\%c", letter[1]);
+  else
+    printf ("\\u%04x", c);
+}
+
 /* JSON is UTF-8, and names are bytes: invalid UTF-8 is replaced by U+FFFD. */
-static struct json_object *
-json_name (const char *name)
+static void
+print_string (const char *text)
 {
   static const char replacement[] = "\xef\xbf\xbd";
-  struct json_object *json = NULL;
-  char *text = NULL;
-  size_t size;
-  FILE *out = open_memstream (&text, &size);
 
-  if (!out)
-    return NULL;
-  while (*name) {
-    size_t n = utf8_length (name);
+  putchar ('"');
+  while (*text) {
+    size_t n = utf8_length (text);
 
-    if (n > 0)
-      fwrite (name, 1, n, out);
+    if (n == 0)
+      fputs (replacement, stdout), n = 1;
+    else if (*text == '"' || *text == '\\')
+      printf ("\\%c", *text);
+    else if (n == 1 && *text > 0 && *text < ' ')
+      print_control (*text);
     else
-      fputs (replacement, out), n = 1;
-    name += n;
+      fwrite (text, 1, n, stdout);
+    text += n;
   }
-  if (fclose (out) == 0)
-    json = json_object_new_string_len (text, size);
-  free (text);
-  return json;
+  putchar ('"');
 }
 
 static void
-add_number (struct json_object *json, const char *key, uint64_t value)
+print_json_string (const char *key, const char *value)
 {
-  json_object_object_add (json, key, json_object_new_uint64 (value));
+  printf (",\"%s\":", key);
+  print_string (value);
 }
 
 static void
-add_string (struct json_object *json, const char *key, const char *value)
+print_number (const char *key, uint64_t value)
 {
-  json_object_object_add (json, key, json_object_new_string (value));
+  printf (",\"%s\":%" PRIu64, key, value);
 }
 
 static void
-add_seconds (struct json_object *json, const char *key, double value)
+print_seconds (const char *key, double value)
 {
-  char text[32];
-
-  snprintf (text, sizeof text, "%.6f", value);
-  json_object_object_add (json, key, json_object_new_double_s (value, text));
+  printf (",\"%s\":%.6f", key, value);
 }
 
 static void
-add_reads (struct json_object *json, const struct sum *sum)
+print_reads (const struct sum *sum)
 {
-  add_number (json, "reads", sum->reads.count);
+  print_number ("reads", sum->reads.count);
   if (sum->reads.count == 0)
     return;
-  add_number (json, "reads-in-flight", sum->reads.in_flight);
-  add_seconds (json, "read-latency-median", sum->reads.latency / 1e9);
-  add_seconds (json, "read-latency-p99", sum->reads.latency_p99 / 1e9);
+  print_number ("reads-in-flight", sum->reads.in_flight);
+  print_seconds ("read-latency-median", sum->reads.latency / 1e9);
+  print_seconds ("read-latency-p99", sum->reads.latency_p99 / 1e9);
 }
 
-static struct json_object *
-json_hex (const struct sum *sum)
+static void
+print_checksum (const struct sum *sum)
 {
-  char *hex = sum_line_hex (sum->md, sum->md_len);
-  struct json_object *json = hex ? json_object_new_string (hex) : NULL;
+  size_t i;
 
-  free (hex);
-  return json;
+  fputs ("\"checksum\":\"", stdout);
+  for (i = 0; i < sum->md_len; i++)
+    printf ("%02x", sum->md[i]);
+  putchar ('"');
+}
+
+static void
+print_hash (const struct blkhash_opts *hash)
+{
+  unsigned streams = blkhash_opts_get_streams (hash);
+
+  print_json_string ("digest", blkhash_opts_get_digest_name (hash));
+  print_number ("block-size", blkhash_opts_get_block_size (hash));
+  print_json_string ("construction",
+                     streams ? "streams"
+                     : blkhash_opts_get_linear (hash) ? "linear" : "flat");
+  if (streams)
+    print_number ("streams", streams);
 }
 
 static const struct blkhash_opts *
@@ -98,70 +126,67 @@ hash_of (const struct options *options, const struct sum *sum)
   return sum->hash ? sum->hash : options->hash.opts;
 }
 
-static char *
-json_line (const struct options *options, const char *name,
-           const struct sum *sum)
+static void
+print_json (const struct options *options, const char *name,
+            const struct sum *sum)
 {
-  struct json_object *json = json_object_new_object ();
-  const int flags = JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE;
-  const struct blkhash_opts *hash = hash_of (options, sum);
-  unsigned streams = blkhash_opts_get_streams (hash);
-  char *line;
-
-  if (options->names)
-    json_object_object_add (json, "name", json_name (name));
-  json_object_object_add (json, "checksum", json_hex (sum));
-  add_string (json, "digest", blkhash_opts_get_digest_name (hash));
-  add_number (json, "block-size", blkhash_opts_get_block_size (hash));
-  add_string (json, "construction",
-              streams ? "streams"
-              : blkhash_opts_get_linear (hash) ? "linear" : "flat");
-  if (streams)
-    add_number (json, "streams", streams);
-  add_string (json, "format", sum->format);
-  add_number (json, "size", sum->size);
-  add_number (json, "data-bytes", sum->data);
-  add_number (json, "zero-bytes", sum->zero);
-  add_number (json, "hole-bytes", sum->hole);
-  if (sum->incremental) {
-    json_object_object_add (json, "incremental", json_object_new_boolean (1));
-    add_number (json, "read", sum->read);
+  putchar ('{');
+  if (options->names) {
+    fputs ("\"name\":", stdout);
+    print_string (name);
+    putchar (',');
   }
-  add_reads (json, sum);
-  add_seconds (json, "seconds", sum->seconds);
-  line = strdup (json_object_to_json_string_ext (json, flags));
-  json_object_put (json);
-  return line;
+  print_checksum (sum);
+  print_hash (hash_of (options, sum));
+  print_json_string ("format", sum->format);
+  print_number ("size", sum->size);
+  print_number ("data-bytes", sum->data);
+  print_number ("zero-bytes", sum->zero);
+  print_number ("hole-bytes", sum->hole);
+  if (sum->incremental) {
+    fputs (",\"incremental\":true", stdout);
+    print_number ("read", sum->read);
+  }
+  print_reads (sum);
+  print_seconds ("seconds", sum->seconds);
+  if (!ferror (stdout))
+    putchar ('}');
 }
 
-/* Write LINE and END.  Returns 0, or an errno value.  A failure sets errno only
- * once, in the call that fails; which call that is depends on when the C
- * library flushes.
- */
+/* ---- Both ---- */
+
+/* Returns 0, or ENOMEM. */
 static int
-put_line (const char *line, char end)
+print_line (const struct options *options, const char *name,
+            const struct sum *sum)
 {
-  errno = 0;
-  if (fputs (line, stdout) == EOF || putchar (end) == EOF ||
-      fflush (stdout) == EOF || ferror (stdout))
-    return errno ? errno : EIO;
+  char *line = sum_line (hash_of (options, sum), sum->md, sum->md_len,
+                         options->names ? name : NULL,
+                         options->form == OUTPUT_TAG,
+                         !options->zero_terminated);
+
+  if (!line)
+    return ENOMEM;
+  fputs (line, stdout);
+  free (line);
   return 0;
 }
 
+/* A failure sets errno only once, in the call that fails; which call that is
+ * depends on when the C library flushes.
+ */
 int
 output_sum (const struct options *options, const char *name,
             const struct sum *sum)
 {
-  char *line = options->form == OUTPUT_JSON
-    ? json_line (options, name, sum)
-    : sum_line (hash_of (options, sum), sum->md, sum->md_len,
-                options->names ? name : NULL, options->form == OUTPUT_TAG,
-                !options->zero_terminated);
-  int err;
+  const char end = options->zero_terminated ? '\0' : '\n';
 
-  if (!line)
+  errno = 0;
+  if (options->form == OUTPUT_JSON)
+    print_json (options, name, sum);
+  else if (print_line (options, name, sum) != 0)
     return ENOMEM;
-  err = put_line (line, options->zero_terminated ? '\0' : '\n');
-  free (line);
-  return err;
+  if (ferror (stdout) || putchar (end) == EOF || fflush (stdout) == EOF)
+    return errno ? errno : EIO;
+  return 0;
 }
