@@ -155,13 +155,23 @@ has_size (int fd, const struct stat *st)
      (st->st_size > 0 || pread (fd, &byte, 1, 0) == 0));
 }
 
-static bool
-is_seekable_image (int fd)
+/* Returns 1 and the POSITION of FD; 0 if the file can only be read
+ * sequentially; or -1 with the reason.  A file must not be read sequentially
+ * because of an error: an image that is not raw would be hashed as a raw one.
+ */
+static int
+is_seekable_image (int fd, off_t *position, struct error *error)
 {
   struct stat st;
 
-  return fstat (fd, &st) == 0 && has_size (fd, &st) &&
-    lseek (fd, 0, SEEK_CUR) != -1;
+  if (fstat (fd, &st) == -1)
+    return error_errno (error, errno, "cannot read");
+  if (!has_size (fd, &st))
+    return 0;
+  *position = lseek (fd, 0, SEEK_CUR);
+  if (*position == -1)
+    return error_errno (error, errno, "cannot read");
+  return 1;
 }
 
 /* Does the file start like a list of checksums of sha256sum or blksum, with or
@@ -209,16 +219,20 @@ open_stdin (const struct source_options *options, struct source **source,
             struct error *error)
 {
   struct files files = files_of (options);
+  off_t position;
+  int seekable;
 
   if (is_not_raw (options))
     return error_set (error, "standard input can only be raw, not %s",
                       options->format);
-  if (!is_seekable_image (STDIN_FILENO))
+  seekable = is_seekable_image (STDIN_FILENO, &position, error);
+  if (seekable == -1)
+    return -1;
+  if (!seekable)
     return pipe_open (options, STDIN_FILENO, source, error);
   if (files_adopt (&files, STDIN_FILENO, NULL, error) &&
       refuse_sums_file (options, STDIN_FILENO, error) == 0 &&
-      raw_open (options, &files, lseek (STDIN_FILENO, 0, SEEK_CUR), source,
-                error) == 0)
+      raw_open (options, &files, position, source, error) == 0)
     return 0;
   files_close (&files);
   return -1;
@@ -243,20 +257,29 @@ open_image (const struct source_options *options, int fd, const char *path,
 }
 
 static int
+open_sequential (const struct source_options *options, int fd,
+                 struct source **source, struct error *error)
+{
+  if (is_not_raw (options))
+    return error_set (error, "can only be read sequentially, like a pipe: its "
+                      "format cannot be %s", options->format);
+  return pipe_open (options, fd, source, error);
+}
+
+static int
 open_path (const struct source_options *options, const char *path,
            struct source **source, struct error *error)
 {
   int fd = open (path, O_RDONLY | O_CLOEXEC), r;
+  off_t position;
 
   if (fd == -1)
     return error_errno (error, errno, "cannot open");
-  if (is_seekable_image (fd))
+  r = is_seekable_image (fd, &position, error);
+  if (r == 1)
     return open_image (options, fd, path, source, error);
-  if (is_not_raw (options))
-    r = error_set (error, "can only be read sequentially, like a pipe: its "
-                   "format cannot be %s", options->format);
-  else
-    r = pipe_open (options, fd, source, error);
+  if (r == 0)
+    r = open_sequential (options, fd, source, error);
   if (r == -1)
     close (fd);
   return r;
