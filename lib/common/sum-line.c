@@ -45,23 +45,25 @@ sum_line_hex (const unsigned char *md, size_t md_len)
   return hex;
 }
 
-/* TAG is NULL for a line without one. */
-static void
-print (FILE *out, const char *tag, const char *hex, const char *name,
-       bool escaped)
+/* TAG is NULL for a line without one, NAME for one without a name.  Returns NULL
+ * if there is no memory.  It is not a stream of open_memstream, which then loses
+ * a part of the text without an error.
+ */
+static char *
+format (const char *tag, const char *hex, const char *name, bool escaped)
 {
-  if (escaped)
-    putc ('\\', out);
-  if (!tag) {
-    fputs (hex, out);
-    if (name)
-      fprintf (out, "  %s", name);
-    return;
-  }
-  fputs (tag, out);
-  if (name)
-    fprintf (out, " (%s)", name);
-  fprintf (out, " = %s", hex);
+  const char *start = escaped ? "\\" : "";
+  char *line;
+  int r;
+
+  if (!tag)
+    r = asprintf (&line, "%s%s%s%s", start, hex, name ? "  " : "",
+                  name ? name : "");
+  else if (name)
+    r = asprintf (&line, "%s%s (%s) = %s", start, tag, name, hex);
+  else
+    r = asprintf (&line, "%s = %s", tag, hex);
+  return r == -1 ? NULL : line;
 }
 
 char *
@@ -73,21 +75,11 @@ sum_line (const struct blkhash_opts *opts,
   char *escaped = escape && name ? sum_line_escape (name) : NULL;
   char text[BLKHASH_MAX_TAG_SIZE];
   char *line = NULL;
-  size_t size;
-  FILE *out;
 
   if (hex && (escaped || !escape || !name) &&
-      (!tag || blkhash_opts_get_tag (opts, text, sizeof text) == 0)) {
-    out = open_memstream (&line, &size);
-    if (out) {
-      print (out, tag ? text : NULL, hex, escaped ? escaped : name,
-             escaped && strcmp (escaped, name) != 0);
-      if (fclose (out) == EOF) {
-        free (line);
-        line = NULL;
-      }
-    }
-  }
+      (!tag || blkhash_opts_get_tag (opts, text, sizeof text) == 0))
+    line = format (tag ? text : NULL, hex, escaped ? escaped : name,
+                   escaped && strcmp (escaped, name) != 0);
   free (hex);
   free (escaped);
   return line;
