@@ -130,20 +130,33 @@ static const struct digest_ops ops = {
   .release = openssl_release,
 };
 
+/* Returns 0, EINVAL if no provider has the digest, or ENOMEM.  Leaves no errors
+ * in the program's error queue.
+ */
+static int
+fetch (const char *name, EVP_MD **md)
+{
+  int reason;
+
+  ERR_set_mark ();
+  *md = EVP_MD_fetch (NULL, name, NULL);
+  reason = ERR_GET_REASON (ERR_peek_last_error ());
+  ERR_pop_to_mark ();
+  return *md ? 0 : reason == ERR_R_UNSUPPORTED ? EINVAL : ENOMEM;
+}
+
 static int
 openssl_find (const char *name, struct digest *digest)
 {
   EVP_MD *md;
+  int err;
 
   /* Newer versions of OpenSSL ignore white space around a name.  Refuse it. */
   if (name[strspn (name, NAME_CHARS)] != '\0')
     return EINVAL;
-  /* Do not leave errors in the program's error queue. */
-  ERR_set_mark ();
-  md = EVP_MD_fetch (NULL, name, NULL);
-  ERR_pop_to_mark ();
-  if (!md)
-    return EINVAL;
+  err = fetch (name, &md);
+  if (err)
+    return err;
   if (!canonical_name (md) || md_size (md) == 0) {
     EVP_MD_free (md);
     return EINVAL;

@@ -32,7 +32,7 @@ new_hash_opts (void)
   struct blkhash_opts *opts = blkhash_opts_new ("sha256");
 
   if (!opts) {
-    perror ("blksum");
+    perror ("blksum: sha256");
     exit (EXIT_TROUBLE);
   }
   return opts;
