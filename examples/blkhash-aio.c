@@ -128,5 +128,9 @@ main (void)
   for (unsigned int i = 0; i < len; i++)
     printf ("%02x", md[i]);
   printf ("\n");
-  return fflush (stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+  if (fflush (stdout) == EOF || ferror (stdout)) {
+    perror ("standard output");
+    return EXIT_FAILURE;
+  }
+  return EXIT_SUCCESS;
 }

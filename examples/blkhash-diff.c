@@ -80,5 +80,9 @@ main (int argc, char *argv[])
   }
   end (&a);
   end (&b);
-  return fflush (stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+  if (fflush (stdout) == EOF || ferror (stdout)) {
+    perror ("standard output");
+    return EXIT_FAILURE;
+  }
+  return EXIT_SUCCESS;
 }

@@ -83,5 +83,9 @@ main (int argc, char *argv[])
   for (unsigned i = 0; i < len; i++)
     printf ("%02x", md[i]);
   printf ("\n");
-  return fflush (stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+  if (fflush (stdout) == EOF || ferror (stdout)) {
+    perror ("standard output");
+    return EXIT_FAILURE;
+  }
+  return EXIT_SUCCESS;
 }
