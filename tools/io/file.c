@@ -345,6 +345,7 @@ file_check_unchanged (const struct file *file, bool force_share,
   const char *name = file->named ? file->path : "the file";
   const char *quote = file->named ? "'" : "";
   struct stat now;
+  int r;
 
   if (fstat (file->fd, &now) == -1)
     return error_errno (error, errno, "cannot read %s%s%s", quote, name,
@@ -357,8 +358,12 @@ file_check_unchanged (const struct file *file, bool force_share,
                       quote);
 
   /* Check that qemu has not opened another file at this path. */
-  if (file->by_path && !force_share &&
-      (stat (file->path, &now) == -1 || !is_same_file (&file->st, &now)))
+  if (!file->by_path || force_share)
+    return 0;
+  r = stat (file->path, &now);
+  if (r == -1 && errno != ENOENT)
+    return error_errno (error, errno, "cannot read '%s'", file->path);
+  if (r == -1 || !is_same_file (&file->st, &now))
     return error_set (error, "'%s' changed while it was read", file->path);
   return 0;
 }

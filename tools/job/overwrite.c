@@ -47,9 +47,16 @@ static int
 check_start (int fd, const char *name, off_t size, struct error *error)
 {
   char head[sizeof MAGIC - 1];
-  ssize_t len = MIN (size, (off_t) sizeof head);
+  ssize_t len = MIN (size, (off_t) sizeof head), done = 0, n = 1;
 
-  if (pread (fd, head, len, 0) == len && memcmp (head, MAGIC, len) == 0)
+  while (done < len && n != 0) {
+    n = pread (fd, head + done, len - done, done);
+    if (n == -1 && errno != EINTR)
+      return error_errno (error, errno, "cannot read %s", name);
+    if (n > 0)
+      done += n;
+  }
+  if (done == len && memcmp (head, MAGIC, len) == 0)
     return 0;
   return refuse (name, "it does not begin like a manifest", error);
 }

@@ -46,7 +46,9 @@ read_text (int fd)
   ssize_t n = text ? 1 : -1;
 
   while (n > 0 && len < MAX_SIZE) {
-    n = read (fd, text + len, MAX_SIZE - len);
+    do
+      n = read (fd, text + len, MAX_SIZE - len);
+    while (n == -1 && errno == EINTR);
     if (n > 0)
       len += n;
   }
@@ -103,7 +105,9 @@ parse_line (struct state *state, FILE *identity, const char *line)
   return true;
 }
 
-/* A last line without a newline was written only partially, and is ignored. */
+/* A last line without a newline was written only partially, and is ignored.
+ * Returns false if the text is not valid, or with errno ENOMEM.
+ */
 static bool
 parse (struct state *state, char *text)
 {
@@ -124,27 +128,54 @@ parse (struct state *state, char *text)
   return valid && state->journal && *state->identity;
 }
 
+/* Returns the text of the state file FD, or NULL with errno set: EFBIG if it is
+ * none.
+ */
+static char *
+read_file (int fd)
+{
+  struct stat st;
+
+  if (fstat (fd, &st) == -1)
+    return NULL;
+  if (S_ISREG (st.st_mode))
+    return read_text (fd);
+  errno = EFBIG;
+  return NULL;
+}
+
+/* Returns 1, or 0 if the file is not a state file, or -1 with errno set. */
+static int
+read_state (struct state *state, int fd)
+{
+  char *text = read_file (fd);
+  bool valid;
+
+  if (!text)
+    return errno == EFBIG ? 0 : -1;
+  errno = 0;
+  valid = parse (state, text);
+  free (text);
+  return valid ? 1 : errno == ENOMEM ? -1 : 0;
+}
+
 int
 state_read (struct state *state, const char *path, struct error *error)
 {
   int fd = open (path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY |
-                       O_NOFOLLOW);
-  struct stat st;
-  char *text;
-  bool valid;
+                       O_NOFOLLOW), r;
 
   *state = (struct state) { .journal = NULL };
   if (fd == -1 && errno == ENOENT)
     return 0;
   if (fd == -1 && errno != ELOOP)
     return error_errno (error, errno, "cannot open %s", path);
-  text = fd != -1 && fstat (fd, &st) == 0 && S_ISREG (st.st_mode)
-    ? read_text (fd) : NULL;
-  valid = text && parse (state, text);
-  free (text);
+  r = fd == -1 ? 0 : read_state (state, fd);
+  if (r == -1)
+    error_errno (error, errno, "cannot read %s", path);
   if (fd != -1)
     close (fd);
-  if (valid)
+  if (r == 1)
     return 1;
   state_destroy (state);
   return error_set (error, "'%s' is not a state file of this version of "
