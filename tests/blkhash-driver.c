@@ -563,7 +563,8 @@ main (void)
       execute (&op);
       answer (&op);
     }
-    fflush (stdout);
+    if (fflush (stdout) == EOF || ferror (stdout))
+      die ("cannot answer");
   }
   free (content);
   return 0;
