@@ -10,12 +10,12 @@ manifest as it was; the next run is right.  No run hangs, is killed by a signal,
 or leaves a process behind.
 
     test-call-faults.py --library FILE.so --blksum FILE --driver FILE
-        --examples DIR [--no-nbd] [--faults N] [--job NAME]
-        [--function NAME] [--keep-going]
+        --examples DIR [--no-nbd] [--faults N] [--job NAME]...
+        [--function NAME]...
 
 Without --faults all calls fail in turn, with each error that callerrors.py has
-for the function, once and from then on; of the many calls of a job to allocate
-memory in other libraries a random sample.  With it, N random ones do.
+for the function, and with one of them from then on; of a function that a job
+calls often, a random sample.  With --faults, N random calls do.
 BLKHASH_SEED is the seed.  At the end it prints how the runs ended.
 """
 
@@ -35,7 +35,8 @@ import calljobs
 import callrun
 from callrun import ERROR, LIBRARY, RIGHT, Fault, Finding, Runner
 
-SAMPLE = 25                     # calls of a function of one job, at most
+SAMPLE = 100                    # calls of a function of one job, at most
+LIBRARY_SAMPLE = 25             # of allocations by other libraries
 
 
 def parse_arguments():
@@ -58,8 +59,9 @@ def all_faults(rng, counts, functions):
         if functions and function not in functions:
             continue
         calls = range(1, count + 1)
-        if count > SAMPLE:
-            calls = sorted(rng.sample(calls, SAMPLE))
+        most = LIBRARY_SAMPLE if function == "library_malloc" else SAMPLE
+        if count > most:
+            calls = sorted(rng.sample(calls, most))
         for at in calls:
             errors = callerrors.ERRORS[function]
             for error in errors:
