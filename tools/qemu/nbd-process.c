@@ -353,9 +353,14 @@ int
 qemu_nbd_check_running (const struct qemu_nbd *qemu, struct error *error)
 {
   siginfo_t info = { .si_pid = 0 };
+  int r;
 
-  if (waitid (P_PID, qemu->pid, &info, WEXITED | WNOHANG | WNOWAIT) == -1 ||
-      info.si_pid != 0)
+  do
+    r = waitid (P_PID, qemu->pid, &info, WEXITED | WNOHANG | WNOWAIT);
+  while (r == -1 && errno == EINTR);
+  if (r == -1)
+    return error_errno (error, errno, "cannot wait for qemu-nbd");
+  if (info.si_pid != 0)
     return error_set (error, "qemu-nbd ended while the image was read");
   return 0;
 }
