@@ -138,12 +138,11 @@ lock-file: config-files
 verify/verify: config-files ending verify/check verify/disk verify/export verify/params verify/publish verify/source
 verify/publish: output-file result-file result-lines verify/disk verify/export verify/mapfile verify/params verify/result verify/status ../lib/common/cleanup ../lib/common/deadline ../lib/manifest/manifest-index
 verify/result: result-file verify/export verify/summary ../lib/common/cleanup ../lib/common/sum-line
-verify/status: output-file verify/disk verify/export verify/json verify/signature verify/summary ../lib/common/cleanup ../lib/common/memstream
+verify/status: output-file verify/disk verify/export verify/signature verify/summary ../lib/common/cleanup ../lib/common/json-string ../lib/common/memstream
 verify/mapfile: output-file verify/disk verify/export verify/signature ../lib/common/cleanup ../lib/common/mapfile ../lib/common/memstream
-verify/json: ../lib/common/utf8
 verify/summary: verify/disk verify/export
 verify/sum-list: verify/sum ../lib/common/sums-line
-verify/manifest-dir: verify/json ../lib/common/memstream
+verify/manifest-dir: ../lib/common/json-string ../lib/common/memstream
 verify/export: verify/disk verify/manifest-dir verify/params verify/sum-list ../lib/common/cleanup ../lib/common/sum-line ../lib/manifest/manifest-index
 verify/params: config-files
 verify/check: verify/compare verify/disk verify/params verify/source

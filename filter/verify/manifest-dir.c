@@ -21,8 +21,8 @@
 #define NBDKIT_API_VERSION 2
 #include <nbdkit-filter.h>
 
+#include "../lib/common/json-string.h"
 #include "../lib/common/memstream.h"
-#include "verify/json.h"
 #include "verify/manifest-dir.h"
 
 static const char *directory;

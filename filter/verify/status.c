@@ -16,10 +16,10 @@
 #include <time.h>
 
 #include "../lib/common/cleanup.h"
+#include "../lib/common/json-string.h"
 #include "../lib/common/memstream.h"
 #include "verify/disk.h"
 #include "verify/export.h"
-#include "verify/json.h"
 #include "verify/signature.h"
 #include "verify/status.h"
 #include "verify/summary.h"

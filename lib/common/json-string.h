@@ -4,8 +4,8 @@
  * Write JSON: names in the status, and in messages.
  */
 
-#ifndef NBDKIT_BLKHASH_VERIFY_JSON_H
-#define NBDKIT_BLKHASH_VERIFY_JSON_H
+#ifndef BLKHASH_JSON_STRING_H
+#define BLKHASH_JSON_STRING_H
 
 #include <stdio.h>
 
@@ -14,4 +14,4 @@
  */
 void json_string (FILE *out, const char *text);
 
-#endif /* NBDKIT_BLKHASH_VERIFY_JSON_H */
+#endif /* BLKHASH_JSON_STRING_H */

@@ -9,8 +9,8 @@
 
 #include <config.h>
 
-#include "../lib/common/utf8.h"
-#include "verify/json.h"
+#include "common/json-string.h"
+#include "common/utf8.h"
 
 /* Returns the code point of the control character at TEXT, or -1. */
 static int
