@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Write JSON.
+ * Write a string of JSON.
  *
- * Names in messages are JSON strings, too.  So all characters that control a
- * terminal are escaped, even those that JSON allows.
+ * All characters that control a terminal are escaped, even those that JSON
+ * allows, because such strings are in messages, too.
  */
 
 #include <config.h>
@@ -23,30 +23,30 @@ control_character (const char *text)
   return s[0] == 0xc2 && s[1] < 0xa0 ? s[1] : -1; /* U+0080 to U+009F */
 }
 
-static void
+static bool
 write_character (FILE *out, const char *text, size_t len)
 {
   int control = control_character (text);
 
   if (len == 0)
-    fputs ("\xef\xbf\xbd", out); /* U+FFFD */
-  else if (*text == '"' || *text == '\\')
-    fprintf (out, "\\%c", *text);
-  else if (control != -1)
-    fprintf (out, "\\u%04x", control);
-  else
-    fwrite (text, 1, len, out);
+    return fputs ("\xef\xbf\xbd", out) != EOF; /* U+FFFD */
+  if (*text == '"' || *text == '\\')
+    return fprintf (out, "\\%c", *text) > 0;
+  if (control != -1)
+    return fprintf (out, "\\u%04x", control) > 0;
+  return fwrite (text, 1, len, out) == len;
 }
 
-void
+bool
 json_string (FILE *out, const char *text)
 {
-  putc ('"', out);
-  while (*text) {
+  bool r = putc ('"', out) != EOF;
+
+  while (r && *text) {
     size_t len = utf8_length (text);
 
-    write_character (out, text, len);
+    r = write_character (out, text, len);
     text += len ? len : 1;
   }
-  putc ('"', out);
+  return r && putc ('"', out) != EOF;
 }

@@ -1,17 +1,20 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Write JSON: names in the status, and in messages.
+ * Write a string of JSON.
  */
 
 #ifndef BLKHASH_JSON_STRING_H
 #define BLKHASH_JSON_STRING_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 /* Write TEXT as a string, with control characters escaped.  A name can have any
- * bytes, but JSON is UTF-8: each byte that is not becomes U+FFFD.
+ * bytes, but JSON is UTF-8: each byte that is not becomes U+FFFD.  Returns false
+ * if a part could not be written: a stream of open_memstream that has no memory
+ * has no error flag.
  */
-void json_string (FILE *out, const char *text);
+bool json_string (FILE *out, const char *text);
 
 #endif /* BLKHASH_JSON_STRING_H */

@@ -15,8 +15,8 @@
 
 #include "blkhash.h"
 
+#include "../lib/common/json-string.h"
 #include "../lib/common/sum-line.h"
-#include "../lib/common/utf8.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "util/result.h"
@@ -29,47 +29,10 @@
  */
 
 static void
-print_control (char c)
-{
-  static const char letters[] = "\bb\tt\nn\ff\rr";
-  const char *letter = letters;
-
-  while (*letter && *letter != c)
-    letter += 2;
-  if (*letter)
-    printf ("\\%c", letter[1]);
-  else
-    printf ("\\u%04x", c);
-}
-
-/* JSON is UTF-8, and names are bytes: invalid UTF-8 is replaced by U+FFFD. */
-static void
-print_string (const char *text)
-{
-  static const char replacement[] = "\xef\xbf\xbd";
-
-  putchar ('"');
-  while (*text) {
-    size_t n = utf8_length (text);
-
-    if (n == 0)
-      fputs (replacement, stdout), n = 1;
-    else if (*text == '"' || *text == '\\')
-      printf ("\\%c", *text);
-    else if (n == 1 && *text > 0 && *text < ' ')
-      print_control (*text);
-    else
-      fwrite (text, 1, n, stdout);
-    text += n;
-  }
-  putchar ('"');
-}
-
-static void
 print_json_string (const char *key, const char *value)
 {
   printf (",\"%s\":", key);
-  print_string (value);
+  json_string (stdout, value);
 }
 
 static void
@@ -133,7 +96,7 @@ print_json (const struct options *options, const char *name,
   putchar ('{');
   if (options->names) {
     fputs ("\"name\":", stdout);
-    print_string (name);
+    json_string (stdout, name);
     putchar (',');
   }
   print_checksum (sum);

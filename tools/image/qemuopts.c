@@ -20,6 +20,7 @@
 
 #include <json-c/json.h>
 
+#include "../lib/common/json-string.h"
 #include "../lib/common/memstream.h"
 #include "../lib/common/utf8.h"
 #include "image/qemuopts.h"
@@ -136,21 +137,6 @@ print_text (FILE *out, const char *text)
 }
 
 static bool
-print_json_string (FILE *out, const char *text)
-{
-  bool r = print_text (out, "\"");
-
-  for (; r && *text; text++)
-    if (*text == '"' || *text == '\\')
-      r = fprintf (out, "\\%c", *text) > 0;
-    else if ((unsigned char) *text < ' ')
-      r = fprintf (out, "\\u%04x", *text) > 0;
-    else
-      r = putc (*text, out) != EOF;
-  return r && print_text (out, "\"");
-}
-
-static bool
 print_json (FILE *out, struct json_object *object)
 {
   const char *separator = "{";
@@ -158,9 +144,9 @@ print_json (FILE *out, struct json_object *object)
   if (!object)
     return print_text (out, "null");
   if (!json_object_is_type (object, json_type_object))
-    return print_json_string (out, json_object_get_string (object));
+    return json_string (out, json_object_get_string (object));
   json_object_object_foreach (object, key, value) {
-    if (!print_text (out, separator) || !print_json_string (out, key) ||
+    if (!print_text (out, separator) || !json_string (out, key) ||
         !print_text (out, ":") || !print_json (out, value))
       return false;
     separator = ",";

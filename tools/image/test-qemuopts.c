@@ -49,7 +49,7 @@ test_of_file (void **state)
                                    false), false,
                  "json:{\"read-only\":\"on\",\"driver\":\"vdi\",\"file\":{"
                  "\"driver\":\"host_device\","
-                 "\"filename\":\"a,b\\\"c\\\\d\\u000ae\x7f\xc3\xa4\"}}");
+                 "\"filename\":\"a,b\\\"c\\\\d\\u000ae\\u007f\xc3\xa4\"}}");
 }
 
 /* Text that qemu does not accept in JSON. */
