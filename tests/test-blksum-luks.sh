@@ -44,6 +44,15 @@ done
 prints_sum "$sum" blksum --object "$secret" --image-opts "$luks"
 prints_sum "$sum" blksum --object "$secret" --image-opts "$qcow2"
 
+# As a backing file, too, it must end with a whole sector.
+qemu-img create -q -f qcow2 "$dir/top" 8m
+backing="driver=qcow2,file.filename=$dir/top,backing.driver=luks"
+backing="$backing,backing.key-secret=key,backing.file.filename=$dir"
+prints_sum "$sum" blksum --object "$secret" --image-opts "$backing/luks"
+head -c -100 "$dir/luks" > "$dir/cut"
+refuses "not a multiple of 512" \
+        blksum --object "$secret" --image-opts "$backing/cut"
+
 # Version 2, which qemu does not support, and a version that does not exist.
 head -c 65536 "$dir/luks" > "$dir/luks2"
 printf '\002' | dd of="$dir/luks2" bs=1 seek=7 conv=notrunc status=none

@@ -178,8 +178,8 @@ query_backing (struct layer *layer, const struct layer_context *context,
 
 /* ---- All formats ------------------------------------------------------ */
 
-static bool
-has_backing (const char *format)
+bool
+layer_has_backing (const char *format)
 {
   return strcmp (format, "qcow2") == 0 || strcmp (format, "vmdk") == 0 ||
     strcmp (format, "qed") == 0 || strcmp (format, "qcow") == 0;
@@ -215,7 +215,7 @@ layer_check (struct layer *layer, const struct layer_context *context,
       layer_vmdk_check (&layer->file, layer->path, context->files,
                         error) == -1)
     return -1;
-  if (layer->backing_given || !has_backing (format))
+  if (layer->backing_given || !layer_has_backing (format))
     return 0;
   return query_backing (layer, context, error);
 }

@@ -8,6 +8,8 @@
 #ifndef BLKSUM_LAYER_CHECK_H
 #define BLKSUM_LAYER_CHECK_H
 
+#include <stdbool.h>
+
 struct error;
 struct imagefile;
 struct layer;
@@ -19,6 +21,9 @@ struct layer_context;
  */
 int layer_check (struct layer *layer, const struct layer_context *context,
                  struct error *error);
+
+/* Can the header of an image in FORMAT name a backing file? */
+bool layer_has_backing (const char *format);
 
 /* Check the tables of a qcow2 image whose header was read.  DATA is the file
  * that contains the clusters.  Returns 0, or -1 on error.

@@ -18,6 +18,7 @@
 
 #include "format/imagefile.h"
 #include "image/chain-check.h"
+#include "image/layer-check.h"
 #include "image/layer.h"
 #include "image/nodes.h"
 #include "image/qemuname.h"
@@ -136,6 +137,39 @@ is_null (const struct node *node, const char *name)
   return !json_object_object_get (node->options, name);
 }
 
+/* Does the option "backing" have "file.filename", so that qemu does not use the
+ * name in the header?
+ */
+static bool
+replaces_name (const struct node *node)
+{
+  struct node backing, file;
+
+  node_set_child (node, "backing", &backing);
+  if (!node_has (&backing, "file"))
+    return false;
+  node_set_child (&backing, "file", &file);
+  return node_get (&file, "filename") != NULL;
+}
+
+/* If the options of the backing layer have no file name, qemu adds the name in
+ * the header to them.  That name can be "json:" with further options, so that
+ * qemu would open nodes that were not checked.  Only the header of a qcow2 was
+ * read, so the others could have a name.
+ */
+static int
+refuse_mixed_backing (const struct nodes *nodes, const struct node *node,
+                      const struct layer *layer)
+{
+  if (!layer_has_backing (layer->format) || replaces_name (node) ||
+      (strcmp (layer->format, "qcow2") == 0 && !*layer->qcow2.backing))
+    return 0;
+  return error_set (nodes->error, "refused because qemu would add the backing "
+                    "file that the header names to the options '%sbacking', "
+                    "which have no file.filename: remove it with 'qemu-img "
+                    "rebase -u -b \"\" IMAGE'", node->prefix);
+}
+
 /* Check a layer and its backing chain. */
 static int
 check_chain (const struct nodes *nodes, const struct node *node,
@@ -147,12 +181,12 @@ check_chain (const struct nodes *nodes, const struct node *node,
   if (r == -1 || !layer->backing_given || is_null (node, "backing"))
     return r;
   node_set_child (node, "backing", &child);
-  return check_node (nodes, &child, false, false);
+  r = check_node (nodes, &child, false, false);
+  return r == 0 ? refuse_mixed_backing (nodes, node, layer) : r;
 }
 
 static int
-check_format (const struct nodes *nodes, const struct storage *format,
-              bool is_top)
+check_format (const struct nodes *nodes, const struct storage *format)
 {
   struct storage file = STORAGE_NONE;
   struct layer layer = LAYER_NONE;
@@ -167,7 +201,7 @@ check_format (const struct nodes *nodes, const struct storage *format,
       r = error_set (nodes->error, "refused because it is a %s image "
                      QEMUNAME_ON_SERVER, format->driver);
     else if (strcmp (format->driver, "luks") == 0)
-      r = check_node (nodes, &child, true, is_top);
+      r = check_node (nodes, &child, true, true); /* see check_length */
     else if (file.kind == FORMAT)
       r = error_set (nodes->error, "refused because a %s image inside of a %s "
                      "image cannot be checked", format->driver, file.driver);
@@ -189,7 +223,7 @@ check_node (const struct nodes *nodes, const struct node *node,
   if (r == 0 && is_top)
     r = check_length (nodes, &storage);
   if (r == 0 && storage.kind == FORMAT)
-    r = check_format (nodes, &storage, is_top);
+    r = check_format (nodes, &storage);
   storage_destroy (&storage);
   return r;
 }
