@@ -142,17 +142,25 @@ open_opts (const struct source_options *options, const char *opts,
 
 /* ---- Files ---- */
 
-/* Files in /proc have size 0, although they have content.  So a file of size 0
+/* Returns -1 with errno on error.
+ *
+ * Files in /proc have size 0, although they have content.  So a file of size 0
  * is read sequentially, unless a read finds that it is empty.
  */
-static bool
+static int
 has_size (int fd, const struct stat *st)
 {
+  ssize_t n;
   char byte;
 
-  return S_ISBLK (st->st_mode) ||
-    (S_ISREG (st->st_mode) &&
-     (st->st_size > 0 || pread (fd, &byte, 1, 0) == 0));
+  if (S_ISBLK (st->st_mode) || (S_ISREG (st->st_mode) && st->st_size > 0))
+    return 1;
+  if (!S_ISREG (st->st_mode))
+    return 0;
+  do
+    n = pread (fd, &byte, 1, 0);
+  while (n == -1 && errno == EINTR);
+  return n == -1 ? -1 : n == 0;
 }
 
 /* Returns 1 and the POSITION of FD; 0 if the file can only be read
@@ -163,10 +171,14 @@ static int
 is_seekable_image (int fd, off_t *position, struct error *error)
 {
   struct stat st;
+  int r;
 
   if (fstat (fd, &st) == -1)
     return error_errno (error, errno, "cannot read");
-  if (!has_size (fd, &st))
+  r = has_size (fd, &st);
+  if (r == -1)
+    return error_errno (error, errno, "cannot read");
+  if (r == 0)
     return 0;
   *position = lseek (fd, 0, SEEK_CUR);
   if (*position == -1)
