@@ -148,7 +148,7 @@ request_done (struct buffer *buffer, size_t len, int *err)
       conn->lost = true;
     else {
       scheduler_fail_errno (&reader->scheduler, *err, "cannot read",
-                            buffer->place.range.offset);
+                            buffer->ranges[0].range.offset);
       report_stop (reader);
     }
     /* Do not retire the command with 1: if the connection was lost within
@@ -244,7 +244,8 @@ start_buffer (struct conn *conn)
   buffer->owner = conn;
   buffer->start = clock_ns ();
   range_queue_move (&reader->scheduler.range_queue, &conn->next,
-                    &buffer->place);
+                    &buffer->ranges[0]);
+  buffer->nr_ranges = 1;
   conn->filling = buffer;
   conn->reads++;
   conn->next.range.len = 0;
@@ -264,7 +265,7 @@ start_request (struct conn *conn, size_t len)
   if (buffer->requested == buffer->len)
     conn->filling = NULL;
   if (nbd_aio_pread_structured (conn->nbd, buffer->bytes + at, len,
-                                buffer->place.range.offset + at,
+                                buffer->ranges[0].range.offset + at,
                                 (nbd_chunk_callback) {
                                   .callback = read_chunk, .user_data = buffer,
                                 },

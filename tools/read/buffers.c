@@ -21,6 +21,16 @@
 
 #define UNITS_PER_READ 16       /* number of units in a read of MAX_LEN bytes */
 
+uint64_t
+buffer_data_len (const struct buffer *buffer)
+{
+  uint64_t len = 0;
+
+  for (unsigned i = 0; i < buffer->nr_ranges; i++)
+    len += buffer->ranges[i].range.len;
+  return len;
+}
+
 int
 buffers_init (struct buffers *buffers, size_t memory, size_t max_len)
 {

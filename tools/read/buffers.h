@@ -14,13 +14,17 @@
 
 #include "read/range-queue.h"
 
+#define BUFFER_MAX_RANGES 16
+
 /* Used only by the thread that allocated or dequeued the buffer, unless stated
  * otherwise.
  */
 struct buffer {
   struct buffer *next;          /* in a queue, whose lock protects it */
-  struct taken_range place;     /* the range of the image; its item is
-                                 * protected by the range queue */
+  unsigned nr_ranges;           /* more than one if they are joined */
+  struct taken_range ranges[BUFFER_MAX_RANGES]; /* of the image, in BYTES one
+                                 * after the other; their items are protected
+                                 * by the range queue */
   unsigned char *bytes;         /* aligned for direct I/O */
   size_t len;                   /* size of the buffer, bytes */
   uint64_t start;               /* start time of the read, ns */
@@ -41,6 +45,9 @@ struct buffers {
                                  * starts at the unit */
   unsigned in_use;              /* number of buffers in use */
 };
+
+/* Returns the number of bytes of all ranges of BUFFER. */
+uint64_t buffer_data_len (const struct buffer *buffer);
 
 /* Allocate MEMORY bytes for buffers of up to MAX_LEN bytes, or more if they do
  * not suffice for one buffer.  Returns 0 or a positive errno.  BUFFERS must be

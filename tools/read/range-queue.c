@@ -2,6 +2,10 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * A queue of ranges, for many threads.
+ *
+ * Ranges that adjoin are taken in the same turn, together with the zeros between
+ * them.  The range that ends the search for more is pending: it is the next one
+ * to be taken.
  */
 
 #include <config.h>
@@ -10,10 +14,11 @@
 #include "../lib/common/numbers.h"
 #include "read/range-queue.h"
 #include "read/scan.h"
-#include "util/error.h"
 
 #define ZERO_STEPS 256          /* number of steps for a large hole */
 #define MIN_ZEROS 65536         /* minimum number of blocks of a step */
+#define MAX_JOINED_ZEROS 256    /* maximum number of blocks between two ranges
+                                 * that are joined: other threads wait */
 
 void
 range_queue_init (struct range_queue *queue, struct scan *scan,
@@ -74,32 +79,54 @@ can_take (struct range_queue *queue, bool wait)
 
 /* ---- Ranges ---- */
 
-/* Take the next range, data or zero.  Returns the same as range_queue_next if
- * WAIT is set; otherwise the same as range_queue_try_next.
+static void
+enter_window (struct range_queue *queue, struct taken_range *range)
+{
+  SCOPED_LOCK (&queue->lock);
+
+  window_take (&queue->window, &range->item, &range->range);
+  queue->end = range->range.offset + range->range.len;
+}
+
+/* Returns the same as next_range. */
+static int
+next_or_pending (struct range_queue *queue, void *worker, struct range *range,
+                 struct error *error)
+{
+  int r = queue->pending;
+
+  if (r == 0)
+    return queue->next_range (worker, range, error);
+  queue->pending = 0;
+  *range = queue->pending_range;
+  if (r == -1)
+    *error = queue->pending_error;
+  return r;
+}
+
+/* Take the next range, data or zero; the caller has the turn.  Returns the same
+ * as range_queue_next if WAIT is set; otherwise the same as
+ * range_queue_try_next.
  */
 static int
 take (struct range_queue *queue, void *worker, bool wait,
       struct taken_range *range, struct error *error)
 {
   int r;
-  SCOPED_LOCK (&queue->turn);
 
   range->range.len = 0;
   r = can_take (queue, wait);
   if (r != 1)
     return r == -1 ? 1 : 0;
-  r = queue->next_range (worker, &range->range, error);
+  r = next_or_pending (queue, worker, &range->range, error);
   if (r == 1 && scan_ends_before (queue->scan, range->range.offset))
     r = 0;
-  if (r == -1)
-    return -1;
+  if (r == 1)
+    enter_window (queue, range);
+  if (r == 0) {
+    SCOPED_LOCK (&queue->lock);
 
-  SCOPED_LOCK (&queue->lock);
-  if (r == 0)
     queue->ended = true;
-  else {
-    window_take (&queue->window, &range->item, &range->range);
-    queue->end = range->range.offset + range->range.len;
   }
   return r;
 }
@@ -128,11 +155,9 @@ zeros_step (const struct range_queue *queue, const struct range *range)
 }
 
 static int
-add_zeros (struct range_queue *queue, struct taken_range *zeros,
-           struct error *error)
+add_zeros (struct range_queue *queue, struct range range, struct error *error)
 {
-  struct range range = zeros->range;
-  uint64_t step = zeros_step (queue, &range);
+  uint64_t start = range.offset, step = zeros_step (queue, &range);
   int err = 0;
 
   while (range.len > 0 && err == 0) {
@@ -145,39 +170,143 @@ add_zeros (struct range_queue *queue, struct taken_range *zeros,
   }
   if (err) {
     error_errno (error, err, "cannot hash at offset %llu",
-                 (unsigned long long) zeros->range.offset);
+                 (unsigned long long) start);
     /* Before the window shows that all was hashed: range_queue_is_done. */
     scan_fail (queue->scan, error);
   }
-  leave_window (queue, zeros);
   return err ? -1 : 0;
+}
+
+/* ---- Joined ranges ---- */
+
+struct joined {
+  struct taken_range *ranges;
+  unsigned count, max;          /* number of ranges */
+  uint64_t len, max_len;        /* bytes of all */
+};
+
+/* RANGE is the next range, data or zero.  Returns 1 if it is taken too, 0 if
+ * not, or -1 with the reason.
+ */
+static int
+can_join (struct range_queue *queue, const struct joined *joined,
+          const struct range *range, struct error *error)
+{
+  const struct range *last = &joined->ranges[joined->count - 1].range;
+
+  if (scan_ends_before (queue->scan, range->offset))
+    return 0;
+  if (range->zero)
+    return range->len <= MAX_JOINED_ZEROS * queue->scan->block_size;
+  if (joined->len + range->len > joined->max_len)
+    return 0;
+  return queue->adjoin (queue->adjoin_opaque, last, range, error);
+}
+
+/* Add zeros while the range before them is in the window.  So the window need
+ * not contain them.
+ */
+static int
+join_zeros (struct range_queue *queue, const struct range *zeros,
+            struct error *error)
+{
+  {
+    SCOPED_LOCK (&queue->lock);
+
+    queue->end = zeros->offset + zeros->len;
+  }
+  return add_zeros (queue, *zeros, error);
+}
+
+/* Take the next range too, if it adjoins.  Returns 1 to go on. */
+static int
+join_next (struct range_queue *queue, void *worker, struct joined *joined)
+{
+  struct range *range = &queue->pending_range;
+  struct error *error = &queue->pending_error;
+  struct taken_range *taken = &joined->ranges[joined->count];
+  int r = queue->next_range (worker, range, error);
+  int joins = r == 1 ? can_join (queue, joined, range, error) : 0;
+
+  if (joins == 1 && range->zero)
+    joins = join_zeros (queue, range, error) == 0 ? 1 : -1;
+  else if (joins == 1) {
+    taken->range = *range;
+    enter_window (queue, taken);
+    joined->len += range->len;
+    joined->count++;
+  }
+  if (joins != 1)
+    queue->pending = joins == 0 ? r : -1;
+  return joins;
+}
+
+static int
+take_joined (struct range_queue *queue, void *worker, bool wait,
+             struct joined *joined, struct error *error)
+{
+  const struct range *first = &joined->ranges[0].range;
+  int r;
+  SCOPED_LOCK (&queue->turn);
+
+  r = take (queue, worker, wait, &joined->ranges[0], error);
+  joined->count = 1;
+  if (r != 1 || first->len == 0 || first->zero || !queue->adjoin)
+    return r;
+  joined->len = first->len;
+  while (joined->count < joined->max && can_take (queue, false) == 1 &&
+         join_next (queue, worker, joined) == 1)
+    ;
+  return 1;
 }
 
 static int
 next (struct range_queue *queue, void *worker, bool wait,
-      struct taken_range *range, struct error *error)
+      struct joined *joined, struct error *error)
 {
+  struct taken_range *first = &joined->ranges[0];
   int r;
 
-  do
-    r = take (queue, worker, wait, range, error);
-  while (r == 1 && range->range.len > 0 && range->range.zero &&
-         (r = add_zeros (queue, range, error)) == 0);
-  return r;
+  for (;;) {
+    r = take_joined (queue, worker, wait, joined, error);
+    if (r != 1 || first->range.len == 0 || !first->range.zero)
+      return r;
+    r = add_zeros (queue, first->range, error);
+    leave_window (queue, first);
+    if (r == -1)
+      return -1;
+  }
 }
 
 int
 range_queue_next (struct range_queue *queue, void *worker,
                   struct taken_range *range, struct error *error)
 {
-  return next (queue, worker, true, range, error);
+  struct joined joined = { .ranges = range, .max = 1 };
+
+  return next (queue, worker, true, &joined, error);
+}
+
+int
+range_queue_next_joined (struct range_queue *queue, void *worker,
+                         struct taken_range *ranges, unsigned max,
+                         uint64_t max_len, unsigned *count,
+                         struct error *error)
+{
+  struct joined joined = { .ranges = ranges, .max = max, .max_len = max_len };
+  int r = next (queue, worker, true, &joined, error);
+
+  *count = joined.count;
+  return r;
 }
 
 int
 range_queue_try_next (struct range_queue *queue, void *worker,
                       struct taken_range *range, struct error *error)
 {
-  return next (queue, worker, false, range, error);
+  struct joined joined = { .ranges = range, .max = 1 };
+
+  return next (queue, worker, false, &joined, error);
 }
 
 void

@@ -14,9 +14,9 @@
 #include <stdbool.h>
 
 #include "read/window.h"
+#include "util/error.h"
 #include "util/extent.h"
 
-struct error;
 struct scan;
 
 /* Set RANGE to the next range, for WORKER.  Called by one thread at a time.
@@ -25,12 +25,26 @@ struct scan;
 typedef int (*next_range_function) (void *worker, struct range *range,
                                     struct error *error);
 
+/* Can one read return FIRST and SECOND, which are data, one after the other?
+ * Called by one thread at a time.  Returns 1, 0, or -1 with the reason.
+ */
+typedef int (*adjoin_function) (void *opaque, const struct range *first,
+                                const struct range *second,
+                                struct error *error);
+
 struct range_queue {
   struct scan *scan;
   next_range_function next_range;
+  adjoin_function adjoin;       /* NULL: ranges are not joined */
+  void *adjoin_opaque;
 
   pthread_mutex_t turn;         /* held while a range is taken: it is the turn
-                                 * of that thread */
+                                 * of that thread; protects the next three
+                                 * fields */
+  int pending;                  /* 0, or the result of next_range that the next
+                                 * call of it would have returned */
+  struct range pending_range;
+  struct error pending_error;
 
   pthread_mutex_t lock;         /* protects the fields below, and the items of
                                  * the window; taken after TURN, and before
@@ -66,8 +80,16 @@ uint64_t range_queue_max_range (const struct range_queue *queue,
 int range_queue_next (struct range_queue *queue, void *worker,
                       struct taken_range *range, struct error *error);
 
-/* The same, but does not wait for the window: the length of RANGE is 0 if other
- * ranges must be hashed first.
+/* The same, for up to MAX ranges that adjoin, of MAX_LEN bytes together unless
+ * there is only one.  Sets *COUNT to their number.
+ */
+int range_queue_next_joined (struct range_queue *queue, void *worker,
+                             struct taken_range *ranges, unsigned max,
+                             uint64_t max_len, unsigned *count,
+                             struct error *error);
+
+/* The same as range_queue_next, but does not wait for the window: the length of
+ * RANGE is 0 if other ranges must be hashed first.
  */
 int range_queue_try_next (struct range_queue *queue, void *worker,
                           struct taken_range *range, struct error *error);

@@ -83,10 +83,21 @@ next_stream_range (void *opaque, struct range *range, struct error *error)
                            error);
 }
 
-static void
-read_image_range (struct reader *reader, struct buffer *buffer)
+static int
+read_ranges (const struct reader_image *image, const struct buffer *buffer,
+             struct error *error)
 {
-  const struct reader_image *image = reader->image;
+  const struct range *first = &buffer->ranges[0].range;
+
+  return buffer->nr_ranges == 1
+    ? image->read (image->opaque, first, buffer->bytes, error)
+    : image->read_adjoining (image->opaque, first, buffer_data_len (buffer),
+                             buffer->bytes, error);
+}
+
+static void
+read_image_ranges (struct reader *reader, struct buffer *buffer)
+{
   struct scheduler *scheduler = &reader->scheduler;
   struct cpu_time time;
   uint64_t ns;
@@ -95,8 +106,7 @@ read_image_range (struct reader *reader, struct buffer *buffer)
 
   buffer->start = clock_ns ();
   cpu_time_start (&time);
-  r = image->read (image->opaque, &buffer->place.range, buffer->bytes,
-                   &error);
+  r = read_ranges (reader->image, buffer, &error);
   ns = clock_ns () - buffer->start;
   buffer->busy = cpu_time_busy (&time, ns);
   buffer->waited = ns - buffer->busy;
@@ -131,8 +141,8 @@ start_thread_if_needed (struct reader *reader)
     start_thread (reader);
 }
 
-/* Read the next range into BUFFER.  If there is one, another thread may be
- * started, which reads the range after it.  So no thread is started here for an
+/* Read the next ranges into BUFFER.  If there are any, another thread may be
+ * started, which reads those after them.  So no thread is started here for an
  * image without data.
  */
 static void
@@ -140,14 +150,14 @@ read_buffer (struct reader *reader, struct buffer *buffer)
 {
   struct worker worker = { .reader = reader, .buffer = buffer };
 
-  if (!scheduler_next_range (&reader->scheduler, &worker, buffer,
-                             nr_copies (reader->image)))
+  if (!scheduler_next_ranges (&reader->scheduler, &worker, buffer,
+                              nr_copies (reader->image)))
     return;
   if (reader->image->read_next)
     scheduler_queue (&reader->scheduler, buffer);
   start_thread_if_needed (reader);
   if (!reader->image->read_next)
-    read_image_range (reader, buffer);
+    read_image_ranges (reader, buffer);
 }
 
 static void *
@@ -330,6 +340,8 @@ reader_scan (const struct reader_image *image,
 
   scheduler_init (scheduler, options, scan,
                   image->read_next ? next_stream_range : next_image_range);
+  scheduler->range_queue.adjoin = image->adjoin;
+  scheduler->range_queue.adjoin_opaque = image->opaque;
   bounds = set_sizes (&reader, options->threads);
   err = scheduler_set_bounds (scheduler, &bounds);
   if (err)

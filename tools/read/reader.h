@@ -46,6 +46,19 @@ struct reader_image {
   int (*read) (void *opaque, const struct range *range, void *buf,
                struct error *error);
 
+  /* Do SECOND's data and FIRST's adjoin, so that one read returns both?  Both
+   * are data.  Called by one thread at a time, with the restrictions of
+   * range_flags.  Returns 1, 0, or -1.  Can be NULL.
+   */
+  int (*adjoin) (void *opaque, const struct range *first,
+                 const struct range *second, struct error *error);
+
+  /* Read LEN bytes into BUF: the data of RANGE, and of those that adjoin it.
+   * Called by any thread.
+   */
+  int (*read_adjoining) (void *opaque, const struct range *range, uint64_t len,
+                         void *buf, struct error *error);
+
   /* For a stream, used instead of the functions above.  Read up to SIZE bytes
    * into BUF, and set RANGE to their place in the image.  Called by one thread
    * at a time.  Returns 1, 0 at the end, or -1.

@@ -199,7 +199,7 @@ static void
 shrink_buffer (struct scheduler *scheduler, struct buffer *buffer,
                unsigned copies)
 {
-  size_t kept = copies * ROUND_UP (buffer->place.range.len,
+  size_t kept = copies * ROUND_UP (buffer_data_len (buffer),
                                    (uint64_t) READ_ALIGN);
 
   SCOPED_LOCK (&scheduler->lock);
@@ -211,12 +211,14 @@ shrink_buffer (struct scheduler *scheduler, struct buffer *buffer,
 }
 
 bool
-scheduler_next_range (struct scheduler *scheduler, void *worker,
-                      struct buffer *buffer, unsigned copies)
+scheduler_next_ranges (struct scheduler *scheduler, void *worker,
+                       struct buffer *buffer, unsigned copies)
 {
   struct error error = { "" };
-  int r = range_queue_next (&scheduler->range_queue, worker, &buffer->place,
-                            &error);
+  int r = range_queue_next_joined (&scheduler->range_queue, worker,
+                                   buffer->ranges, BUFFER_MAX_RANGES,
+                                   buffer->len / copies, &buffer->nr_ranges,
+                                   &error);
 
   if (r == -1)
     scheduler_fail (scheduler, &error);
@@ -267,13 +269,14 @@ finish_buffer (struct scheduler *scheduler, struct buffer *buffer, int err,
 {
   const struct depth_read read = {
     .start = buffer->start, .end = clock_ns (), .waited = buffer->waited,
-    .busy = buffer->busy, .len = buffer->place.range.len,
+    .busy = buffer->busy, .len = buffer_data_len (buffer),
   };
 
   if (err)
     scheduler_fail_errno (scheduler, err, "cannot hash",
-                          buffer->place.range.offset);
-  range_queue_done (&scheduler->range_queue, &buffer->place);
+                          buffer->ranges[0].range.offset);
+  for (unsigned i = 0; i < buffer->nr_ranges; i++)
+    range_queue_done (&scheduler->range_queue, &buffer->ranges[i]);
 
   SCOPED_LOCK (&scheduler->lock);
   depth_read_done (&scheduler->depth, &read);
@@ -286,24 +289,41 @@ finish_buffer (struct scheduler *scheduler, struct buffer *buffer, int err,
 void
 scheduler_add_zero (struct scheduler *scheduler, struct buffer *buffer)
 {
-  const struct range *range = &buffer->place.range;
-  int err = scan_add_zero (scheduler->scan, range->len, range->offset);
+  int err = 0;
 
+  for (unsigned i = 0; i < buffer->nr_ranges && err == 0; i++) {
+    const struct range *range = &buffer->ranges[i].range;
+
+    err = scan_add_zero (scheduler->scan, range->len, range->offset);
+  }
   finish_buffer (scheduler, buffer, err, &scheduler->reading);
+}
+
+static int
+add_data (struct scan *scan, const struct buffer *buffer)
+{
+  const unsigned char *bytes = buffer->bytes;
+  int err = 0;
+
+  for (unsigned i = 0; i < buffer->nr_ranges && err == 0; i++) {
+    const struct range *range = &buffer->ranges[i].range;
+
+    err = scan_add_data (scan, bytes, range->len, range->offset);
+    bytes += range->len;
+  }
+  return err;
 }
 
 void
 scheduler_hash (struct scheduler *scheduler, struct buffer *buffer)
 {
-  const struct range *range = &buffer->place.range;
   uint64_t start;
   int err;
 
   if (scheduler->shared)
     semaphore_acquire (scheduler->shared);
   start = clock_ns ();
-  err = scan_add_data (scheduler->scan, buffer->bytes, range->len,
-                       range->offset);
+  err = add_data (scheduler->scan, buffer);
   buffer->busy += clock_ns () - start;
   if (scheduler->shared)
     semaphore_release (scheduler->shared);

@@ -89,19 +89,19 @@ enum scheduler_step scheduler_next (struct scheduler *scheduler,
  */
 bool scheduler_needs_thread (struct scheduler *scheduler);
 
-/* Set the place of BUFFER to the next range for WORKER, and shrink BUFFER to
- * COPIES of the range.  Returns false if there is none, or on an error, which
- * fails the request; then the buffer is freed.
+/* Set the ranges of BUFFER to the next ones for WORKER, and shrink BUFFER to
+ * COPIES of them.  Returns false if there is none, or on an error, which fails
+ * the request; then the buffer is freed.
  */
-bool scheduler_next_range (struct scheduler *scheduler, void *worker,
-                           struct buffer *buffer, unsigned copies);
+bool scheduler_next_ranges (struct scheduler *scheduler, void *worker,
+                            struct buffer *buffer, unsigned copies);
 
 /* Report a read that took LATENCY nanoseconds, before its buffer is queued or
  * freed.
  */
 void scheduler_read_done (struct scheduler *scheduler, uint64_t latency);
 
-/* Queue BUFFER, which was read; or add zeros for its range, and free it; or
+/* Queue BUFFER, which was read; or add zeros for its ranges, and free it; or
  * hash BUFFER, and free it.
  */
 void scheduler_queue (struct scheduler *scheduler, struct buffer *buffer);

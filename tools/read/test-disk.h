@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * For unit tests: an image in memory, with random data and holes.  The reads of
- * each block are counted.
+ * For unit tests: an image in memory, with random data and holes.  The data is
+ * in a file, which has it in the same order, with some gaps.  The reads of each
+ * block are counted.
  */
 
 #ifndef BLKSUM_TEST_DISK_H
@@ -30,6 +31,9 @@ struct disk {
   unsigned char *bytes;
   bool hole[BLOCKS];            /* is the block in a zero extent? */
   atomic_uint reads[BLOCKS];    /* number of reads of the block */
+  unsigned place[BLOCKS];       /* its block of the file */
+  unsigned at_place[4 * BLOCKS]; /* the reverse */
+  atomic_uint joined;           /* number of reads that joined ranges */
   uint64_t fail_at;             /* a read of this byte fails */
   uint64_t streamed;            /* bytes that were read as a stream */
 };
@@ -50,15 +54,21 @@ make_disk (struct disk *disk)
   disk->streamed = 0;
   disk->bytes = calloc (1, disk->size + 1);
   assert_non_null (disk->bytes);
-  for (uint64_t i = 0, hole = 0, left = 0; i * BLOCK < disk->size; i++) {
+  disk->joined = 0;
+  for (uint64_t i = 0, hole = 0, left = 0, place = 0; i * BLOCK < disk->size;
+       i++) {
     if (left-- == 0) {
       hole = rnd (2);
       left = rnd (rnd (2) ? 5 : BLOCKS);
     }
     disk->hole[i] = hole;
     disk->reads[i] = 0;
-    if (!hole)
+    if (!hole) {
       disk->bytes[i * BLOCK] = 1 + rnd (255);
+      place += rnd (8) == 0 ? 2 + rnd (2) : 1;
+      disk->place[i] = place;
+      disk->at_place[place] = i;
+    }
   }
 }
 
@@ -92,12 +102,59 @@ read_range (void *opaque, const struct range *range, void *buf,
   return 0;
 }
 
+/* Is RANGE in one piece in the file? */
+static inline bool
+is_contiguous (const struct disk *disk, const struct range *range)
+{
+  uint64_t first = range->offset / BLOCK;
+
+  for (uint64_t n = 0; n * BLOCK < range->len; n++)
+    if (disk->hole[first + n] ||
+        disk->place[first + n] != disk->place[first] + n)
+      return false;
+  return true;
+}
+
+static inline int
+adjoin (void *opaque, const struct range *first, const struct range *second,
+        struct error *error)
+{
+  const struct disk *disk = opaque;
+
+  if (disk->fail_at - second->offset < second->len && disk->fail_at % 2 == 0)
+    return error_set (error, "no byte %d", (int) disk->fail_at);
+  return is_contiguous (disk, first) && is_contiguous (disk, second) &&
+    disk->place[second->offset / BLOCK] ==
+    disk->place[first->offset / BLOCK] + first->len / BLOCK;
+}
+
+/* Read from the file, whose last block can be shorter. */
+static inline int
+read_adjoining (void *opaque, const struct range *range, uint64_t len,
+                void *buf, struct error *error)
+{
+  struct disk *disk = opaque;
+  unsigned place = disk->place[range->offset / BLOCK];
+
+  disk->joined++;
+  for (uint64_t at = 0; at < len; at += BLOCK, place++) {
+    struct range block = {
+      .offset = (uint64_t) disk->at_place[place] * BLOCK,
+      .len = len - at < BLOCK ? len - at : BLOCK,
+    };
+
+    if (read_range (disk, &block, (char *) buf + at, error) == -1)
+      return -1;
+  }
+  return 0;
+}
+
 static inline struct reader_image
 reader_image_of (struct disk *disk)
 {
   return (struct reader_image) {
     .size = disk->size, .opaque = disk, .extent_at = extent_at,
-    .read = read_range,
+    .read = read_range, .adjoin = adjoin, .read_adjoining = read_adjoining,
   };
 }
 

@@ -127,6 +127,37 @@ test_fresh (void **state)
   }
 }
 
+/* Ranges whose data adjoins in the file are joined, up to a limit of their
+ * number, of their length together, and of the zeros between them.
+ */
+static void
+test_joined (void **state)
+{
+  static struct disk disk;
+  struct reader_image image;
+  struct blkhash_leaves *leaves;
+  struct error error;
+
+  (void) state;
+  disk = (struct disk) { .size = 64 * BLOCK, .fail_at = UINT64_MAX };
+  disk.bytes = calloc (1, disk.size);
+  for (unsigned n = 0; n < 64; n++) {
+    disk.hole[n] = n % 2;
+    disk.place[n] = n < 48 ? n / 2 : n; /* adjoining until there */
+    disk.at_place[disk.place[n]] = n - (n < 48 ? n % 2 : 0);
+    disk.bytes[n * BLOCK] = !disk.hole[n];
+  }
+  image = reader_image_of (&disk);
+  leaves = new_table (disk.size, BLKHASH_LEAVES_ONCE);
+  assert_int_equal (scan_part (leaves, &image, 0, UINT64_MAX, &error), 0);
+  check_sum (leaves, &disk);
+  assert_int_equal (disk.joined, 2); /* 16 ranges, and 8; then 8 alone */
+  for (unsigned n = 0; n < 64; n++)
+    assert_int_equal (disk.reads[n], !disk.hole[n]);
+  blkhash_leaves_free (leaves);
+  free (disk.bytes);
+}
+
 /* Neither blocks that were given before nor blocks outside the requested part
  * are read.
  */
@@ -510,6 +541,7 @@ main (void)
 {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test (test_fresh),
+    cmocka_unit_test (test_joined),
     cmocka_unit_test (test_missing),
     cmocka_unit_test (test_error),
     cmocka_unit_test (test_error_stops),
