@@ -16,7 +16,7 @@ struct semaphore;
 
 #define SOURCE_WHOLE UINT64_MAX
 /* Memory of all buffers, bytes; shared by images that are read in parallel. */
-#define SOURCE_MEMORY (44 * 1024 * 1024)
+#define SOURCE_MEMORY (108 * 1024 * 1024)
 
 struct source_options {
   /* Options for opening an image. */
