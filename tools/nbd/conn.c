@@ -24,7 +24,9 @@
 
 /* ---- Errors ---- */
 
-/* Wake the thread that called nbd_scan, because the scheduler was stopped. */
+/* Wake the thread that called nbd_export_scan, because the scheduler was
+ * stopped.
+ */
 static void
 report_stop (struct nbd_reader *reader)
 {

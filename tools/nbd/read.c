@@ -4,8 +4,8 @@
  * Read an NBD export: the sizes of requests and memory, and the threads.
  *
  * Each connection has a thread, which reads and hashes; more threads only hash.
- * The thread that calls nbd_scan starts them, and waits.  When all data is
- * read, or after an error, it shuts down connections whose server does not
+ * The thread that calls nbd_export_scan starts them, and waits.  When all data
+ * is read, or after an error, it shuts down connections whose server does not
  * reply.
  */
 
@@ -348,8 +348,9 @@ read_export (struct nbd_reader *reader, unsigned threads,
 }
 
 int
-nbd_scan (const struct source_options *options, struct nbd_handle **conns,
-          unsigned *nr_conns, bool is_remote, uint64_t size, struct scan *scan)
+nbd_export_scan (const struct source_options *options,
+                 struct nbd_handle **conns, unsigned *nr_conns, bool is_remote,
+                 uint64_t size, struct scan *scan)
 {
   struct nbd_reader reader = { .nr_conns = *nr_conns, .is_remote = is_remote };
   struct error error = { "" };

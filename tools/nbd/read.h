@@ -24,8 +24,8 @@ struct source_options;
  * requests are closed, the others stay in CONNS, and *NR_CONNS is set to their
  * number.
  */
-int nbd_scan (const struct source_options *options, struct nbd_handle **conns,
-              unsigned *nr_conns, bool is_remote, uint64_t size,
-              struct scan *scan);
+int nbd_export_scan (const struct source_options *options,
+                     struct nbd_handle **conns, unsigned *nr_conns,
+                     bool is_remote, uint64_t size, struct scan *scan);
 
 #endif /* BLKSUM_NBD_READ_H */

@@ -124,8 +124,8 @@ nbd_uri_scan (struct source *source, struct scan *scan)
 {
   struct nbd_uri *nbd_uri = (struct nbd_uri *) source;
 
-  return nbd_scan (nbd_uri->options, nbd_uri->conns, &nbd_uri->nr_conns,
-                   true, source->size, scan);
+  return nbd_export_scan (nbd_uri->options, nbd_uri->conns,
+                          &nbd_uri->nr_conns, true, source->size, scan);
 }
 
 static int
