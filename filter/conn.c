@@ -64,7 +64,7 @@ attach_disk_locked (struct conn *conn, struct disk *disk)
 }
 
 bool
-conn_is_shut_out_locked (const struct conn *conn)
+conn_lacks_tls_locked (const struct conn *conn)
 {
   return !conn->tls && conn->disk && conn->disk->tls;
 }
@@ -83,7 +83,7 @@ conn_join_locked (struct conn *conn)
   if (conn->state != CONN_PREPARED)
     return false;
   conn->state = CONN_JOINED;
-  if (conn_is_shut_out_locked (conn))
+  if (conn_lacks_tls_locked (conn))
     return false;
   export = export_get_locked (conn->name, conn->tls);
   if (!export) {

@@ -64,7 +64,7 @@ void conn_join_end (const struct conn *conn);
  * result.  Their changes still invalidate, because without such a filter all
  * clients use one disk.
  */
-bool conn_is_shut_out_locked (const struct conn *conn);
+bool conn_lacks_tls_locked (const struct conn *conn);
 
 /* Called from .finalize, when the client disconnects.  Returns true if the
  * connection was the last one of the export: then the caller finishes the

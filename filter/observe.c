@@ -156,7 +156,7 @@ observe_extents (struct conn *conn, const struct request *request,
  * the disk was changed from outside, or the plugin does not return the same
  * data twice.  Then invalidate these blocks for the other exports too, and
  * withdraw all sums of the disk.  Reads through a silent export prove nothing:
- * see conn_is_shut_out_locked.  Returns true if a sum was withdrawn.
+ * see conn_lacks_tls_locked.  Returns true if a sum was withdrawn.
  */
 static bool
 withdraw_contradicted_locked (struct export *export)
