@@ -103,14 +103,14 @@ check_directory (struct bitmap_walk *w)
   const struct qcow2 *qcow2 = w->qcow2;
   uint64_t done = 0;
 
-  for (uint32_t i = 0; i < qcow2->bitmaps; i++) {
+  for (uint32_t i = 0; i < qcow2->nr_bitmaps; i++) {
     unsigned char entry[24];
 
     if (done + sizeof entry > qcow2->bitmap_directory_size)
       return imagefile_error (w->file, w->error, "the image is corrupt: the "
                               "directory of its bitmaps ends early");
     if (imagefile_read (w->file, "the directory of bitmaps", entry,
-                        sizeof entry, qcow2->bitmap_directory + done,
+                        sizeof entry, qcow2->bitmap_directory_offset + done,
                         w->error) == -1 ||
         count_bitmap (w, entry) == -1)
       return -1;
@@ -128,11 +128,11 @@ qcow2_check_bitmaps (const struct imagefile *file, const struct qcow2 *qcow2,
   struct bitmap_walk *w;
   int r;
 
-  if (qcow2->bitmaps == 0)
+  if (qcow2->nr_bitmaps == 0)
     return 0;
   if (imagefile_check (file, "the directory of bitmaps",
-                       qcow2->bitmap_directory, qcow2->bitmap_directory_size,
-                       error) == -1)
+                       qcow2->bitmap_directory_offset,
+                       qcow2->bitmap_directory_size, error) == -1)
     return -1;
   w = malloc (sizeof *w);
   if (!w)

@@ -71,13 +71,13 @@ read_bitmaps_extension (const struct imagefile *file, struct qcow2 *qcow2,
   if (imagefile_read (file, "a header extension", head, sizeof head, offset,
                       error) == -1)
     return -1;
-  qcow2->bitmaps = be32_at (head);
-  if (qcow2->bitmaps > MAX_BITMAPS)
+  qcow2->nr_bitmaps = be32_at (head);
+  if (qcow2->nr_bitmaps > MAX_BITMAPS)
     return imagefile_error (file, error, "the qcow2 header is corrupt: it has "
                             "%" PRIu32 " bitmaps, and qemu reads at most %d",
-                            qcow2->bitmaps, MAX_BITMAPS);
+                            qcow2->nr_bitmaps, MAX_BITMAPS);
   qcow2->bitmap_directory_size = be64_at (head + 8);
-  qcow2->bitmap_directory = be64_at (head + 16);
+  qcow2->bitmap_directory_offset = be64_at (head + 16);
   return 0;
 }
 

@@ -22,8 +22,9 @@ struct qcow2 {
   bool extended_l2;
   unsigned char compression;    /* compression type, see qcow2-stream.h */
   bool has_bitmaps;             /* if not set, the three fields below are 0 */
-  uint32_t bitmaps;             /* number of bitmaps */
-  uint64_t bitmap_directory, bitmap_directory_size; /* offset and size, bytes */
+  uint32_t nr_bitmaps;          /* number of bitmaps */
+  uint64_t bitmap_directory_offset, bitmap_directory_size; /* in the file, in
+                                                            * bytes */
   bool has_data_file;           /* the clusters are in an external data file */
   char backing[1024];           /* empty: no backing file */
   char backing_format[16];      /* empty: not recorded */

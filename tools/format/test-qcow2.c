@@ -232,7 +232,7 @@ test_bitmaps (void **state)
   put32 (108, 24);
   put32 (112, 65535);
   assert_int_equal (inspect (&qcow2, &error), 0);
-  assert_int_equal (qcow2.bitmaps, 65535);
+  assert_int_equal (qcow2.nr_bitmaps, 65535);
   put32 (112, 65536);
   assert_bad ("65536 bitmaps");
   put64 (88, 0);                /* the extension is outdated */

@@ -94,7 +94,7 @@ refuse_bitmaps (const struct qemu_image *qi, struct error *error)
   const struct image_info *info = &qi->info;
 
   if (qi->options->refuse_bitmaps && info->probed &&
-      strcmp (info->format, "qcow2") == 0 && info->top.qcow2.bitmaps > 0)
+      strcmp (info->format, "qcow2") == 0 && info->top.qcow2.nr_bitmaps > 0)
     return error_set (error, "has bitmaps");
   return 0;
 }
