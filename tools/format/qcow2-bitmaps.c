@@ -29,14 +29,15 @@ struct bitmap_walk {
   const struct imagefile *file;
   const struct qcow2 *qcow2;
   struct error *error;
-  uint64_t memory;              /* memory of the bitmaps seen so far, in
-                                 * bytes */
-  uint64_t table_bytes;         /* bytes of the tables of these bitmaps */
+  uint64_t memory;              /* bytes that qemu allocates for the bitmaps
+                                 * counted so far */
+  uint64_t table_bytes;         /* size of the tables of these bitmaps */
   unsigned char table[CHUNK];
 };
 
-/* Count the memory that a bitmap of SIZE bytes takes: pages that stay zero take
- * none.  Its table is at OFFSET and has ENTRIES entries.
+/* Count the memory of a bitmap of SIZE bytes, whose table is at OFFSET and has
+ * ENTRIES entries.  An entry that is zero stands for a cluster of zeros, for
+ * which the kernel gives qemu no pages.
  */
 static int
 count_table (struct bitmap_walk *w, uint64_t offset, uint32_t entries,
@@ -45,19 +46,19 @@ count_table (struct bitmap_walk *w, uint64_t offset, uint32_t entries,
   uint64_t len = UINT64_C (8) * entries;
   uint64_t cluster = qcow2_cluster_size (w->qcow2);
 
-  if (imagefile_check_table (w->file, "the table of a bitmap", offset, len,
+  if (imagefile_check_table (w->file, "a bitmap table", offset, len,
                              w->error) == -1)
     return -1;
   w->table_bytes += len;
   if (w->table_bytes > w->file->size)
-    return imagefile_error (w->file, w->error, "the image is corrupt: the "
-                            "tables of its bitmaps overlap");
+    return imagefile_error (w->file, w->error, "the image is corrupt: bitmap "
+                            "tables overlap");
 
   for (uint64_t done = 0; done < len; done += CHUNK) {
     size_t n = MIN (len - done, CHUNK);
 
-    if (imagefile_read (w->file, "the table of a bitmap", w->table, n,
-                        offset + done, w->error) == -1)
+    if (imagefile_read (w->file, "a bitmap table", w->table, n, offset + done,
+                        w->error) == -1)
       return -1;
     for (size_t i = 0; i < n && size > 0; i += 8) {
       uint64_t part = MIN (size, cluster);
@@ -82,7 +83,7 @@ count_bitmap (struct bitmap_walk *w, const unsigned char *entry)
     return imagefile_error (w->file, w->error, "the image is corrupt: a "
                             "bitmap has a granularity of 2^%u",
                             granularity_bits);
-  /* The bytes of the disk that one byte of the bitmap covers. */
+  /* One byte of the bitmap covers this number of bytes of the disk. */
   unit = UINT64_C (8) << granularity_bits;
   if (count_table (w, be64_at (entry), be32_at (entry + 8),
                    w->qcow2->size / unit +
@@ -90,9 +91,9 @@ count_bitmap (struct bitmap_walk *w, const unsigned char *entry)
     return -1;
   if (w->memory > IMAGEFILE_TABLE_MAX)
     return imagefile_error (w->file, w->error, "refused because the bitmaps "
-                            "of the qcow2 image would take more than %" PRIu64
-                            " MiB of memory: 'qemu-img bitmap --remove IMAGE "
-                            "NAME' removes those that are not needed",
+                            "of the qcow2 image take more than %" PRIu64
+                            " MiB of memory in qemu: 'qemu-img bitmap --remove "
+                            "IMAGE NAME' removes a bitmap",
                             IMAGEFILE_TABLE_MAX >> 20);
   return 0;
 }
@@ -108,8 +109,8 @@ check_directory (struct bitmap_walk *w)
 
     if (done + sizeof entry > qcow2->bitmap_directory_size)
       return imagefile_error (w->file, w->error, "the image is corrupt: the "
-                              "directory of its bitmaps ends early");
-    if (imagefile_read (w->file, "the directory of bitmaps", entry,
+                              "bitmap directory is shorter than its entries");
+    if (imagefile_read (w->file, "the bitmap directory", entry,
                         sizeof entry, qcow2->bitmap_directory_offset + done,
                         w->error) == -1 ||
         count_bitmap (w, entry) == -1)
@@ -130,7 +131,7 @@ qcow2_check_bitmaps (const struct imagefile *file, const struct qcow2 *qcow2,
 
   if (qcow2->nr_bitmaps == 0)
     return 0;
-  if (imagefile_check (file, "the directory of bitmaps",
+  if (imagefile_check (file, "the bitmap directory",
                        qcow2->bitmap_directory_offset,
                        qcow2->bitmap_directory_size, error) == -1)
     return -1;
