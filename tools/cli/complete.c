@@ -205,10 +205,10 @@ print_argument (const struct option_row *row, const char *word, size_t offset)
   }
   else {
     print_kind ("words", word, offset);
-    if (strcmp (row->arg, "FMT") == 0)
-      print_formats ();
-    else if (row->words)
+    if (row->words)
       print_list (row->words);
+    else if (strcmp (row->arg, "FMT") == 0)
+      print_formats ();
     else if (row->is_size && row->max <= UINT32_MAX) /* not the size of a
                                                       * disk */
       print_sizes (row->min, row->max);

@@ -183,7 +183,7 @@ static const struct option_row rows[] = {
   { GROUP_INCREMENTAL, 0, "changed", "RANGES",
     "changed ranges, as a change tracker prints them",
     FIELD (incremental.changed.path), .needs = "--update or --compare" },
-  { GROUP_INCREMENTAL, 0, "changed-format", "BY",
+  { GROUP_INCREMENTAL, 0, "changed-format", "FMT",
     "the program that printed RANGES, see blksum(1)",
     .words = "blksum ddrescue kubernetes nbdinfo rbd vmware",
     .set = option_set_changed_format, .needs = "--changed" },
