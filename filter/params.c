@@ -167,14 +167,14 @@ check_update (void)
   if (has_audit && !params.update)
     nbdkit_error ("blkhash-update-audit is for blkhash-update=true");
   else if (params.update && !params.manifest)
-    nbdkit_error ("blkhash-update continues a manifest: blkhash-manifest is "
-                  "needed");
+    nbdkit_error ("blkhash-update needs blkhash-manifest, which names the "
+                  "manifest to update");
   else if (params.update && params.missing == MISSING_FAIL)
-    nbdkit_error ("blkhash-update reads what has changed in part: it cannot be "
-                  "used with blkhash-missing=fail");
+    nbdkit_error ("blkhash-update reads blocks that clients wrote in part: it "
+                  "cannot be used with blkhash-missing=fail");
   else if (params.update && blkhash_opts_get_digest_size (params.hash) == 0)
-    nbdkit_error ("blkhash-update cannot be used with this digest, by which "
-                  "all data is equal");
+    nbdkit_error ("blkhash-update cannot be used with the digest null, which "
+                  "is the same for all data");
   else
     return 0;
   return -1;

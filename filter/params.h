@@ -65,8 +65,9 @@ void params_free (void);
     "Name of the default export, default \"-\".\n" \
   "blkhash-tag=true               Print the parameters of the checksum.\n" \
   "blkhash-missing=read|fail      How to handle ranges no client accessed.\n" \
-  "blkhash-update=true            Continue the manifest at PATH.\n" \
-  "blkhash-update-audit=N%         Part of it to verify, default 0.1%.\n" \
+  "blkhash-update=true            Update the manifest at PATH.\n" \
+  "blkhash-update-audit=N%        " \
+    "Sample of the disk to verify, default 0.1%.\n" \
   "blkhash-distinct-exports=true  Each export name is a different disk."
 
 #endif /* NBDKIT_BLKHASH_PARAMS_H */

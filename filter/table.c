@@ -28,7 +28,7 @@ table_new (uint64_t size)
   return leaves_new_in_budget (params.hash, size, 0, &budget);
 }
 
-/* Returns the reason why this filter cannot continue the manifest, or NULL. */
+/* Returns the reason why this filter cannot update the manifest, or NULL. */
 static const char *
 why_unsuitable (struct blkhash_manifest_reader *r)
 {
@@ -63,7 +63,7 @@ load (struct blkhash_manifest_reader *r, struct blkhash_leaves *l)
 static void
 report_error (const char *why)
 {
-  nbdkit_error ("blkhash-update: cannot continue %s: %s", params.manifest, why);
+  nbdkit_error ("blkhash-update: cannot update %s: %s", params.manifest, why);
 }
 
 /* Returns the table, or NULL after nbdkit_error. */

@@ -87,7 +87,7 @@ fail_one (const char *call)
   return calls++ == at ? EIO : 0;
 }
 
-/* A process with a server that continues the manifest, whose call AT fails.
+/* A process with a server that updates the manifest, whose call AT fails.
  * Returns the exit status of CLIENT.
  */
 static int

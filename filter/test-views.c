@@ -4,7 +4,7 @@
  * Unit test: random clients in many threads, with a disk of which connections
  * can have views of their own.  When all are closed, every published sum must
  * be that of the disk, and so must the manifest.  A single client gets a sum.
- * Some servers continue the manifest of an earlier one.
+ * Some servers update the manifest of an earlier one.
  *
  * Each server is a process, with several crowds of clients in sequence.  Prints
  * the seed, and takes BLKHASH_SEED, and in BLKHASH_ROUNDS the number of crowds
@@ -278,7 +278,7 @@ make_baseline (void)
   manifest_make (manifest, size, block_size);
 }
 
-/* Continue its manifest.  Without an audit only what the clients do can show an
+/* Update its manifest.  Without an audit only what the clients do can show an
  * error of the filter.
  */
 static void

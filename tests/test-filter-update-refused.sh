@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# blkhash-update=true: a manifest that cannot be continued is refused, and left
+# blkhash-update=true: a manifest that cannot be updated is refused, and left
 # as it is.  After SIGKILL there is none, and the whole disk is read.
 
 . "$(dirname "$0")/filter-functions.sh"
@@ -31,12 +31,12 @@ has_error () {
 }
 
 m=blkhash-manifest="$manifest"
-refused 'blkhash-manifest is' blkhash-update=true
+refused 'needs blkhash-manifest' blkhash-update=true
 refused 'blkhash-missing=fail' "$m" blkhash-update=true blkhash-missing=fail
 refused 'distinct-exports' "$m" blkhash-update=true \
         blkhash-distinct-exports=true
 refused 'blkhash-update=true' "$m" blkhash-update-audit=1%
-refused 'this digest' "$m" blkhash-update=true blkhash-digest=null
+refused 'the digest null' "$m" blkhash-update=true blkhash-digest=null
 for share in 1 -1% 101% 1.1234567% x% % ''; do
   refused 'up to six decimals' "$m" blkhash-update=true \
           blkhash-update-audit="$share"

@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# blkhash-update=true: the filter continues the manifest of an earlier server.
+# blkhash-update=true: the filter updates the manifest of an earlier server.
 # It reads what changed in part and a sample, and finds what others changed.
 
 . "$(dirname "$0")/filter-functions.sh"
@@ -13,7 +13,7 @@ make_image "$dir/disk"
 truncate -s $size "$dir/disk"
 stats=$dir/stats
 
-# update PARAMETER...: a server that continues the manifest, with the filter
+# update PARAMETER...: a server that updates the manifest, with the filter
 # $below below ours.
 below=
 update () {

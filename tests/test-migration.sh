@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
 # A warm migration, as docs/migration.md describes it: a qcow2 that changes is
-# copied in passes by its dirty bitmaps.  Each pass continues a manifest of the
+# copied in passes by its dirty bitmaps.  Each pass updates a manifest of the
 # source and one of the destination.  At cutover these two are compared.
 #
 # Without a fault both are, after each pass, the manifests of the whole disks.
