@@ -3,7 +3,7 @@
  *
  * Connections to exports.
  *
- * The states are: OPENING until .prepare; IDLE until the first request, or
+ * The states are: OPENING until .prepare; PREPARED until the first request, or
  * .finalize; JOINED, in which the connection counts as a client of the export;
  * DISCONNECTED after .finalize or .close.  A connection that ends during the
  * handshake, such as that of a port scan, does not delay or cancel the sum of
@@ -50,8 +50,8 @@ void conn_prepare (struct conn *conn, uint64_t size, bool multi_conn);
 
 /* Called at each request.  The first request makes the connection a client of
  * the export.  Requests also work if there is no export (no memory, too many
- * names), or if the connection is shut out.  Returns true if the caller must
- * call conn_join_end without the lock; conn_join_end logs errors and waits for
+ * names), or if the connection lacks TLS.  Returns true if the caller must call
+ * conn_join_end without the lock; conn_join_end logs errors and waits for
  * withdrawals.
  */
 bool conn_join_locked (struct conn *conn);

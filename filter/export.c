@@ -202,8 +202,9 @@ exports_have_sum_locked (const struct disk *disk)
   return disk->published || baseline_is_valid_locked ();
 }
 
-/* Find the first of these blocks that are not changed.  Returns false if all
- * are.
+/* Set *OFFSET and *END to the first range between them that is unchanged.
+ * Returns false if all of it is changed.  If an allocation failed, it is not
+ * known which blocks are changed, and the range counts as unchanged.
  */
 static bool
 find_unchanged (struct disk *disk, uint64_t *offset, uint64_t *end)
@@ -214,7 +215,7 @@ find_unchanged (struct disk *disk, uint64_t *offset, uint64_t *end)
   for (; *offset < last; *offset = *end)
     if (!block_set_contains (&disk->changed, block_size, *offset, last, end))
       return true;
-  return disk->changed.all;     /* it cannot be told */
+  return disk->changed.all;
 }
 
 void

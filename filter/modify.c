@@ -9,10 +9,12 @@
  * tainted: the order of the two requests is unknown, and so is the content.
  * modify_end invalidates the tainted part (see inflight.h).
  *
- * The new content is also unknown if the plugin does not advertise multi-conn
- * and the connection might not see changes by other connections.  If two
- * connections changed a block, visibility.c determines whether the order of
- * their changes is known.
+ * The new content is also unknown if the connection is stale: another
+ * connection changed the disk, and the plugin does not advertise multi-conn.
+ * Without multi-conn, NBD does not guarantee which change by different
+ * connections comes last, so the older change may still overwrite this one.
+ * Otherwise, if two connections changed a block, visibility.c determines
+ * whether the order of their changes is known.
  *
  * A fast zero that was refused may have changed its range.  A filter such as
  * nbdkit's retry filter may have zeroed half of the range before the refusal,
@@ -323,8 +325,8 @@ modify_end (struct conn *conn, struct request *request,
  * a part of this range, and the trim is hidden from this connection, a cache
  * below may have stored the old content, which other connections then read.
  * Invalidate the parts whose changes are hidden; or the whole range if this
- * connection might see no changes at all.  Returns true if anything was
- * invalidated.
+ * connection is stale, because then it is not known which changes it sees.
+ * Returns true if anything was invalidated.
  */
 static bool
 invalidate_prefetched_locked (struct conn *conn, uint64_t offset, uint64_t end)
