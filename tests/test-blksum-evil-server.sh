@@ -84,8 +84,8 @@ stop_evil_server
 
 # A size that is negative as a signed number, and a size that is not that of the
 # file.
-fails "size" size 9223372036854775808
-fails "size" size 18446744073709551615
+fails "a size of 2^63 bytes or more" size 9223372036854775808
+fails "a size of 2^63 bytes or more" size 18446744073709551615
 fails "cannot read" size 9223372036854775807
 
 # Block size constraints that are invalid: libnbd accepts some of them.

@@ -175,10 +175,12 @@ query (struct bitmap *bitmap, uint64_t len, struct error *error)
 static int
 read_all (struct bitmap *bitmap, struct error *error)
 {
-  int64_t export_size = nbd_get_size (bitmap->nbd);
+  int64_t export_size = nbd_handle_size (bitmap->nbd, error);
   int r = 0;
 
-  if (export_size < 0 || export_size < bitmap->size)
+  if (export_size == -1)
+    return -1;
+  if (export_size < bitmap->size)
     return error_set (error, "the dirty bitmap covers %" PRId64 " bytes, but "
                       "the image has %" PRIu64, export_size, bitmap->size);
   while (r == 0 && bitmap->offset < bitmap->size)

@@ -36,6 +36,20 @@ nbd_handle_create (bool extents, struct error *error)
   return nbd;
 }
 
+int64_t
+nbd_handle_size (struct nbd_handle *nbd, struct error *error)
+{
+  int64_t size = nbd_get_size (nbd);
+
+  if (size >= 0)
+    return size;
+  /* libnbd returns 2^63 or more as a negative number, and sets no error. */
+  return nbd_get_error ()
+    ? error_set (error, "cannot get the size of the export: %s",
+                 nbd_error_text ())
+    : error_set (error, "the server reports a size of 2^63 bytes or more");
+}
+
 /* Close the handle without waiting for the server. */
 void
 nbd_handle_close (struct nbd_handle *nbd)

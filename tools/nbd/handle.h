@@ -8,6 +8,7 @@
 #define BLKSUM_NBD_HANDLE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct error;
 struct nbd_handle;
@@ -17,6 +18,9 @@ struct nbd_handle;
  * Returns NULL with the reason in ERROR on failure.
  */
 struct nbd_handle *nbd_handle_create (bool extents, struct error *error);
+
+/* Returns the size of the export in bytes, or -1 with the reason in ERROR. */
+int64_t nbd_handle_size (struct nbd_handle *nbd, struct error *error);
 
 /* Disconnect from the server, if it is connected, and close the handle; NULL is
  * allowed.  Requests in flight are aborted.

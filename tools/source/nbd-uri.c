@@ -90,11 +90,8 @@ connect_first (struct nbd_uri *nbd_uri, const char *uri, struct error *error)
 
   if (!nbd)
     return -1;
-  if (connect_nbd (options, nbd, uri, error) == -1)
-    ;
-  else if ((size = nbd_get_size (nbd)) < 0)
-    error_set (error, "the server reports a size of 2^63 bytes or more");
-  else {
+  if (connect_nbd (options, nbd, uri, error) == 0 &&
+      (size = nbd_handle_size (nbd, error)) != -1) {
     nbd_uri->source.size = size;
     nbd_uri->conns[nbd_uri->nr_conns++] = nbd;
     r = 0;
