@@ -150,8 +150,8 @@ for change in ': > "$manifest"' 'flip "$manifest" 1000' 'echo >> "$manifest"' \
   client "" "$reads
 fails(512, 0)
 fails(len(truth), 0)"
-  logged 1 "blkhash-verify: $manifest has changed since nbdkit started: what \
-it proves cannot be read any more"
+  logged 1 "blkhash-verify: $manifest has changed since nbdkit started: blocks \
+whose digests are in a changed part cannot be verified"
   cat "$dir/saved" > "$manifest"
   copies
   stop

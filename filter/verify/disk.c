@@ -193,8 +193,9 @@ disk_get_run (struct disk *disk, uint64_t first, uint64_t max,
   if (failed != ESTALE)
     nbdkit_error ("blkhash-verify: %s: %s", disk->path, strerror (failed));
   else if (!__atomic_exchange_n (&disk->changed, true, __ATOMIC_RELAXED))
-    nbdkit_error ("blkhash-verify: %s has changed since nbdkit started: what "
-                  "it proves cannot be read any more", disk->path);
+    nbdkit_error ("blkhash-verify: %s has changed since nbdkit started: blocks "
+                  "whose digests are in a changed part cannot be verified",
+                  disk->path);
   *err = EIO;
   return -1;
 }
