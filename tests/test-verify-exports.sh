@@ -218,6 +218,7 @@ refuses 'two checksums of c$' "$with" blkhash-verify-sums="$dir/bad"
 echo "blk-sha256/64k (c) = x$hex" > bad
 refuses 'line 1: it is not' "$with" blkhash-verify-sums="$dir/bad"
 echo "blk-sha257/64k (c) = $hex" > bad
-refuses 'not a checksum with its tag' "$with" blkhash-verify-sums="$dir/bad"
+refuses "blkhash-verify-sums: .*/bad: line 1: not a checksum with its tag" \
+        "$with" blkhash-verify-sums="$dir/bad"
 printf 'a\0b\n' > bad
 refuses 'line 1: it has a NUL' "$with" blkhash-verify-sums="$dir/bad"

@@ -115,8 +115,12 @@ read_manifest (struct disk *disk, const char *sum, unsigned flags)
   if (strcmp (sum, "none") == 0)
     r = load_manifest (disk, NULL, flags);
   else {
-    if (sum_parse (&expected, sum) == -1)
+    if (sum_parse (&expected, sum) == -1) {
+      if (errno != EINVAL)
+        return no_memory ();
+      nbdkit_error ("blkhash-verify-sum: " SUM_INVALID ": %s", sum);
       return -1;
+    }
     r = load_manifest (disk, &expected, flags);
     sum_free (&expected);
   }

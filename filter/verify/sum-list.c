@@ -33,6 +33,13 @@ struct entry {
 static struct entry *entries;
 static size_t nr_entries;
 
+static int
+no_memory (void)
+{
+  nbdkit_error ("blkhash-verify: %m");
+  return -1;
+}
+
 /* Takes ownership of NAME and SUM, which can be NULL. */
 static int
 add_entry (char *name, char *sum)
@@ -46,27 +53,10 @@ add_entry (char *name, char *sum)
     entries[nr_entries++] = (struct entry) { name, sum };
     return 0;
   }
-  nbdkit_error ("blkhash-verify: %m");
+  no_memory ();
   free (name);
   free (sum);
   return -1;
-}
-
-static int
-add_sum (const struct sums_line *line)
-{
-  struct sum sum;
-  char *text;
-
-  if (asprintf (&text, "blk-%s:%s", line->spec, line->hex) == -1)
-    text = NULL;
-  if (text && sum_parse (&sum, text) == -1) {
-    free (text);
-    return -1;
-  }
-  if (text)
-    sum_free (&sum);
-  return add_entry (strdup (line->name), text);
 }
 
 static int
@@ -74,6 +64,25 @@ refuse (const char *path, size_t number, const char *why)
 {
   nbdkit_error (PARAM ": %s: line %zu: %s", path, number, why);
   return -1;
+}
+
+static int
+add_sum (const char *path, size_t number, const struct sums_line *line)
+{
+  struct sum sum;
+  char *text;
+
+  if (asprintf (&text, "blk-%s:%s", line->spec, line->hex) == -1)
+    text = NULL;
+  else if (sum_parse (&sum, text) == 0)
+    sum_free (&sum);
+  else {
+    int r = errno == EINVAL ? refuse (path, number, SUM_INVALID) : no_memory ();
+
+    free (text);
+    return r;
+  }
+  return add_entry (strdup (line->name), text);
 }
 
 static int
@@ -92,7 +101,7 @@ add_line (const char *path, size_t number, char *text, size_t len)
     return 0;
   if (!line.spec)
     return refuse (path, number, "it has no tag, as blksum --tag prints it");
-  return add_sum (&line);
+  return add_sum (path, number, &line);
 }
 
 static int

@@ -12,9 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NBDKIT_API_VERSION 2
-#include <nbdkit-filter.h>
-
 #include "verify/sum.h"
 
 static int
@@ -84,15 +81,14 @@ parse (struct sum *sum, const char *text)
 int
 sum_parse (struct sum *sum, const char *text)
 {
+  int err;
+
   *sum = (struct sum) { .opts = NULL };
   if (parse (sum, text) == 0)
     return 0;
-  if (errno == EINVAL)
-    nbdkit_error ("blkhash-verify-sum: not a checksum with its tag, such as "
-                  "blk-sha256/64k = 58314742...: %s", text);
-  else
-    nbdkit_error ("blkhash-verify: %m");
+  err = errno;
   sum_free (sum);
+  errno = err;
   return -1;
 }
 

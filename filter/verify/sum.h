@@ -17,8 +17,10 @@ struct sum {
 
 /* Parse "blk-sha256/64k = HEX" or "blk-sha256/64k (NAME) = HEX", as blksum
  * --tag prints it, or "blk-sha256/64k:HEX", as blksum --expect takes it.
- * Returns 0, or -1 after nbdkit_error.
+ * Returns 0, or -1 with errno set: EINVAL if TEXT is SUM_INVALID.
  */
+#define SUM_INVALID "not a checksum with its tag, such as " \
+                    "blk-sha256/64k = 58314742..."
 int sum_parse (struct sum *sum, const char *text);
 void sum_free (struct sum *sum);
 
