@@ -192,7 +192,7 @@ static const struct option_row rows[] = {
     FIELD (hash.source.bitmap), .needs = "--update",
     .excludes = "--bitmap cannot be used with --changed" },
   { GROUP_INCREMENTAL, 0, "audit", "N%",
-    "share of the rest to read again, default 0.1%",
+    "unchanged blocks to verify, default 0.1%",
     .set = option_set_audit, .needs = "--resume or --update" },
 
   { GROUP_OUTPUT, 0, "tag", NULL,

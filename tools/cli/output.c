@@ -23,9 +23,9 @@
 
 /* ---- JSON ---- */
 
-/* It is printed as it is formatted, without a copy in memory: if there is no
- * memory, json-c prints null, or leaves out a part of its text.  An object that
- * could not be printed whole is not terminated, so that it is invalid.
+/* The object is printed member by member, and not by json-c, which prints null
+ * or leaves out a part of the text if there is no memory.  After a write error
+ * the closing brace is not printed, so that a truncated object is invalid.
  */
 
 static void
@@ -116,7 +116,7 @@ print_json (const struct options *options, const char *name,
     putchar ('}');
 }
 
-/* ---- Both ---- */
+/* ---- Lines and JSON ---- */
 
 /* Returns 0, or ENOMEM. */
 static int
@@ -135,8 +135,8 @@ print_line (const struct options *options, const char *name,
   return 0;
 }
 
-/* A failure sets errno only once, in the call that fails; which call that is
- * depends on when the C library flushes.
+/* Only the call that fails sets errno, and which call that is depends on when
+ * the C library flushes.  So errno is cleared before the first call.
  */
 int
 output_sum (const struct options *options, const char *name,

@@ -5,14 +5,15 @@
  * directories.
  *
  * qemu (7.2 to 10) allocates a directory of the size that is recorded in the
- * header.  It reads what is beyond the end of the file as zeros, and so it does
- * with what the directory does not map, and with entries that are invalid.
+ * header.  It reads zeros beyond the end of the file, in grains that the
+ * directory does not map, and for invalid entries.
  *
- * A COWD image is a directory with sectors of grain tables, and tables with
- * sectors of grains.  SESPARSE is not documented by its vendor; it is checked
- * as qemu reads it: a directory with numbers of grain tables, and tables with
- * numbers of grains, whose two parts are in reverse order.  Both have a type in
- * the four highest bits of an entry.
+ * In a COWD image, an entry of the directory is the sector of a grain table,
+ * and an entry of a table is the sector of a grain.  SESPARSE is not documented
+ * by its vendor; it is checked as qemu reads it: an entry of the directory has
+ * the number of a grain table, and an entry of a table the number of a grain,
+ * with its 12 low bits above the high bits.  The four highest bits of an entry
+ * are its type.
  */
 
 #include <config.h>
@@ -78,8 +79,8 @@ vmdk_cowd_check (const struct imagefile *file, uint64_t *memory,
   return check_directory (&map, le32_at (head + 20) * SECTOR, *memory, error);
 }
 
-/* An entry of another type is invalid; so that it is an error, its offset is
- * one that no file has.
+/* An entry of another type is invalid.  It gets an offset beyond the end of any
+ * file, so that it is reported as an error.
  */
 static bool
 sesparse_table (const struct map *map, uint64_t entry, uint64_t *offset)

@@ -1,20 +1,21 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The job: where do two images differ?
+ * The job: find the ranges in which two images differ.
  *
- * Two files are read as one image, which is zero where they are identical.
- * Other inputs are hashed, or their manifests are read, at the same time.
- * Their leaves are compared as they arrive.  Bytes beyond the end of the
- * shorter input are compared with zeros.
+ * Two files are not hashed: source/pair.c compares them, and presents them as
+ * one image, which is zero where they are identical.  Other images are hashed,
+ * and manifests are read, both inputs at the same time, and their leaves are
+ * compared as they arrive.  Bytes beyond the end of the shorter input are
+ * compared with zeros.
  *
  * The block in which an image ends is hashed with zeros appended, because the
  * length of a pipe is not known yet.  The last block of a manifest cannot be
  * extended: only its digest is known.  The result can then be undecided, which
  * is an error.
  *
- * A list of changed ranges is judged by the blocks that differ.  It is read
- * before the images, whose size must be the same.
+ * The list of --changed is compared with the blocks that differ: see
+ * changes/judge.h.  It is read before the images, whose size must be the same.
  */
 
 #include <config.h>
@@ -45,8 +46,8 @@ struct compare {
   const struct compare_request *request;
   struct difference *difference;
   struct compare_input input[2];
-  struct compare_input both;    /* both inputs as one image; or it has no
-                                 * source */
+  struct compare_input both;    /* both inputs as one image; its source is
+                                 * NULL if they are separate */
   struct compare_input *failed; /* the input that failed, or NULL */
   struct compare_params params;
   struct leaf_diff diff;
@@ -57,8 +58,9 @@ struct compare {
 
 /* ---- Sizes ---- */
 
-/* Returns the block within which a manifest ends if the other input continues
- * there, as far as its size is known; or LEAF_DIFF_NO_BLOCK.
+/* Returns the last block of a manifest if it is short and the other input is
+ * longer, or LEAF_DIFF_NO_BLOCK.  A pipe whose size is not known yet counts as
+ * longer.
  */
 static uint64_t
 tail_block (const struct compare *compare)
@@ -177,7 +179,9 @@ diff_both (struct compare *compare)
   return err;
 }
 
-/* An input that was stopped because the other one failed has no error. */
+/* Compare the leaves of both inputs.  If one fails, the other one is stopped,
+ * and has no error.
+ */
 static int
 diff_inputs (struct compare *compare)
 {
@@ -237,14 +241,14 @@ finish (struct compare *compare, int err, const char **operand,
   *operand = compare->input[0].operand;
   difference->size[0] = compare->input[0].size;
   difference->size[1] = compare->input[1].size;
-  /* The size of a pipe is known at this point. */
+  /* The size of a pipe is known now. */
   difference->differ = diff->any ||
     (diff->tail_unknown && tail_block (compare) == LEAF_DIFF_NO_BLOCK) ||
     (compare->request->same_size && difference->size[0] != difference->size[1]);
   if (diff->tail_unknown && !difference->differ)
-    return error_set (error, "cannot decide whether it is identical: the last "
-                      "block of the shorter one is data, and a manifest has "
-                      "only its digest");
+    return error_set (error, "cannot decide whether it is identical to the "
+                      "other: the shorter one ends within a block of data, of "
+                      "which its manifest has only the digest");
   if (err == 0 && !sums_match (compare))
     return error_set (error, "the sum of this manifest or of the other does "
                       "not match its leaves");
@@ -324,6 +328,7 @@ compare_inputs (struct compare *compare, const char **operand,
                                       total_bytes (compare));
   err = compare->both.source ? diff_both (compare) : diff_inputs (compare);
   r = finish (compare, err, operand, error);
+  /* Without DIFFER the comparison ends at the first difference. */
   progress_end (compare->progress,
                 r == 0 && (compare->diff.differ || !compare->diff.any));
   return r;
@@ -359,6 +364,7 @@ job_compare (const struct compare_request *request,
     .request = request, .difference = difference, .both = { .fd = -1 }
   };
   const char *const *operands = request->operands;
+  /* If all leaves of two manifests are compared, sums_match checks the sums. */
   bool check_sum = !job_manifest_path (operands[0]) ||
     !job_manifest_path (operands[1]) || is_partial (&compare);
   int i, r;

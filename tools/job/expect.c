@@ -5,10 +5,10 @@
  *
  * The checksum has one of these forms:
  *
- *   HEX
- *   blk-DIGEST/SIZE:HEX    has no spaces, for programs that pass it on
- *   blk-DIGEST/SIZE = HEX  is what --tag --no-names prints
- *   manifest:FILE          stands for the checksum of the manifest FILE
+ *   HEX                    the hash parameters are those of the options
+ *   blk-DIGEST/SIZE:HEX    the same without spaces, for scripts
+ *   blk-DIGEST/SIZE = HEX  as --tag --no-names prints it
+ *   manifest:FILE          the checksum of the manifest FILE
  */
 
 #include <config.h>
@@ -35,7 +35,7 @@
 #include "util/result.h"
 
 struct expected {
-  char *text;                   /* has SPEC and HEX */
+  char *text;                   /* SPEC and HEX point into it */
   const char *spec;             /* "sha256/64k", or NULL if it is not given */
   const char *hex;
   struct expected_sum sum;      /* the hash parameters */
@@ -161,7 +161,9 @@ parse (const struct expect_request *request, struct expected *expected,
   return check_params (hash, expected->sum.opts, error);
 }
 
-/* Set ERROR to both checksums, one below the other. */
+/* Set ERROR to both checksums, one below the other, or to the expected one if
+ * there is no memory.
+ */
 static void
 describe_mismatch (const struct expected *expected, const struct sum *sum,
                    struct error *error)
@@ -177,9 +179,9 @@ describe_mismatch (const struct expected *expected, const struct sum *sum,
   free (got);
 }
 
-/* Set and report RESULT, whether SUM is the EXPECTED one.  Then search for
- * trailing data, which can take long.  SOURCE is NULL if the operand is a
- * manifest, for which this search is not done.
+/* Set RESULT to whether SUM matches EXPECTED, and report it before the search
+ * for trailing data, which can take long.  SOURCE is NULL if the operand is a
+ * manifest, which has no trailing data.
  */
 static void
 set_result (const struct expect_request *request,
@@ -237,7 +239,7 @@ job_expect (const struct expect_request *request,
   *operand = NULL;
   if (request->subset.n > 0 && !job_manifest_path (request->expected))
     return error_set (error, "--subset needs --expect manifest:FILE: a "
-                      "checksum is of the whole image");
+                      "checksum covers the whole image");
   if (request->subset.n > 0)
     return job_expect_subset (request, result, operand, error);
   r = parse (request, &expected, operand, error);

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The handles of libnbd, and its errors.
+ * Handles and errors of libnbd.
  */
 
 #ifndef BLKSUM_NBD_HANDLE_H
@@ -14,7 +14,7 @@ struct error;
 struct nbd_handle;
 
 /* Create a handle.  If EXTENTS is set, it negotiates block status when it
- * connects.  This loads libnbd, none of whose functions may be called before.
+ * connects.  This loads libnbd: call no function of libnbd before.
  * Returns NULL with the reason in ERROR on failure.
  */
 struct nbd_handle *nbd_handle_create (bool extents, struct error *error);

@@ -34,14 +34,15 @@ struct reader_image {
   extent_function extent_at;
 
   /* Returns the flags of RANGE, which is data.  Called when the cursor has
-   * returned RANGE, so extent_at was called up to its end, or beyond.  Called
-   * by one thread at a time.  Can be NULL.
+   * returned RANGE, so extent_at was already called for all of it.  Called by
+   * one thread at a time.  Can be NULL.
    */
   unsigned (*range_flags) (void *opaque, const struct range *range);
 
-  /* Read RANGE into BUF, which is aligned for direct I/O and has room for whole
-   * pages, or for twice as many with READS_TWICE.  Can return READER_ZERO
-   * instead of 0 if RANGE is zero; then BUF is ignored.  Called by any thread.
+  /* Read RANGE into BUF, which is aligned for direct I/O.  It has room for the
+   * length of RANGE, rounded up to whole pages; for twice that with
+   * READS_TWICE.  Can return READER_ZERO instead of 0 if RANGE is zero; then
+   * BUF is ignored.  Called by any thread.
    */
   int (*read) (void *opaque, const struct range *range, void *buf,
                struct error *error);

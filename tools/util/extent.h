@@ -10,9 +10,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* An extent of LEN bytes from some offset on.  If ZERO is set, it reads as
- * zeros; otherwise its content is unknown.  LEN is at least 1, and the extent
- * can end beyond the end of the image.
+/* An extent of LEN bytes; the caller has its offset.  If ZERO is set, it reads
+ * as zeros; otherwise its content is unknown.  LEN is at least 1, and the
+ * extent can end beyond the end of the image.
  */
 struct extent {
   uint64_t len;
