@@ -20,8 +20,9 @@
  */
 void ending_begin (void);
 
-/* Called by the thread of a connection before it uses the plugin after its last
- * request.  Returns false if the server ends; then it must not use the plugin.
+/* Called before and after a thread uses the plugin in .finalize, which is after
+ * the last request of its connection.  ending_enter returns false if the server
+ * ends; then the thread must not use the plugin, nor call ending_leave.
  */
 bool ending_enter (void);
 void ending_leave (void);

@@ -4,8 +4,8 @@
  * The text of a mapfile of GNU ddrescue: the signature, the status line, and
  * the ranges, which are in order and without gaps.
  *
- * ddrescue begins with its first pass, and at position 0.  It refuses a file
- * with only the first part of the status line.
+ * The status line has position 0 and pass 1, where ddrescue begins.  All three
+ * fields are printed, because ddrescue refuses a line with fewer.
  */
 
 #ifndef BLKHASH_MAPFILE_H
