@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Flush a connection whose client has disconnected: so that others see its
- * changes, or that it sees those of others.
+ * Flush a connection whose client has disconnected, so that other connections
+ * see its changes, or so that it sees theirs.
  */
 
 #ifndef NBDKIT_BLKHASH_FLUSH_H

@@ -36,8 +36,8 @@ struct inflight {
   struct request *reads, *changes;
 };
 
-/* Initialize REQUEST, taint it and the requests in flight where they overlap,
- * and add it to these until inflight_end.
+/* Initialize REQUEST, and taint it and the requests in flight where they
+ * overlap.  It is in flight until inflight_end.
  */
 void inflight_begin (struct inflight *inflight, struct request *request,
                      bool change, uint64_t offset, uint64_t len);

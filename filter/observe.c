@@ -9,10 +9,11 @@
  * inflight.h).  Each of the two requests invalidates the tainted part when it
  * ends, so it does not matter which one ends first.
  *
- * A read proves nothing if the plugin does not advertise multi-conn and the
- * connection might not see changes by other connections.  Even with multi-conn,
- * a connection might not see a change before it is flushed.  visibility.c
- * determines the blocks whose content a read proves.
+ * A read by a stale connection proves nothing, because it may return old
+ * content: another connection changed the disk, and the plugin does not
+ * advertise multi-conn.  Even with multi-conn, a connection might not see a
+ * change before it is flushed.  visibility.c determines the blocks whose
+ * content a read proves.
  */
 
 #include <config.h>
@@ -152,11 +153,12 @@ observe_extents (struct conn *conn, const struct request *request,
   }
 }
 
-/* If a request contradicts known blocks, this one or one that has not ended,
- * the disk was changed from outside, or the plugin does not return the same
- * data twice.  Then invalidate these blocks for the other exports too, and
- * withdraw all sums of the disk.  Reads through a silent export prove nothing:
- * see conn_lacks_tls_locked.  Returns true if a sum was withdrawn.
+/* Handle the known blocks that this request, or another one in flight, has
+ * contradicted: the disk was changed without this filter, or the plugin does
+ * not return the same data twice.  Invalidate these blocks for the other
+ * exports too, and withdraw all sums of the disk.  Reads through a silent
+ * export prove nothing: see conn_lacks_tls_locked.  Returns true if a sum was
+ * withdrawn.
  */
 static bool
 withdraw_contradicted_locked (struct export *export)
@@ -173,7 +175,7 @@ withdraw_contradicted_locked (struct export *export)
   }
   return any &&
     exports_withdraw_locked (export->disk, export,
-                             "another export name reads something else");
+                             "another export name reads different data");
 }
 
 static bool

@@ -45,9 +45,9 @@ sum_line_hex (const unsigned char *md, size_t md_len)
   return hex;
 }
 
-/* TAG is NULL for a line without one, NAME for one without a name.  Returns NULL
- * if there is no memory.  It is not a stream of open_memstream, which then loses
- * a part of the text without an error.
+/* TAG is NULL for a line without a tag, NAME for a line without a name.
+ * Returns NULL if there is no memory.  Rejected: open_memstream, whose stream
+ * then loses a part of the text without an error.
  */
 static char *
 format (const char *tag, const char *hex, const char *name, bool escaped)

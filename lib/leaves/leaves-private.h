@@ -41,7 +41,8 @@ struct blkhash_leaves {
   size_t block_size;            /* bytes */
   size_t leaf_size;             /* bytes */
   struct construction construction;
-  bool once;                    /* BLKHASH_LEAVES_ONCE */
+  bool once;                    /* BLKHASH_LEAVES_ONCE: the table is given once,
+                                 * that is, no block is given twice */
   bool no_sum;                  /* BLKHASH_LEAVES_NO_SUM */
   struct digest *digest;
   struct leaf_engine *engine;

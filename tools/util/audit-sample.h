@@ -1,12 +1,11 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The audit sample: selects which units of an image --update and --resume read
- * and compare, of those whose leaves they take from a manifest.
+ * The audit sample of --update and --resume.
  *
- * Unknown ranges are read.  The rest is trusted: its leaves are taken from the
- * manifest.  A random sample of the rest is audited, that is, read and compared
- * with the manifest.
+ * Unknown ranges are read.  All other ranges are trusted: their leaves are
+ * taken from the manifest.  A random sample of these is audited, that is, read
+ * and compared with the manifest.
  *
  * The image is divided into units: blocks, or groups of small blocks, which are
  * read together.  The audited ones are a stratified sample of the trusted ones.
