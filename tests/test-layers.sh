@@ -183,8 +183,8 @@ check_circles
 # ---- Users of the library ----
 
 # Headers of lib/ that tools/ may include.
-for_tools="common/cleanup common/deadline common/json-string common/memstream common/numbers common/zero common/hash-spec
-common/mapfile common/strata common/sum-line common/sums-line common/test-time64
+for_tools="common/cleanup common/deadline common/json-string common/libnbd common/memstream common/numbers common/zero
+common/hash-spec common/mapfile common/strata common/sum-line common/sums-line common/test-time64
 common/utf8 hash/kernels
 manifest/leaf-diff manifest/leaf-runs manifest/manifest-diff manifest/manifest-unfinished"
 
