@@ -54,16 +54,6 @@ nbdkit_debug (const char *message, ...)
   (void) message;
 }
 
-atomic_bool is_ending;
-
-int
-nbdkit_nanosleep (unsigned sec, unsigned nsec)
-{
-  assert (sec == 0 && nsec == 0);
-  errno = ESHUTDOWN;
-  return is_ending ? -1 : 0;
-}
-
 char *
 nbdkit_absolute_path (const char *path)
 {
@@ -244,7 +234,6 @@ plugin_destroy (struct plugin *plugin)
 /* ---- The server ---- */
 
 struct nbdkit_filter *filter;
-int open_readonly = 1;
 
 static int
 next_config (nbdkit_backend *nxdata, const char *key, const char *value)
@@ -264,7 +253,7 @@ static int
 next_open (nbdkit_context *context, int readonly, const char *name)
 {
   (void) context; (void) name;
-  assert (readonly == open_readonly);
+  assert (readonly == 1);
   return 0;
 }
 
@@ -282,7 +271,7 @@ start (const char *key, ...)
 
   errors = 0;
   *last_error = '\0';
-  verify_params = (struct verify_params) { .retry = 1, .repair_timeout = 30 };
+  verify_params = (struct verify_params) { .retry = 1 };
   filter = filter_init ();
   filter->load ();
   va_start (args, key);

@@ -20,11 +20,11 @@
 #include "verify/tally.h"
 
 #define PAGE 16384              /* bytes */
-#define PAGE_BLOCKS (UINT64_C (2) * PAGE)
-#define TWO 0x11                /* times a state: a byte of two such blocks */
+#define PAGE_BLOCKS (UINT64_C (4) * PAGE)
+#define FOUR 0x55               /* times a state: a byte of four such blocks */
 
 static unsigned char zeros_page[PAGE] = {
-  [0 ... PAGE - 1] = BLOCK_GOOD * TWO
+  [0 ... PAGE - 1] = BLOCK_GOOD * FOUR
 };
 
 int
@@ -63,7 +63,6 @@ tally_move (struct tally *to, struct tally *from)
   free_pages (to);
   memcpy (to->counts, from->counts, sizeof to->counts);
   to->transient = from->transient;
-  to->repaired = from->repaired;
   to->zeros = from->zeros;
   to->changes = from->changes;
   to->pages = from->pages;
@@ -73,7 +72,7 @@ tally_move (struct tally *to, struct tally *from)
 static enum block_state
 get_state (const unsigned char *page, uint64_t block)
 {
-  return page ? page[block % PAGE_BLOCKS / 2] >> block % 2 * 4 & 15
+  return page ? page[block % PAGE_BLOCKS / 4] >> block % 4 * 2 & 3
               : BLOCK_NOT_READ;
 }
 
@@ -81,7 +80,7 @@ static enum block_state
 set_state_locked (struct tally *tally, uint64_t block, enum block_state state)
 {
   unsigned char **page = &tally->pages[block / PAGE_BLOCKS];
-  unsigned shift = block % 2 * 4;
+  unsigned shift = block % 4 * 2;
   unsigned char *byte;
   enum block_state old;
 
@@ -90,8 +89,8 @@ set_state_locked (struct tally *tally, uint64_t block, enum block_state state)
   if (!*page)
     return BLOCK_NOT_READ;
   old = get_state (*page, block);
-  byte = &(*page)[block % PAGE_BLOCKS / 2];
-  *byte = (*byte & ~(15 << shift)) | state << shift;
+  byte = &(*page)[block % PAGE_BLOCKS / 4];
+  *byte = (*byte & ~(3 << shift)) | state << shift;
   tally->counts[old]--;
   tally->counts[state]++;
   tally->changes += old != state;
@@ -112,15 +111,6 @@ tally_add_transient (struct tally *tally)
   SCOPED_LOCK (&tally->lock);
 
   tally->transient++;
-  tally->changes++;
-}
-
-void
-tally_add_repaired (struct tally *tally)
-{
-  SCOPED_LOCK (&tally->lock);
-
-  tally->repaired++;
   tally->changes++;
 }
 
@@ -172,7 +162,6 @@ tally_get_counts (struct tally *tally, struct tally_counts *counts)
 
   memcpy (counts->blocks, tally->counts, sizeof counts->blocks);
   counts->transient = tally->transient;
-  counts->repaired = tally->repaired;
   counts->last = tally->blocks == 0
     ? BLOCK_NOT_READ : get_state (tally->pages[last / PAGE_BLOCKS], last);
 }
@@ -197,9 +186,9 @@ find_end (const unsigned char *page, uint64_t first, uint64_t end)
   if (!page)
     return end;
   while (block < end && get_state (page, block) == state)
-    if (block % 2 == 0 && block + 2 <= end &&
-        page[block % PAGE_BLOCKS / 2] == state * TWO)
-      block += 2;
+    if (block % 4 == 0 && block + 4 <= end &&
+        page[block % PAGE_BLOCKS / 4] == state * FOUR)
+      block += 4;
     else
       block++;
   return block;

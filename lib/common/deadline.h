@@ -14,7 +14,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
 
@@ -53,16 +52,6 @@ deadline_in (uint64_t nanoseconds)
   return t;
 }
 
-static inline bool
-deadline_has_passed (const struct timespec *deadline)
-{
-  struct timespec now;
-
-  clock_gettime (CLOCK_MONOTONIC, &now);
-  return now.tv_sec > deadline->tv_sec ||
-    (now.tv_sec == deadline->tv_sec && now.tv_nsec >= deadline->tv_nsec);
-}
-
 /* The same as pthread_cond_wait, but returns ETIMEDOUT if DEADLINE has passed.
  * It can return 0 although the condition was not signalled.
  */
@@ -74,12 +63,16 @@ deadline_wait (pthread_cond_t *cond, pthread_mutex_t *lock,
   return pthread_cond_timedwait (cond, lock, deadline);
 #else
   const struct timespec interval = { .tv_nsec = DEADLINE_POLL };
+  struct timespec now;
 
   (void) cond;
   pthread_mutex_unlock (lock);
   nanosleep (&interval, NULL);
   pthread_mutex_lock (lock);
-  return deadline_has_passed (deadline) ? ETIMEDOUT : 0;
+  clock_gettime (CLOCK_MONOTONIC, &now);
+  return now.tv_sec > deadline->tv_sec ||
+    (now.tv_sec == deadline->tv_sec && now.tv_nsec >= deadline->tv_nsec)
+    ? ETIMEDOUT : 0;
 #endif
 }
 

@@ -8,18 +8,17 @@
  * have the same names and types, but none may be called before libnbd_load.
  */
 
-#ifndef BLKHASH_LIBNBD_H
-#define BLKHASH_LIBNBD_H
-
-#include <stddef.h>
+#ifndef BLKSUM_LIBNBD_LOAD_H
+#define BLKSUM_LIBNBD_LOAD_H
 
 #include <libnbd.h>
 
-/* All functions of libnbd that blksum and the filters use, sorted. */
+struct error;
+
+/* All functions of libnbd that blksum uses, sorted. */
 #define LIBNBD_FUNCTIONS(F) \
   F (add_meta_context) \
   F (aio_block_status) \
-  F (aio_command_completed) \
   F (aio_connect_uri) \
   F (aio_disconnect) \
   F (aio_get_fd) \
@@ -27,7 +26,6 @@
   F (aio_is_dead) \
   F (aio_is_negotiating) \
   F (aio_is_ready) \
-  F (aio_pread) \
   F (aio_pread_structured) \
   F (block_status) \
   F (can_meta_context) \
@@ -45,8 +43,7 @@
   F (pread) \
   F (set_opt_mode) \
   F (set_request_structured_replies) \
-  F (set_uri_allow_local_file) \
-  F (set_uri_allow_transports)
+  F (set_uri_allow_local_file)
 
 struct libnbd {
 #define F(name) __typeof__ (nbd_##name) *name;
@@ -57,18 +54,12 @@ struct libnbd {
 extern struct libnbd libnbd;
 
 /* Load libnbd, unless it is loaded.  Thread-safe.  Returns 0, or -1 with the
- * reason in REASON, which has room for SIZE bytes.
+ * reason.
  */
-int libnbd_load (char *reason, size_t size);
-
-/* Returns the last error of libnbd in this thread, without the name of the
- * function.  The text is valid until the next call of libnbd.
- */
-const char *nbd_error_text (void);
+int libnbd_load (struct error *error);
 
 #define nbd_add_meta_context libnbd.add_meta_context
 #define nbd_aio_block_status libnbd.aio_block_status
-#define nbd_aio_command_completed libnbd.aio_command_completed
 #define nbd_aio_connect_uri libnbd.aio_connect_uri
 #define nbd_aio_disconnect libnbd.aio_disconnect
 #define nbd_aio_get_fd libnbd.aio_get_fd
@@ -76,7 +67,6 @@ const char *nbd_error_text (void);
 #define nbd_aio_is_dead libnbd.aio_is_dead
 #define nbd_aio_is_negotiating libnbd.aio_is_negotiating
 #define nbd_aio_is_ready libnbd.aio_is_ready
-#define nbd_aio_pread libnbd.aio_pread
 #define nbd_aio_pread_structured libnbd.aio_pread_structured
 #define nbd_block_status libnbd.block_status
 #define nbd_can_meta_context libnbd.can_meta_context
@@ -96,6 +86,5 @@ const char *nbd_error_text (void);
 #define nbd_set_request_structured_replies \
   libnbd.set_request_structured_replies
 #define nbd_set_uri_allow_local_file libnbd.set_uri_allow_local_file
-#define nbd_set_uri_allow_transports libnbd.set_uri_allow_transports
 
-#endif /* BLKHASH_LIBNBD_H */
+#endif /* BLKSUM_LIBNBD_LOAD_H */

@@ -6,16 +6,14 @@
 
 #include <config.h>
 
-#include <ctype.h>
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 
-#include "common/cleanup.h"
-#include "common/libnbd.h"
+#include "../lib/common/cleanup.h"
+#include "nbd/load.h"
+#include "util/error.h"
 
 #ifdef __APPLE__
 #define SONAME "libnbd.0.dylib"
@@ -48,18 +46,11 @@ struct libnbd libnbd;           /* constant after libnbd was loaded */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects LOADED */
 static bool loaded;
 
-static int
-fail (char *reason, size_t size, const char *what)
-{
-  snprintf (reason, size, "%s libnbd: %s", what, dlerror ());
-  return -1;
-}
-
 /* libnbd is never unloaded, because threads may still have its thread-specific
  * data.
  */
 static int
-load_locked (char *reason, size_t size)
+load_locked (struct error *error)
 {
   static const struct {
     const char *name;
@@ -73,11 +64,11 @@ load_locked (char *reason, size_t size)
   size_t i;
 
   if (!library)
-    return fail (reason, size, "cannot load");
+    return error_set (error, "cannot load libnbd: %s", dlerror ());
   for (i = 0; i < sizeof functions / sizeof functions[0]; i++) {
     *functions[i].address = dlsym (library, functions[i].name);
     if (!*functions[i].address)
-      return fail (reason, size, "cannot use");
+      return error_set (error, "cannot use libnbd: %s", dlerror ());
   }
   return 0;
 }
@@ -86,26 +77,11 @@ load_locked (char *reason, size_t size)
  * other images may be closed before the next call.
  */
 int
-libnbd_load (char *reason, size_t size)
+libnbd_load (struct error *error)
 {
   SCOPED_LOCK (&lock);
 
   if (!loaded)
-    loaded = load_locked (reason, size) == 0;
+    loaded = load_locked (error) == 0;
   return loaded ? 0 : -1;
-}
-
-const char *
-nbd_error_text (void)
-{
-  const char *text = nbd_get_error ();
-  const char *p = text;
-
-  if (!text)
-    return "the server closed the connection";
-  while (islower ((unsigned char) *p) || isdigit ((unsigned char) *p) ||
-         *p == '_')
-    p++;
-  return strncmp (text, "nbd_", 4) == 0 && strncmp (p, ": ", 2) == 0
-    ? p + 2 : text;
 }
