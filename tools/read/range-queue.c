@@ -17,7 +17,7 @@
 
 #define ZERO_STEPS 256          /* number of steps for a large hole */
 #define MIN_ZEROS 65536         /* minimum number of blocks of a step */
-#define MAX_JOINED_ZEROS 256    /* maximum number of blocks between two ranges
+#define MAX_JOINED_ZEROS 4096   /* maximum number of zero blocks between ranges
                                  * that are joined: other threads wait */
 
 void
@@ -183,6 +183,7 @@ struct joined {
   struct taken_range *ranges;
   unsigned count, max;          /* number of ranges */
   uint64_t len, max_len;        /* bytes of all */
+  uint64_t zeros;               /* bytes between them */
 };
 
 /* RANGE is the next range, data or zero.  Returns 1 if it is taken too, 0 if
@@ -197,7 +198,8 @@ can_join (struct range_queue *queue, const struct joined *joined,
   if (scan_ends_before (queue->scan, range->offset))
     return 0;
   if (range->zero)
-    return range->len <= MAX_JOINED_ZEROS * queue->scan->block_size;
+    return joined->zeros + range->len <=
+      MAX_JOINED_ZEROS * queue->scan->block_size;
   if (joined->len + range->len > joined->max_len)
     return 0;
   return queue->adjoin (queue->adjoin_opaque, last, range, error);
@@ -228,8 +230,10 @@ join_next (struct range_queue *queue, void *worker, struct joined *joined)
   int r = queue->next_range (worker, range, error);
   int joins = r == 1 ? can_join (queue, joined, range, error) : 0;
 
-  if (joins == 1 && range->zero)
+  if (joins == 1 && range->zero) {
+    joined->zeros += range->len;
     joins = join_zeros (queue, range, error) == 0 ? 1 : -1;
+  }
   else if (joins == 1) {
     taken->range = *range;
     enter_window (queue, taken);
@@ -254,6 +258,7 @@ take_joined (struct range_queue *queue, void *worker, bool wait,
   if (r != 1 || first->len == 0 || first->zero || !queue->adjoin)
     return r;
   joined->len = first->len;
+  joined->zeros = 0;
   while (joined->count < joined->max && can_take (queue, false) == 1 &&
          join_next (queue, worker, joined) == 1)
     ;
