@@ -17,7 +17,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "blkhash-manifest.h"
+
 #include "../lib/common/sum-line.h"
+#include "../lib/manifest/manifest-unfinished.h"
 #include "io/new-file.h"
 #include "job/checkpoint.h"
 #include "job/identity.h"
@@ -69,8 +72,7 @@ checkpoint_open (struct checkpoint *checkpoint,
     r = journal_file_open (&checkpoint->file, path, error);
   free (path);
   if (r == 0) {
-    r = journal_file_scan (&checkpoint->file, &request->progress,
-                           &checkpoint->found, error);
+    r = journal_file_scan (&checkpoint->file, &request->progress, error);
     if (r == -1)
       checkpoint_close (checkpoint);
   }
@@ -82,7 +84,6 @@ checkpoint_open (struct checkpoint *checkpoint,
 void
 checkpoint_close (struct checkpoint *checkpoint)
 {
-  journal_found_destroy (&checkpoint->found);
   journal_file_close (&checkpoint->file);
   destroy_state (checkpoint);
 }
@@ -97,14 +98,16 @@ check_params (const struct checkpoint *checkpoint,
               const struct blkhash_opts *hash,
               struct error *error)
 {
+  const struct blkhash_manifest_reader *reader = checkpoint->file.reader;
+  const struct blkhash_opts *opts = blkhash_manifest_reader_opts (reader);
   char begun[BLKHASH_MAX_TAG_SIZE], asked[BLKHASH_MAX_TAG_SIZE];
 
-  if (checkpoint->found.part)
+  if (!blkhash_manifest_reader_is_complete (reader))
     return error_set (error, "%s is the manifest of a part of an image, which "
                       "--resume cannot continue", checkpoint->name);
-  if (blkhash_opts_same_hash (checkpoint->found.opts, hash))
+  if (blkhash_opts_same_hash (opts, hash))
     return 0;
-  blkhash_opts_get_tag (checkpoint->found.opts, begun, sizeof begun);
+  blkhash_opts_get_tag (opts, begun, sizeof begun);
   blkhash_opts_get_tag (hash, asked, sizeof asked);
   return error_set (error, "%s was started with %s, not %s: use the same "
                     "options, or remove it to start over", checkpoint->name,
@@ -115,11 +118,13 @@ static int
 check_size (const struct checkpoint *checkpoint, const struct source *source,
             struct error *error)
 {
-  if (checkpoint->found.size == source->size)
+  uint64_t size = blkhash_manifest_reader_size (checkpoint->file.reader);
+
+  if (size == source->size)
     return 0;
   return error_set (error, "%s was started for %" PRIu64 " bytes, not %"
                     PRIu64 ": remove it to start over", checkpoint->name,
-                    checkpoint->found.size, source->size);
+                    size, source->size);
 }
 
 /* ---- Validate ---- */
@@ -138,14 +143,14 @@ stale_reason (const struct state *state, const struct identity *identity)
   return NULL;
 }
 
-/* Returns true if the sum in the state is that of the manifest.  A finished
+/* Returns true if the sum in the state is MD, that of the manifest.  A finished
  * manifest has no id, so the sum identifies it.
  */
 static bool
-has_published_sum (const struct checkpoint *checkpoint)
+has_published_sum (const struct checkpoint *checkpoint,
+                   const unsigned char *md, unsigned md_len)
 {
-  const struct journal_found *found = &checkpoint->found;
-  char *hex = sum_line_hex (found->md, found->md_len);
+  char *hex = sum_line_hex (md, md_len);
   bool same = hex && checkpoint->has_state && checkpoint->state.sum &&
     strcmp (hex, checkpoint->state.sum) == 0;
 
@@ -168,26 +173,30 @@ checkpoint_validate (const struct checkpoint *checkpoint,
                      const struct identity *identity, const char **why,
                      struct error *error)
 {
-  const struct journal_found *found = &checkpoint->found;
+  const struct blkhash_manifest_reader *reader = checkpoint->file.reader;
+  unsigned char md[BLKHASH_MAX_MD_SIZE];
+  unsigned md_len;
+  bool finished;
 
-  if (!found->opts)
+  if (!reader)
     return CHECKPOINT_EMPTY;
   if (check_params (checkpoint, request->opts, error) == -1)
     return CHECKPOINT_ERROR;
-  if (found->finished && has_published_sum (checkpoint) &&
-      found->size == source->size &&
+  finished = blkhash_manifest_reader_sum (reader, md, &md_len) == 0;
+  if (finished && has_published_sum (checkpoint, md, md_len) &&
+      blkhash_manifest_reader_size (reader) == source->size &&
       !stale_reason (&checkpoint->state, identity))
     return CHECKPOINT_FINISHED;
-  if (found->finished)
+  if (finished)
     return refuse_finished (checkpoint, error);
 
   *why = !checkpoint->has_state ||
-    strcmp (checkpoint->state.journal, found->id) != 0
+    strcmp (checkpoint->state.journal, manifest_reader_id (reader)) != 0
     ? "has no matching state file"
     : stale_reason (&checkpoint->state, identity);
   if (*why)
     return CHECKPOINT_STALE;
   if (check_size (checkpoint, source, error) == -1)
     return CHECKPOINT_ERROR;
-  return found->blocks > 0 ? CHECKPOINT_RESUMABLE : CHECKPOINT_EMPTY;
+  return checkpoint->file.blocks > 0 ? CHECKPOINT_RESUMABLE : CHECKPOINT_EMPTY;
 }

@@ -24,7 +24,6 @@ struct checkpoint {
   char *state_path;
   struct state state;           /* valid if has_state */
   bool has_state;
-  struct journal_found found;
 };
 
 /* Open and scan the manifest of REQUEST.  The file is created if it does not

@@ -77,7 +77,7 @@ journal_file_open (struct journal_file *file, const char *path,
 {
   int tries, r = 0;
 
-  file->path = strdup (path);
+  *file = (struct journal_file) { .path = strdup (path), .read_fd = -1 };
   if (!file->path)
     return error_errno (error, errno, "cannot open %s", path);
   for (tries = 0; tries < 10 && r == 0; tries++)
@@ -96,102 +96,76 @@ journal_file_close (struct journal_file *file)
 
   if (fstat (file->fd, &st) == 0 && st.st_size == 0 && is_at_path (file))
     unlink (file->path);
+  blkhash_manifest_reader_free (file->reader);
+  if (file->read_fd != -1)
+    close (file->read_fd);
   close (file->fd);
   free (file->path);
 }
 
 /* ---- Reading ---- */
 
-struct blkhash_manifest_reader *
-journal_file_read (const struct journal_file *file, int *fd,
-                   struct error *error)
+static void
+free_reader (struct journal_file *file)
 {
-  struct blkhash_manifest_reader *r;
+  blkhash_manifest_reader_free (file->reader);
+  file->reader = NULL;
+}
+
+/* Replace the reader by one at the beginning of the file. */
+static int
+rewind_reader (struct journal_file *file, struct error *error)
+{
   char reason[BLKHASH_MAX_REASON_SIZE];
 
-  *fd = open (file->path, O_RDONLY | O_CLOEXEC);
-  if (*fd == -1) {
-    error_errno (error, errno, "cannot read %s", file->path);
-    return NULL;
-  }
-  r = manifest_reader_new_unfinished (*fd, reason, sizeof reason);
-  if (!r) {
-    error_set (error, "%s: %s", file->path, reason);
-    close (*fd);
-  }
-  return r;
+  free_reader (file);
+  if (lseek (file->read_fd, 0, SEEK_SET) == -1)
+    return error_errno (error, errno, "cannot read %s", file->path);
+  file->reader = manifest_reader_new_unfinished (file->read_fd, reason,
+                                                 sizeof reason);
+  return file->reader ? 0 : error_set (error, "%s: %s", file->path, reason);
 }
 
 /* Read to the end.  Returns 0, or an errno value. */
 static int
-read_runs (struct blkhash_manifest_reader *r, const struct progress *progress,
-           struct journal_found *found)
+read_runs (struct journal_file *file, const struct progress *progress)
 {
   struct blkhash_manifest_run run;
+  uint64_t offset = 0;
   int err;
 
-  while ((err = blkhash_manifest_reader_next (r, &run)) == 0) {
-    uint64_t offset = manifest_reader_offset (r);
+  while ((err = blkhash_manifest_reader_next (file->reader, &run)) == 0) {
+    uint64_t end = manifest_reader_offset (file->reader);
 
-    progress_add (progress, offset - found->offset);
-    found->offset = offset;
-    found->blocks = run.first + run.count;
+    progress_add (progress, end - offset);
+    offset = end;
+    file->blocks = run.first + run.count;
   }
-  found->offset = manifest_reader_offset (r);
   return err == ENOENT ? 0 : err;
 }
 
-static int
-scan_records (struct blkhash_manifest_reader *r,
-              const struct progress *progress, struct journal_found *found)
-{
-  int err;
-
-  found->opts = blkhash_opts_copy (blkhash_manifest_reader_opts (r));
-  if (!found->opts)
-    return errno;
-  found->size = blkhash_manifest_reader_size (r);
-  found->part = !blkhash_manifest_reader_is_complete (r);
-  snprintf (found->id, sizeof found->id, "%s", manifest_reader_id (r));
-  err = read_runs (r, progress, found);
-  found->finished = err == 0 &&
-    blkhash_manifest_reader_sum (r, found->md, &found->md_len) == 0;
-  return err;
-}
-
 int
-journal_file_scan (const struct journal_file *file,
-                   const struct progress_form *form,
-                   struct journal_found *found, struct error *error)
+journal_file_scan (struct journal_file *file, const struct progress_form *form,
+                   struct error *error)
 {
-  struct blkhash_manifest_reader *r;
   const struct progress *progress;
   struct stat st;
-  int fd, err;
+  int err;
 
-  *found = (struct journal_found) { .opts = NULL };
   if (fstat (file->fd, &st) == -1)
     return error_errno (error, errno, "cannot read %s", file->path);
   if (st.st_size < HEADER_SIZE)
     return 0;
-  r = journal_file_read (file, &fd, error);
-  if (!r)
+  file->read_fd = open (file->path, O_RDONLY | O_CLOEXEC);
+  if (file->read_fd == -1)
+    return error_errno (error, errno, "cannot read %s", file->path);
+  if (rewind_reader (file, error) == -1)
     return -1;
   progress = progress_begin_aside (form, st.st_size);
-  err = scan_records (r, progress, found);
+  err = read_runs (file, progress);
   progress_end (progress, err == 0);
-  if (err)
-    error_set (error, "cannot read %s: %s", file->path,
-               blkhash_manifest_reader_error (r));
-  blkhash_manifest_reader_free (r);
-  close (fd);
-  return err ? -1 : 0;
-}
-
-void
-journal_found_destroy (struct journal_found *found)
-{
-  blkhash_opts_free (found->opts);
+  return err ? error_set (error, "cannot read %s: %s", file->path,
+                          blkhash_manifest_reader_error (file->reader)) : 0;
 }
 
 /* ---- Writing ---- */
@@ -200,13 +174,13 @@ journal_found_destroy (struct journal_found *found)
  * not leave old records after it.
  */
 struct blkhash_manifest_writer *
-journal_file_begin (const struct journal_file *file,
-                    const struct blkhash_opts *opts, uint64_t size,
-                    const char *id, struct error *error)
+journal_file_begin (struct journal_file *file, const struct blkhash_opts *opts,
+                    uint64_t size, const char *id, struct error *error)
 {
   struct blkhash_manifest_writer *w = NULL;
   int err = 0;
 
+  free_reader (file);
   if (ftruncate (file->fd, 0) == -1 || fsync (file->fd) == -1 ||
       lseek (file->fd, 0, SEEK_SET) == -1)
     err = errno;
@@ -228,16 +202,17 @@ journal_file_begin (const struct journal_file *file,
 }
 
 struct blkhash_manifest_writer *
-journal_file_continue (const struct journal_file *file,
-                       const struct journal_found *found,
-                       struct error *error)
+journal_file_continue (struct journal_file *file, struct error *error)
 {
+  uint64_t end = manifest_reader_offset (file->reader);
   struct blkhash_manifest_writer *w = NULL;
 
-  if (ftruncate (file->fd, found->offset) == 0 &&
-      lseek (file->fd, found->offset, SEEK_SET) != -1)
-    w = manifest_writer_new_unfinished (found->opts, found->size,
-                                        found->blocks, file->fd);
+  if (rewind_reader (file, error) == -1)
+    return NULL;
+  if (ftruncate (file->fd, end) == 0 && lseek (file->fd, end, SEEK_SET) != -1)
+    w = manifest_writer_new_unfinished (
+      blkhash_manifest_reader_opts (file->reader),
+      blkhash_manifest_reader_size (file->reader), file->blocks, file->fd);
   if (!w)
     error_errno (error, errno, "cannot write %s", file->path);
   return w;

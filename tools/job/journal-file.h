@@ -8,20 +8,20 @@
 #ifndef BLKSUM_JOURNAL_FILE_H
 #define BLKSUM_JOURNAL_FILE_H
 
-#include <stdbool.h>
 #include <stdint.h>
-
-#include "blkhash.h"
-#include "job/state.h"
 
 struct blkhash_manifest_reader;
 struct blkhash_manifest_writer;
+struct blkhash_opts;
 struct error;
 struct progress_form;
 
 struct journal_file {
   char *path;
-  int fd;                       /* locked */
+  int fd;                       /* locked; used for writing */
+  int read_fd;                  /* of the reader, or -1 */
+  struct blkhash_manifest_reader *reader; /* NULL: there is no header */
+  uint64_t blocks;              /* number of blocks in the file */
 };
 
 /* Open the file at PATH, or create an empty one, and lock it until it is
@@ -35,46 +35,25 @@ int journal_file_open (struct journal_file *file, const char *path,
 /* Close the file, and remove it if it is empty and was not replaced. */
 void journal_file_close (struct journal_file *file);
 
-/* The content of the file. */
-struct journal_found {
-  struct blkhash_opts *opts;    /* hash parameters; NULL: there is no header */
-  uint64_t size;                /* size of the image, bytes */
-  bool part;                    /* it is the manifest of a part of the image */
-  uint64_t blocks;              /* number of blocks in the file */
-  uint64_t offset;              /* end of the last complete record, bytes */
-  char id[64];                  /* the value of the key "journal", or empty */
-  bool finished;                /* it has the end record, with the sum */
-  unsigned char md[BLKHASH_MAX_MD_SIZE]; /* valid if finished */
-  unsigned md_len;
-};
-
-/* Scan the whole file, and report progress in the form FORM.  Returns 0 with
- * FOUND; or -1 with the reason, for example that the header is invalid or of a
- * later version.  FOUND must be destroyed in any case.
+/* Scan the whole file, and report progress in the form FORM.  The reader is at
+ * the end then.  Returns 0; or -1 with the reason, for example that the header
+ * is invalid or of a later version.
  */
-int journal_file_scan (const struct journal_file *file,
-                       const struct progress_form *form,
-                       struct journal_found *found, struct error *error);
-void journal_found_destroy (struct journal_found *found);
+int journal_file_scan (struct journal_file *file,
+                       const struct progress_form *form, struct error *error);
 
-/* Returns a reader of the file with its own descriptor, *FD, and the caller
- * releases both; or NULL with the reason.
- */
-struct blkhash_manifest_reader *
-journal_file_read (const struct journal_file *file, int *fd,
-                   struct error *error);
-
-/* Truncate the file, and write a header with ID as its key "journal"; or
- * truncate it after the last complete record, to append to it.  Returns NULL
- * with the reason on error.
+/* Truncate the file, and write a header with ID as its key "journal".  There is
+ * no reader then.  Returns NULL with the reason on error.
  */
 struct blkhash_manifest_writer *
-journal_file_begin (const struct journal_file *file,
-                    const struct blkhash_opts *opts, uint64_t size,
-                    const char *id, struct error *error);
+journal_file_begin (struct journal_file *file, const struct blkhash_opts *opts,
+                    uint64_t size, const char *id, struct error *error);
+
+/* After a scan: rewind the reader, and truncate the file after the last complete
+ * record, to append to it.  Returns NULL with the reason on error; the file is
+ * unchanged if the reader failed.
+ */
 struct blkhash_manifest_writer *
-journal_file_continue (const struct journal_file *file,
-                       const struct journal_found *found,
-                       struct error *error);
+journal_file_continue (struct journal_file *file, struct error *error);
 
 #endif /* BLKSUM_JOURNAL_FILE_H */

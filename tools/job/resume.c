@@ -178,7 +178,7 @@ warn_untrusted (const struct resume *resume)
 static struct blkhash_manifest_writer *
 begin_journal (struct resume *resume, struct error *error)
 {
-  const struct checkpoint *checkpoint = &resume->checkpoint;
+  struct checkpoint *checkpoint = &resume->checkpoint;
   struct blkhash_manifest_writer *writer;
   char id[STATE_ID_DIGITS + 1];
   const struct state state = {
@@ -308,20 +308,11 @@ hash_from_start (struct resume *resume, struct sum *sum, struct error *error)
 static int
 hash_from_journal (struct resume *resume, struct sum *sum, struct error *error)
 {
-  const struct checkpoint *checkpoint = &resume->checkpoint;
-  struct blkhash_manifest_writer *writer;
-  struct blkhash_manifest_reader *reader;
-  int fd, r = -1;
+  struct journal_file *file = &resume->checkpoint.file;
+  struct blkhash_manifest_writer *writer = journal_file_continue (file, error);
 
-  reader = journal_file_read (&checkpoint->file, &fd, error);
-  if (!reader)
-    return -1;
-  writer = journal_file_continue (&checkpoint->file, &checkpoint->found, error);
-  if (writer)
-    r = hash (resume, reader, checkpoint->found.blocks, writer, sum, error);
-  blkhash_manifest_reader_free (reader);
-  close (fd);
-  return r;
+  return writer ? hash (resume, file->reader, file->blocks, writer, sum, error)
+                : -1;
 }
 
 /* ---- The job ---- */
