@@ -96,6 +96,7 @@ journal_file_close (struct journal_file *file)
 
   if (fstat (file->fd, &st) == 0 && st.st_size == 0 && is_at_path (file))
     unlink (file->path);
+  blkhash_manifest_writer_free (file->writer);
   blkhash_manifest_reader_free (file->reader);
   if (file->read_fd != -1)
     close (file->read_fd);
@@ -173,47 +174,42 @@ journal_file_scan (struct journal_file *file, const struct progress_form *form,
 /* Sync the truncation before the new header is written, because a crash must
  * not leave old records after it.
  */
-struct blkhash_manifest_writer *
+int
 journal_file_begin (struct journal_file *file, const struct blkhash_opts *opts,
                     uint64_t size, const char *id, struct error *error)
 {
-  struct blkhash_manifest_writer *w = NULL;
   int err = 0;
 
   free_reader (file);
+  file->blocks = 0;
   if (ftruncate (file->fd, 0) == -1 || fsync (file->fd) == -1 ||
       lseek (file->fd, 0, SEEK_SET) == -1)
     err = errno;
   else {
-    w = manifest_writer_new_unfinished (opts, size, 0, file->fd);
-    err = w ? manifest_writer_set_id (w, id) : errno;
+    file->writer = manifest_writer_new_unfinished (opts, size, 0, file->fd);
+    err = file->writer ? manifest_writer_set_id (file->writer, id) : errno;
   }
   if (err == 0)
-    err = manifest_writer_flush (w);
+    err = manifest_writer_flush (file->writer);
   if (err == 0 && fsync (file->fd) == -1)
     err = errno;
-  if (err == 0) {
-    new_file_sync_directory (file->path);
-    return w;
-  }
-  blkhash_manifest_writer_free (w);
-  error_errno (error, err, "cannot write %s", file->path);
-  return NULL;
+  if (err)
+    return error_errno (error, err, "cannot write %s", file->path);
+  new_file_sync_directory (file->path);
+  return 0;
 }
 
-struct blkhash_manifest_writer *
+int
 journal_file_continue (struct journal_file *file, struct error *error)
 {
   uint64_t end = manifest_reader_offset (file->reader);
-  struct blkhash_manifest_writer *w = NULL;
 
   if (rewind_reader (file, error) == -1)
-    return NULL;
+    return -1;
   if (ftruncate (file->fd, end) == 0 && lseek (file->fd, end, SEEK_SET) != -1)
-    w = manifest_writer_new_unfinished (
+    file->writer = manifest_writer_new_unfinished (
       blkhash_manifest_reader_opts (file->reader),
       blkhash_manifest_reader_size (file->reader), file->blocks, file->fd);
-  if (!w)
-    error_errno (error, errno, "cannot write %s", file->path);
-  return w;
+  return file->writer ? 0 : error_errno (error, errno, "cannot write %s",
+                                         file->path);
 }

@@ -21,7 +21,8 @@ struct journal_file {
   int fd;                       /* locked; used for writing */
   int read_fd;                  /* of the reader, or -1 */
   struct blkhash_manifest_reader *reader; /* NULL: there is no header */
-  uint64_t blocks;              /* number of blocks in the file */
+  struct blkhash_manifest_writer *writer; /* NULL before the first write */
+  uint64_t blocks;              /* number of blocks that the reader has */
 };
 
 /* Open the file at PATH, or create an empty one, and lock it until it is
@@ -43,17 +44,16 @@ int journal_file_scan (struct journal_file *file,
                        const struct progress_form *form, struct error *error);
 
 /* Truncate the file, and write a header with ID as its key "journal".  There is
- * no reader then.  Returns NULL with the reason on error.
+ * no reader then.  Returns 0, or -1 with the reason.
  */
-struct blkhash_manifest_writer *
-journal_file_begin (struct journal_file *file, const struct blkhash_opts *opts,
-                    uint64_t size, const char *id, struct error *error);
+int journal_file_begin (struct journal_file *file,
+                        const struct blkhash_opts *opts, uint64_t size,
+                        const char *id, struct error *error);
 
 /* After a scan: rewind the reader, and truncate the file after the last complete
- * record, to append to it.  Returns NULL with the reason on error; the file is
+ * record, to append to it.  Returns 0, or -1 with the reason; the file is
  * unchanged if the reader failed.
  */
-struct blkhash_manifest_writer *
-journal_file_continue (struct journal_file *file, struct error *error);
+int journal_file_continue (struct journal_file *file, struct error *error);
 
 #endif /* BLKSUM_JOURNAL_FILE_H */

@@ -15,6 +15,7 @@
 #include "../lib/common/deadline.h"
 #include "../lib/manifest/manifest-unfinished.h"
 #include "io/files.h"
+#include "job/journal-file.h"
 #include "job/journal.h"
 #include "util/error.h"
 
@@ -39,7 +40,7 @@ write_locked (struct journal *journal)
       (journal->files &&
        files_check_unchanged (journal->files, &journal->error) == -1))
     return -1;
-  err = manifest_writer_flush (journal->writer);
+  err = manifest_writer_flush (journal->file->writer);
   return err ? fail_locked (journal, err) : 0;
 }
 
@@ -54,7 +55,7 @@ sync_locked (struct journal *journal)
   if (write_locked (journal) == -1)
     return;
   pthread_mutex_unlock (&journal->lock);
-  err = fdatasync (journal->fd) == -1 ? errno : 0;
+  err = fdatasync (journal->file->fd) == -1 ? errno : 0;
   pthread_mutex_lock (&journal->lock);
   if (err)
     fail_locked (journal, err);
@@ -90,13 +91,12 @@ run (void *opaque)
 }
 
 int
-journal_start (struct journal *journal, int fd, const struct files *files,
-               struct blkhash_manifest_writer *writer,
-               struct error *error)
+journal_start (struct journal *journal, const struct journal_file *file,
+               const struct files *files, struct error *error)
 {
   int err;
 
-  *journal = (struct journal) { .fd = fd, .files = files, .writer = writer };
+  *journal = (struct journal) { .file = file, .files = files };
   pthread_mutex_init (&journal->lock, NULL);
   deadline_cond_init (&journal->ends);
   err = pthread_create (&journal->thread, NULL, run, journal);
@@ -104,7 +104,6 @@ journal_start (struct journal *journal, int fd, const struct files *files,
     return 0;
   pthread_cond_destroy (&journal->ends);
   pthread_mutex_destroy (&journal->lock);
-  blkhash_manifest_writer_free (writer);
   return error_errno (error, err, "cannot start a thread");
 }
 
@@ -112,7 +111,7 @@ static int
 append_locked (struct journal *journal, const struct blkhash_manifest_run *run)
 {
   struct blkhash_leaf_sink sink =
-    blkhash_manifest_writer_sink (journal->writer);
+    blkhash_manifest_writer_sink (journal->file->writer);
   int err = run->leaves
     ? sink.data (sink.opaque, run->first, run->count, run->leaves,
                  run->leaf_size)
@@ -165,7 +164,6 @@ journal_stop (struct journal *journal, struct error *error)
     pthread_cond_signal (&journal->ends);
   }
   pthread_join (journal->thread, NULL);
-  blkhash_manifest_writer_free (journal->writer);
   pthread_cond_destroy (&journal->ends);
   pthread_mutex_destroy (&journal->lock);
   if (!error_is_set (&journal->error))

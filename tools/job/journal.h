@@ -20,32 +20,29 @@
 #include "util/error.h"
 
 struct blkhash_manifest_run;
-struct blkhash_manifest_writer;
 struct files;
+struct journal_file;
 
 struct journal {
-  int fd;
+  const struct journal_file *file; /* its writer is protected by the lock */
   const struct files *files;    /* of the image, or NULL */
   pthread_t thread;
 
   pthread_mutex_t lock;         /* protects the fields below */
   pthread_cond_t ends;
-  struct blkhash_manifest_writer *writer;
   size_t pending;               /* blocks of data and runs of zeros that are
                                  * appended, but not written yet */
   struct error error;           /* the first error */
   bool end;
 };
 
-/* Start a journal that writes to FD with WRITER.  The journal takes ownership
- * of WRITER, also on failure.  Leaves are written only if FILES are unchanged
- * since they were opened; otherwise the journal could have leaves of new data
- * that is lost in a crash.  Returns 0, or -1 with the reason; then the journal
- * need not be stopped.
+/* Start a journal that writes to FILE with its writer.  Leaves are written only
+ * if FILES are unchanged since they were opened; otherwise the journal could
+ * have leaves of new data that is lost in a crash.  Returns 0, or -1 with the
+ * reason; then the journal need not be stopped.
  */
-int journal_start (struct journal *journal, int fd, const struct files *files,
-                   struct blkhash_manifest_writer *writer,
-                   struct error *error);
+int journal_start (struct journal *journal, const struct journal_file *file,
+                   const struct files *files, struct error *error);
 
 /* Append the leaves of RUN.  The caller appends runs in the order of the image,
  * from one thread at a time.  Returns 0, or -1 with the first error.

@@ -175,11 +175,10 @@ warn_untrusted (const struct resume *resume)
   resume->hash->warn (resume->hash->operand, &line);
 }
 
-static struct blkhash_manifest_writer *
+static int
 begin_journal (struct resume *resume, struct error *error)
 {
   struct checkpoint *checkpoint = &resume->checkpoint;
-  struct blkhash_manifest_writer *writer;
   char id[STATE_ID_DIGITS + 1];
   const struct state state = {
     .journal = id,
@@ -192,12 +191,12 @@ begin_journal (struct resume *resume, struct error *error)
   if (make_id (id, error) == -1 ||
       sync_image (resume->source, error) == -1 ||
       state_write (&state, checkpoint->state_path, error) == -1)
-    return NULL;
-  writer = journal_file_begin (&checkpoint->file, resume->hash->opts,
-                               resume->source->size, id, error);
-  if (!writer)
-    unlink (checkpoint->state_path);
-  return writer;
+    return -1;
+  if (journal_file_begin (&checkpoint->file, resume->hash->opts,
+                          resume->source->size, id, error) == 0)
+    return 0;
+  unlink (checkpoint->state_path);
+  return -1;
 }
 
 /* Publish the manifest.  The sum is added to the state first, so that the next
@@ -231,14 +230,13 @@ discard_checkpoint (const struct resume *resume)
 
 static int
 hash_and_publish (struct resume *resume, struct incremental *inc,
-                  struct blkhash_manifest_writer *writer, struct sum *sum,
-                  struct error *error)
+                  struct sum *sum, struct error *error)
 {
   struct journal journal;
   int r;
 
-  if (journal_start (&journal, resume->checkpoint.file.fd,
-                     source_files (resume->source), writer, error) == -1)
+  if (journal_start (&journal, &resume->checkpoint.file,
+                     source_files (resume->source), error) == -1)
     return -1;
   resume->request->set_resumable (true);
   r = incremental_hash (inc, &journal, sum, error);
@@ -252,17 +250,16 @@ hash_and_publish (struct resume *resume, struct incremental *inc,
   return r;
 }
 
-/* Hash the image.  READER reads the first BLOCKS blocks of the journal, or is
- * NULL.
+/* Hash the image, except for the blocks that the reader of the journal has, if
+ * there is one.
  */
 static int
-hash (struct resume *resume, struct blkhash_manifest_reader *reader,
-      uint64_t blocks, struct blkhash_manifest_writer *writer,
-      struct sum *sum, struct error *error)
+hash (struct resume *resume, struct sum *sum, struct error *error)
 {
+  const struct journal_file *file = &resume->checkpoint.file;
   struct ranges unknown = { 0 };
   struct baseline baseline = {
-    .reader = reader,
+    .reader = file->reader,
     .name = resume->hash->manifest,
     .unknown = &unknown,
     .audit = resume->request->audit,
@@ -272,20 +269,18 @@ hash (struct resume *resume, struct blkhash_manifest_reader *reader,
   struct incremental inc;
   int r, err = 0;
 
-  if (blocks <= size / block_size)
-    err = ranges_add (&unknown, blocks * block_size,
-                      size - blocks * block_size);
+  if (file->blocks <= size / block_size)
+    err = ranges_add (&unknown, file->blocks * block_size,
+                      size - file->blocks * block_size);
   if (err)
     r = error_errno (error, err, "cannot hash");
   else
     r = incremental_open (&inc, resume->hash, OVERWRITE_CHECK_START,
                           resume->source, &baseline, error);
   if (r == 0) {
-    r = hash_and_publish (resume, &inc, writer, sum, error);
+    r = hash_and_publish (resume, &inc, sum, error);
     incremental_close (&inc);
   }
-  else
-    blkhash_manifest_writer_free (writer);
   ranges_free (&unknown);
   return r;
 }
@@ -293,9 +288,7 @@ hash (struct resume *resume, struct blkhash_manifest_reader *reader,
 static int
 hash_from_start (struct resume *resume, struct sum *sum, struct error *error)
 {
-  struct blkhash_manifest_writer *writer = begin_journal (resume, error);
-
-  return writer ? hash (resume, NULL, 0, writer, sum, error) : -1;
+  return begin_journal (resume, error) == 0 ? hash (resume, sum, error) : -1;
 }
 
 /* Resume from the journal, which is read a second time: only the first pass
@@ -308,11 +301,8 @@ hash_from_start (struct resume *resume, struct sum *sum, struct error *error)
 static int
 hash_from_journal (struct resume *resume, struct sum *sum, struct error *error)
 {
-  struct journal_file *file = &resume->checkpoint.file;
-  struct blkhash_manifest_writer *writer = journal_file_continue (file, error);
-
-  return writer ? hash (resume, file->reader, file->blocks, writer, sum, error)
-                : -1;
+  return journal_file_continue (&resume->checkpoint.file, error) == 0
+    ? hash (resume, sum, error) : -1;
 }
 
 /* ---- The job ---- */

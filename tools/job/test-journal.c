@@ -30,6 +30,7 @@
 
 #include "../lib/manifest/manifest-unfinished.h"
 #include "io/files.h"
+#include "job/journal-file.h"
 #include "job/journal.h"
 #include "util/error.h"
 
@@ -44,6 +45,7 @@ int __wrap_pthread_cond_timedwait (pthread_cond_t *cond,
   WRAPS_TIME64 (pthread_cond_timedwait);
 int __wrap_fdatasync (int fd);
 
+static struct journal_file file;
 static bool busy;               /* set once: it is always time for a record */
 static int sync_error;
 static const struct files image;
@@ -96,11 +98,11 @@ static void
 start (struct journal *journal, int fd)
 {
   struct error error = { "" };
-  struct blkhash_manifest_writer *w =
-    manifest_writer_new_unfinished (NULL, SIZE, 0, fd);
 
-  assert_non_null (w);
-  assert_int_equal (journal_start (journal, fd, &image, w, &error), 0);
+  file.fd = fd;
+  file.writer = manifest_writer_new_unfinished (NULL, SIZE, 0, fd);
+  assert_non_null (file.writer);
+  assert_int_equal (journal_start (journal, &file, &image, &error), 0);
 }
 
 /* Every tenth block is zero. */
@@ -142,8 +144,12 @@ count_blocks (int fd)
 static int
 finish (struct journal *journal)
 {
+  int r;
+
   reason = (struct error) { "" };
-  return journal_stop (journal, &reason);
+  r = journal_stop (journal, &reason);
+  blkhash_manifest_writer_free (file.writer);
+  return r;
 }
 
 static void
