@@ -31,18 +31,14 @@ sum_line_escape (const char *name)
   return escaped;
 }
 
-char *
-sum_line_hex (const unsigned char *md, size_t md_len)
+void
+sum_line_hex (const unsigned char *md, size_t md_len, char *hex)
 {
-  char *hex = malloc (2 * md_len + 1);
   size_t i;
 
-  if (!hex)
-    return NULL;
   hex[0] = '\0';
   for (i = 0; i < md_len; i++)
     sprintf (hex + 2 * i, "%02x", md[i]);
-  return hex;
 }
 
 /* TAG is NULL for a line without a tag, NAME for a line without a name.
@@ -71,16 +67,16 @@ sum_line (const struct blkhash_opts *opts,
           const unsigned char *md, size_t md_len,
           const char *name, bool tag, bool escape)
 {
-  char *hex = sum_line_hex (md, md_len);
+  char hex[SUM_HEX_SIZE];
   char *escaped = escape && name ? sum_line_escape (name) : NULL;
   char text[BLKHASH_MAX_TAG_SIZE];
   char *line = NULL;
 
-  if (hex && (escaped || !escape || !name) &&
+  sum_line_hex (md, md_len, hex);
+  if ((escaped || !escape || !name) &&
       (!tag || blkhash_opts_get_tag (opts, text, sizeof text) == 0))
     line = format (tag ? text : NULL, hex, escaped ? escaped : name,
                    escaped && strcmp (escaped, name) != 0);
-  free (hex);
   free (escaped);
   return line;
 }

@@ -11,7 +11,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-struct blkhash_opts;
+#include "blkhash.h"
+
+/* The size of a buffer for any checksum in hexadecimal digits. */
+#define SUM_HEX_SIZE (2 * BLKHASH_MAX_MD_SIZE + 1)
 
 /* Format "HEX  NAME", or if TAG is set "blk-sha256/64k (NAME) = HEX", where
  * "blk-sha256/64k" stands for the tag of OPTS.  If NAME is NULL, only "HEX" or
@@ -31,9 +34,9 @@ char *sum_line (const struct blkhash_opts *opts,
  */
 char *sum_line_escape (const char *name);
 
-/* Returns MD as lowercase hexadecimal digits.  The caller frees the string.
- * Returns NULL if there is no memory.
+/* Store MD in HEX, which has room for 2 * MD_LEN + 1 bytes, as lowercase
+ * hexadecimal digits.
  */
-char *sum_line_hex (const unsigned char *md, size_t md_len);
+void sum_line_hex (const unsigned char *md, size_t md_len, char *hex);
 
 #endif /* BLKHASH_SUM_LINE_H */

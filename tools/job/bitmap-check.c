@@ -11,7 +11,6 @@
 #include <config.h>
 
 #include <errno.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "blkhash-manifest.h"
@@ -22,46 +21,44 @@
 #include "job/bitmap-check.h"
 #include "util/error.h"
 
-/* Returns the sum in hexadecimal digits, which the caller frees, or NULL with
- * the reason.
+/* Store the sum in HEX, in hexadecimal digits.  Returns 0, or -1 with the
+ * reason.
  */
-static char *
-read_sum (struct blkhash_manifest_reader *r, const char *name,
+static int
+read_sum (struct blkhash_manifest_reader *r, const char *name, char *hex,
           struct error *error)
 {
   unsigned char md[BLKHASH_MAX_MD_SIZE];
   struct blkhash_manifest_run run;
   unsigned md_len;
-  char *hex = NULL;
   int err;
 
   do
     err = blkhash_manifest_reader_next (r, &run);
   while (err == 0);
   if (err != ENOENT)
-    error_set (error, "%s: %s", name, blkhash_manifest_reader_error (r));
-  else if (blkhash_manifest_reader_sum (r, md, &md_len) != 0)
-    error_set (error, "%s is the manifest of a part of an image, which has no "
-               "sum", name);
-  else if (!(hex = sum_line_hex (md, md_len)))
-    error_errno (error, errno, "cannot read %s", name);
-  return hex;
+    return error_set (error, "%s: %s", name,
+                      blkhash_manifest_reader_error (r));
+  if (blkhash_manifest_reader_sum (r, md, &md_len) != 0)
+    return error_set (error, "%s is the manifest of a part of an image, which "
+                      "has no sum", name);
+  sum_line_hex (md, md_len, hex);
+  return 0;
 }
 
 static int
 check (const char *bitmap, int fd, const char *name, struct error *error)
 {
-  char reason[BLKHASH_MAX_REASON_SIZE], *hex;
+  char reason[BLKHASH_MAX_REASON_SIZE], hex[SUM_HEX_SIZE];
   struct blkhash_manifest_reader *r =
     blkhash_manifest_reader_new (fd, 0, reason, sizeof reason);
-  int status = -1;
+  int status;
 
   if (!r)
     return error_set (error, "%s: %s", name, reason);
-  hex = read_sum (r, name, error);
-  if (hex)
+  status = read_sum (r, name, hex, error);
+  if (status == 0)
     status = bitmap_name_check (bitmap, hex, error);
-  free (hex);
   blkhash_manifest_reader_free (r);
   return status;
 }

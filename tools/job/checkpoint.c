@@ -150,12 +150,11 @@ static bool
 has_published_sum (const struct checkpoint *checkpoint,
                    const unsigned char *md, unsigned md_len)
 {
-  char *hex = sum_line_hex (md, md_len);
-  bool same = hex && checkpoint->has_state && checkpoint->state.sum &&
-    strcmp (hex, checkpoint->state.sum) == 0;
+  char hex[SUM_HEX_SIZE];
 
-  free (hex);
-  return same;
+  sum_line_hex (md, md_len, hex);
+  return checkpoint->has_state && checkpoint->state.sum &&
+    strcmp (hex, checkpoint->state.sum) == 0;
 }
 
 static int

@@ -11,10 +11,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "blkhash.h"
 
 #include "../lib/common/hash-spec.h"
+#include "../lib/common/sum-line.h"
 #include "job/expected-sum.h"
 #include "util/error.h"
 #include "util/result.h"
@@ -109,26 +111,11 @@ expected_sum_destroy (struct expected_sum *expected)
   *expected = (struct expected_sum) { 0 };
 }
 
-static int
-digit_value (char c)
-{
-  static const char digits[] = "0123456789abcdef0123456789ABCDEF";
-  const char *p = c ? strchr (digits, c) : NULL;
-
-  return p ? (p - digits) % 16 : -1;
-}
-
 bool
 expected_sum_matches (const char *hex, const struct sum *sum)
 {
-  unsigned i;
+  char own[SUM_HEX_SIZE];
 
-  for (i = 0; i < sum->md_len; i++) {
-    int high = digit_value (hex[2 * i]);
-    int low = high == -1 ? -1 : digit_value (hex[2 * i + 1]);
-
-    if (low == -1 || sum->md[i] != high * 16 + low)
-      return false;
-  }
-  return hex[2 * i] == '\0';
+  sum_line_hex (sum->md, sum->md_len, own);
+  return strcasecmp (hex, own) == 0;
 }

@@ -131,12 +131,10 @@ static int
 make_id (char id[STATE_ID_DIGITS + 1], struct error *error)
 {
   unsigned char bytes[STATE_ID_DIGITS / 2];
-  size_t i;
 
   if (getentropy (bytes, sizeof bytes) == -1)
     return error_errno (error, errno, "cannot hash");
-  for (i = 0; i < sizeof bytes; i++)
-    snprintf (id + 2 * i, 3, "%02x", bytes[i]);
+  sum_line_hex (bytes, sizeof bytes, id);
   return 0;
 }
 
@@ -206,11 +204,11 @@ static int
 publish (struct resume *resume, struct incremental *inc,
          const struct sum *sum, struct error *error)
 {
-  char *hex = sum_line_hex (sum->md, sum->md_len);
-  int r = hex ? state_add_sum (resume->checkpoint.state_path, hex, error)
-              : error_errno (error, ENOMEM, "cannot hash");
+  char hex[SUM_HEX_SIZE];
+  int r;
 
-  free (hex);
+  sum_line_hex (sum->md, sum->md_len, hex);
+  r = state_add_sum (resume->checkpoint.state_path, hex, error);
   if (r == 0)
     r = incremental_publish (inc, error);
   if (r == 0)
