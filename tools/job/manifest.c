@@ -19,7 +19,6 @@
 #include "blkhash-manifest.h"
 
 #include "../lib/manifest/leaf-runs.h"
-#include "job/hash-params.h"
 #include "job/manifest.h"
 #include "util/error.h"
 #include "util/request.h"
@@ -47,6 +46,21 @@ job_manifest_is_stdin (const struct source_options *options,
   if (!path && options->image_opts)
     return false;
   return strcmp (path ? path : operand, "-") == 0;
+}
+
+int
+job_manifest_check_params (const struct hash_request *request,
+                           const struct blkhash_opts *opts,
+                           struct error *error)
+{
+  char asked[BLKHASH_MAX_TAG_SIZE], tag[BLKHASH_MAX_TAG_SIZE];
+
+  if (!hash_request_is_fixed (request) ||
+      blkhash_opts_same_hash (request->opts, opts))
+    return 0;
+  blkhash_opts_get_tag (request->opts, asked, sizeof asked);
+  blkhash_opts_get_tag (opts, tag, sizeof tag);
+  return error_set (error, "it is a manifest of %s, not of %s", tag, asked);
 }
 
 static int
@@ -89,7 +103,7 @@ read_manifest (const struct hash_request *request,
   int status;
 
   opts = blkhash_manifest_reader_opts (r);
-  if (hash_params_check (request, opts, error) == -1)
+  if (job_manifest_check_params (request, opts, error) == -1)
     return -1;
   progress = progress_begin (&request->progress,
                              blkhash_manifest_reader_size (r));

@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 
+struct blkhash_opts;
 struct error;
 struct hash_request;
 struct source_options;
@@ -22,6 +23,13 @@ const char *job_manifest_path (const char *operand);
 /* Returns true if OPERAND, an image or a manifest, is on standard input. */
 bool job_manifest_is_stdin (const struct source_options *options,
                             const char *operand);
+
+/* Check that OPTS, of a manifest, match the hash parameters of REQUEST, if the
+ * user chose any.  Returns 0, or -1 with the reason.
+ */
+int job_manifest_check_params (const struct hash_request *request,
+                               const struct blkhash_opts *opts,
+                               struct error *error);
 
 /* Set SUM from the manifest at PATH; "-" is standard input.  The sum is
  * computed from the leaves and must match that of the manifest.  Returns 0, or

@@ -17,7 +17,7 @@
 #include "blkhash-manifest.h"
 
 #include "../lib/common/memstream.h"
-#include "job/hash-params.h"
+#include "job/manifest.h"
 #include "job/parts.h"
 #include "util/error.h"
 
@@ -118,7 +118,7 @@ set_image (struct parts *parts, const struct hash_request *request,
   const struct blkhash_opts *opts = blkhash_manifest_reader_opts (reader);
   uint32_t block_size = blkhash_opts_get_block_size (opts);
 
-  if (hash_params_check (request, opts, error) == -1)
+  if (job_manifest_check_params (request, opts, error) == -1)
     return -1;
   parts->size = blkhash_manifest_reader_size (reader);
   parts->blocks = parts->size / block_size + (parts->size % block_size != 0);

@@ -20,7 +20,6 @@
 
 #include "changes/list.h"
 #include "job/bitmap-check.h"
-#include "job/hash-params.h"
 #include "job/incremental.h"
 #include "job/manifest.h"
 #include "job/manifest-file.h"
@@ -81,7 +80,7 @@ use_old_params (struct update *update, struct error *error)
   if (blkhash_opts_get_digest_size (opts) == 0)
     return error_set (error, "%s has only digests without a length, which "
                       "cannot be audited", update->request->old);
-  if (hash_params_check (&update->hash, opts, &reason) == -1)
+  if (job_manifest_check_params (&update->hash, opts, &reason) == -1)
     return error_set (error, "%s: %s", update->request->old, reason.text);
   copy = blkhash_opts_copy (opts);
   if (!copy)
