@@ -112,30 +112,6 @@ deliver (void *opaque, size_t i, unsigned slot)
                        &result->sum, &result->error);
 }
 
-/* ---- Progress of one of several images ---- */
-
-static void
-begin_nothing (const struct progress_form *form, uint64_t size)
-{
-  (void) form; (void) size;
-}
-
-static void
-add_nothing (uint64_t len)
-{
-  (void) len;
-}
-
-static void
-end_nothing (bool complete)
-{
-  (void) complete;
-}
-
-static const struct progress no_progress = {
-  .begin = begin_nothing, .add = add_nothing, .end = end_nothing
-};
-
 /* ---- One after the other ---- */
 
 static void
@@ -207,7 +183,7 @@ hash_in_order (struct hash_many *many, size_t count)
 
   semaphore_init (&hashing, many->request->source.threads);
   many->share = *many->request;
-  many->share.progress.to = &no_progress;
+  many->share.progress.to = NULL;
   many->share.source.memory /= IN_ORDER_MAX;
   many->share.source.threads = 1;
   many->share.source.hashing = &hashing;

@@ -28,7 +28,7 @@ struct progress {
 
 /* How to show progress; a part of the request of a job. */
 struct progress_form {
-  const struct progress *to;
+  const struct progress *to;    /* NULL: not shown */
   const char *name;             /* name shown in front of the bar, or NULL */
   bool aside;                   /* progress of something other than the
                                  * image: not reported to programs, which
@@ -36,12 +36,14 @@ struct progress_form {
 };
 
 /* Begin the progress of SIZE bytes, or PROGRESS_NO_SIZE.  It must end before
- * the next one begins.  Returns the progress, for the functions below.
+ * the next one begins.  Returns the progress, for the functions below, or NULL
+ * if it is not shown.
  */
 static inline const struct progress *
 progress_begin (const struct progress_form *form, uint64_t size)
 {
-  form->to->begin (form, size);
+  if (form->to)
+    form->to->begin (form, size);
   return form->to;
 }
 
@@ -75,11 +77,14 @@ progress_reading (const struct progress *progress, uint64_t latency,
     progress->reading (latency, in_flight);
 }
 
-/* End the progress.  COMPLETE says if everything was hashed. */
+/* End the progress.  COMPLETE says if everything was hashed.  Does nothing if
+ * PROGRESS is NULL.
+ */
 static inline void
 progress_end (const struct progress *progress, bool complete)
 {
-  progress->end (complete);
+  if (progress)
+    progress->end (complete);
 }
 
 #endif /* BLKSUM_UTIL_PROGRESS_H */
