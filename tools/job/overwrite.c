@@ -18,6 +18,7 @@
 #include "../lib/manifest/manifest-unfinished.h"
 #include "io/file.h"
 #include "io/files.h"
+#include "io/read.h"
 #include "job/overwrite.h"
 #include "source/source.h"
 #include "util/error.h"
@@ -46,17 +47,14 @@ refuse (const char *name, const char *why, struct error *error)
 static int
 check_start (int fd, const char *name, off_t size, struct error *error)
 {
+  const struct read_file file = { .fd = fd, .direct_fd = -1 };
   char head[sizeof MAGIC - 1];
-  ssize_t len = MIN (size, (off_t) sizeof head), done = 0, n = 1;
+  size_t len = MIN (size, (off_t) sizeof head);
+  int err = read_range (&file, head, len, len, 0);
 
-  while (done < len && n != 0) {
-    n = pread (fd, head + done, len - done, done);
-    if (n == -1 && errno != EINTR)
-      return error_errno (error, errno, "cannot read %s", name);
-    if (n > 0)
-      done += n;
-  }
-  if (done == len && memcmp (head, MAGIC, len) == 0)
+  if (err > 0)
+    return error_errno (error, err, "cannot read %s", name);
+  if (err == 0 && memcmp (head, MAGIC, len) == 0)
     return 0;
   return refuse (name, "it does not begin like a manifest", error);
 }

@@ -19,6 +19,7 @@
 
 #include "../lib/common/memstream.h"
 #include "io/new-file.h"
+#include "io/read.h"
 #include "job/state.h"
 #include "util/error.h"
 
@@ -35,28 +36,27 @@ state_path_of (const char *manifest)
 
 /* ---- Reading ---- */
 
-/* Returns the text of the file FD, or NULL with errno set.  Fails with EFBIG if
- * the file is too large or has a NUL byte.
+/* Returns the text of the state file FD, or NULL with errno set: EFBIG if it is
+ * not a regular file, is too large, or has a NUL byte.
  */
 static char *
 read_text (int fd)
 {
-  char *text = calloc (1, MAX_SIZE + 1);
-  size_t len = 0;
-  ssize_t n = text ? 1 : -1;
+  const struct read_file file = { .fd = fd, .direct_fd = -1 };
+  struct stat st;
+  char *text;
+  int err = EFBIG;
 
-  while (n > 0 && len < MAX_SIZE) {
-    do
-      n = read (fd, text + len, MAX_SIZE - len);
-    while (n == -1 && errno == EINTR);
-    if (n > 0)
-      len += n;
+  if (fstat (fd, &st) == -1)
+    return NULL;
+  if (S_ISREG (st.st_mode) && st.st_size < MAX_SIZE) {
+    text = calloc (1, st.st_size + 1);
+    err = text ? read_range (&file, text, st.st_size, st.st_size, 0) : ENOMEM;
+    if (err == 0 && strlen (text) == (size_t) st.st_size)
+      return text;
+    free (text);
   }
-  if (n == 0 && strlen (text) == len)
-    return text;
-  if (n != -1)
-    errno = EFBIG;
-  free (text);
+  errno = err > 0 ? err : EFBIG;
   return NULL;
 }
 
@@ -128,27 +128,11 @@ parse (struct state *state, char *text)
   return valid && state->journal && *state->identity;
 }
 
-/* Returns the text of the state file FD, or NULL with errno set: EFBIG if it is
- * none.
- */
-static char *
-read_file (int fd)
-{
-  struct stat st;
-
-  if (fstat (fd, &st) == -1)
-    return NULL;
-  if (S_ISREG (st.st_mode))
-    return read_text (fd);
-  errno = EFBIG;
-  return NULL;
-}
-
 /* Returns 1, or 0 if the file is not a state file, or -1 with errno set. */
 static int
 read_state (struct state *state, int fd)
 {
-  char *text = read_file (fd);
+  char *text = read_text (fd);
   bool valid;
 
   if (!text)
