@@ -67,6 +67,47 @@ truncate -s 8m "$dir/padded"
 prints_sum "$(reference "$dir/padded")" blksum -f qcow2 "$dir/overlay"
 prints_sum "$other" through_qemu -f qcow2 "$dir/overlay"
 
+# cluster FILE N: writes 64 KiB at N * 64 KiB, which are like no others.
+cluster () {
+  dd if="$dir/other" of="$1" bs=64k skip="$2" seek="$2" count=1 conv=notrunc \
+     status=none
+}
+
+# Clusters that are next to each other in the file, but not on the disk, are read
+# with one request: 16 at a time.
+if [ -z "$wrapper" ] && [ "$SANITIZE" = no ] && command -v strace > stdout
+then
+  truncate -s 8m "$dir/scattered"
+  for n in $(seq 0 31); do
+    cluster "$dir/scattered" $((4 * n + 1))
+  done
+  qemu-img convert -f raw -O qcow2 "$dir/scattered" "$dir/scattered.qcow2"
+  run 0 strace -f -qq -e signal=none -e trace=pread64 -o "$dir/reads" \
+    "$(real_program "$abs_top_builddir/tools/blksum")" -c -f qcow2 --no-names \
+    "$dir/scattered.qcow2"
+  [ "$(cat "$dir/stdout")" = "$(reference "$dir/scattered")" ] ||
+    fail "the sum of scattered clusters"
+  count=$(grep -c ', 1048576, ' "$dir/reads" || :)
+  [ "$count" = 2 ] || fail "$count reads of 16 clusters"
+fi
+
+# They are at the same places in another file: each cluster of the overlay is at
+# an offset before that of the next one in its backing file.
+for name in base top; do
+  truncate -s 8m "$dir/$name"
+done
+for n in $(seq 0 31); do
+  cluster "$dir/base" $((4 * n))
+  cluster "$dir/top" $((4 * n + 2))
+done
+qemu-img convert -f raw -O qcow2 "$dir/base" "$dir/base.qcow2"
+qemu-img convert -f raw -O qcow2 "$dir/top" "$dir/top.qcow2"
+qemu-img rebase -q -u -f qcow2 -F qcow2 -b "$dir/base.qcow2" "$dir/top.qcow2"
+for n in $(seq 0 31); do
+  cluster "$dir/base" $((4 * n + 2))
+done
+prints_sum "$(reference "$dir/base")" blksum -f qcow2 -t 1 "$dir/top.qcow2"
+
 # These images are read through qemu-nbd.
 for options in "-c" "-o cluster_size=2k"; do
   convert $options
@@ -113,6 +154,15 @@ run 2 blksum -f qcow2 "$dir/qcow2"
 says_once "qemu reports a different size"
 [ ! -s "$dir/stdout" ] || fail "printed a sum although the sizes differ"
 rm "$dir/bin/qemu-nbd"
+
+# The last cluster of the disk adjoins, and has no whole page.
+truncate -s 3211776 "$dir/odd"
+for n in 1 3 49; do
+  write_data "$dir/odd" $((n * 65536)) 512
+done
+qemu-img convert -f raw -O qcow2 "$dir/odd" "$dir/odd.qcow2"
+prints_sum "$(reference "$dir/odd")" blksum -f qcow2 "$dir/odd.qcow2"
+
 truncate -s 256m "$dir/large"
 write_data "$dir/large" 0 67108864
 qemu-img convert -f raw -O qcow2 "$dir/large" "$dir/qcow2"

@@ -10,11 +10,14 @@
 
 #include <config.h>
 
+#include <stdbool.h>
+
 #include "../lib/common/numbers.h"
 #include "format/qcow2-map.h"
 #include "format/vhdx-map.h"
 #include "image/chain.h"
 #include "image/layer.h"
+#include "util/extent.h"
 
 int
 chain_open (struct chain *chain, const struct layer *top, struct error *error)
@@ -81,4 +84,25 @@ chain_at (struct chain *chain, uint64_t offset, struct run *run,
   }
   run->kind = RUN_ZEROS;  /* not allocated in any layer */
   return 0;
+}
+
+static bool
+has_whole (const struct run *run, const struct range *range, uint64_t align)
+{
+  return run->kind == RUN_DATA && run->len >= range->len &&
+    run->host % align == 0 && range->len % align == 0;
+}
+
+int
+chain_adjoin (struct chain *chain, const struct range *first,
+              const struct range *second, uint64_t align, struct error *error)
+{
+  const struct file *file, *next_file;
+  struct run run, next;
+
+  if (chain_at (chain, first->offset, &run, &file, error) == -1 ||
+      chain_at (chain, second->offset, &next, &next_file, error) == -1)
+    return -1;
+  return has_whole (&run, first, align) && has_whole (&next, second, align) &&
+    file == next_file && next.host == run.host + first->len;
 }

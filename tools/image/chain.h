@@ -17,6 +17,7 @@
 struct error;
 struct file;
 struct layer;
+struct range;
 
 #define CHAIN_MAX 16
 
@@ -46,5 +47,14 @@ void chain_close (struct chain *chain);
  */
 int chain_at (struct chain *chain, uint64_t offset, struct run *run,
               const struct file **file, struct error *error);
+
+/* Is the data of SECOND in the same file as that of FIRST, directly after it?
+ * Each must be in one run, and their offsets in the file and their lengths must
+ * be multiples of ALIGN.  Only one thread at a time may use CHAIN.  Returns 1, 0,
+ * or -1 on error.
+ */
+int chain_adjoin (struct chain *chain, const struct range *first,
+                  const struct range *second, uint64_t align,
+                  struct error *error);
 
 #endif /* BLKSUM_CHAIN_H */

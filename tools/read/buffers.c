@@ -18,6 +18,7 @@
 #include "../lib/common/numbers.h"
 #include "io/read.h"
 #include "read/buffers.h"
+#include "read/scan.h"
 
 #define UNITS_PER_READ 16       /* number of units in a read of MAX_LEN bytes */
 
@@ -29,6 +30,21 @@ buffer_data_len (const struct buffer *buffer)
   for (unsigned i = 0; i < buffer->nr_ranges; i++)
     len += buffer->ranges[i].range.len;
   return len;
+}
+
+int
+buffer_add_data (const struct buffer *buffer, struct scan *scan)
+{
+  const unsigned char *bytes = buffer->bytes;
+  int err = 0;
+
+  for (unsigned i = 0; i < buffer->nr_ranges && err == 0; i++) {
+    const struct range *range = &buffer->ranges[i].range;
+
+    err = scan_add_data (scan, bytes, range->len, range->offset);
+    bytes += range->len;
+  }
+  return err;
 }
 
 int

@@ -49,6 +49,9 @@ struct buffers {
 /* Returns the number of bytes of all ranges of BUFFER. */
 uint64_t buffer_data_len (const struct buffer *buffer);
 
+/* Add the bytes of all ranges to the table of SCAN: see scan_add_data. */
+int buffer_add_data (const struct buffer *buffer, struct scan *scan);
+
 /* Allocate MEMORY bytes for buffers of up to MAX_LEN bytes, or more if they do
  * not suffice for one buffer.  Returns 0 or a positive errno.  BUFFERS must be
  * destroyed in any case.

@@ -195,8 +195,6 @@ can_join (struct range_queue *queue, const struct joined *joined,
 {
   const struct range *last = &joined->ranges[joined->count - 1].range;
 
-  if (scan_ends_before (queue->scan, range->offset))
-    return 0;
   if (range->zero)
     return joined->zeros + range->len <=
       MAX_JOINED_ZEROS * queue->scan->block_size;
@@ -258,7 +256,6 @@ take_joined (struct range_queue *queue, void *worker, bool wait,
   if (r != 1 || first->len == 0 || first->zero || !queue->adjoin)
     return r;
   joined->len = first->len;
-  joined->zeros = 0;
   while (joined->count < joined->max && can_take (queue, false) == 1 &&
          join_next (queue, worker, joined) == 1)
     ;
@@ -285,18 +282,8 @@ next (struct range_queue *queue, void *worker, bool wait,
 
 int
 range_queue_next (struct range_queue *queue, void *worker,
-                  struct taken_range *range, struct error *error)
-{
-  struct joined joined = { .ranges = range, .max = 1 };
-
-  return next (queue, worker, true, &joined, error);
-}
-
-int
-range_queue_next_joined (struct range_queue *queue, void *worker,
-                         struct taken_range *ranges, unsigned max,
-                         uint64_t max_len, unsigned *count,
-                         struct error *error)
+                  struct taken_range *ranges, unsigned max, uint64_t max_len,
+                  unsigned *count, struct error *error)
 {
   struct joined joined = { .ranges = ranges, .max = max, .max_len = max_len };
   int r = next (queue, worker, true, &joined, error);

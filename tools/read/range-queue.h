@@ -73,23 +73,17 @@ void range_queue_destroy (struct range_queue *queue);
 uint64_t range_queue_max_range (const struct range_queue *queue,
                                 unsigned count);
 
-/* Wait for the next range that WORKER must read.  Returns 1; 0 at the end, or
- * if the queue was stopped; or -1 with the reason.  An error does not stop the
- * queue.
+/* Wait for the next range that WORKER must read, and take up to MAX ranges that
+ * adjoin, of MAX_LEN bytes together unless there is only one.  Sets *COUNT to
+ * their number.  Returns 1; 0 at the end, or if the queue was stopped; or -1 with
+ * the reason.  An error does not stop the queue.
  */
 int range_queue_next (struct range_queue *queue, void *worker,
-                      struct taken_range *range, struct error *error);
+                      struct taken_range *ranges, unsigned max,
+                      uint64_t max_len, unsigned *count, struct error *error);
 
-/* The same, for up to MAX ranges that adjoin, of MAX_LEN bytes together unless
- * there is only one.  Sets *COUNT to their number.
- */
-int range_queue_next_joined (struct range_queue *queue, void *worker,
-                             struct taken_range *ranges, unsigned max,
-                             uint64_t max_len, unsigned *count,
-                             struct error *error);
-
-/* The same as range_queue_next, but does not wait for the window: the length of
- * RANGE is 0 if other ranges must be hashed first.
+/* The same for one range, but does not wait for the window: the length of RANGE
+ * is 0 if other ranges must be hashed first.
  */
 int range_queue_try_next (struct range_queue *queue, void *worker,
                           struct taken_range *range, struct error *error);

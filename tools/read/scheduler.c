@@ -215,10 +215,9 @@ scheduler_next_ranges (struct scheduler *scheduler, void *worker,
                        struct buffer *buffer, unsigned copies)
 {
   struct error error = { "" };
-  int r = range_queue_next_joined (&scheduler->range_queue, worker,
-                                   buffer->ranges, BUFFER_MAX_RANGES,
-                                   buffer->len / copies, &buffer->nr_ranges,
-                                   &error);
+  int r = range_queue_next (&scheduler->range_queue, worker, buffer->ranges,
+                            BUFFER_MAX_RANGES, buffer->len / copies,
+                            &buffer->nr_ranges, &error);
 
   if (r == -1)
     scheduler_fail (scheduler, &error);
@@ -289,29 +288,10 @@ finish_buffer (struct scheduler *scheduler, struct buffer *buffer, int err,
 void
 scheduler_add_zero (struct scheduler *scheduler, struct buffer *buffer)
 {
-  int err = 0;
+  const struct range *range = &buffer->ranges[0].range;
+  int err = scan_add_zero (scheduler->scan, range->len, range->offset);
 
-  for (unsigned i = 0; i < buffer->nr_ranges && err == 0; i++) {
-    const struct range *range = &buffer->ranges[i].range;
-
-    err = scan_add_zero (scheduler->scan, range->len, range->offset);
-  }
   finish_buffer (scheduler, buffer, err, &scheduler->reading);
-}
-
-static int
-add_data (struct scan *scan, const struct buffer *buffer)
-{
-  const unsigned char *bytes = buffer->bytes;
-  int err = 0;
-
-  for (unsigned i = 0; i < buffer->nr_ranges && err == 0; i++) {
-    const struct range *range = &buffer->ranges[i].range;
-
-    err = scan_add_data (scan, bytes, range->len, range->offset);
-    bytes += range->len;
-  }
-  return err;
 }
 
 void
@@ -323,7 +303,7 @@ scheduler_hash (struct scheduler *scheduler, struct buffer *buffer)
   if (scheduler->shared)
     semaphore_acquire (scheduler->shared);
   start = clock_ns ();
-  err = add_data (scheduler->scan, buffer);
+  err = buffer_add_data (buffer, scheduler->scan);
   buffer->busy += clock_ns () - start;
   if (scheduler->shared)
     semaphore_release (scheduler->shared);

@@ -101,7 +101,7 @@ bool scheduler_next_ranges (struct scheduler *scheduler, void *worker,
  */
 void scheduler_read_done (struct scheduler *scheduler, uint64_t latency);
 
-/* Queue BUFFER, which was read; or add zeros for its ranges, and free it; or
+/* Queue BUFFER, which was read; or add zeros for its only range, and free it; or
  * hash BUFFER, and free it.
  */
 void scheduler_queue (struct scheduler *scheduler, struct buffer *buffer);

@@ -128,7 +128,7 @@ test_fresh (void **state)
 }
 
 /* Ranges whose data adjoins in the file are joined, up to a limit of their
- * number, of their length together, and of the zeros between them.
+ * number.
  */
 static void
 test_joined (void **state)
@@ -156,6 +156,113 @@ test_joined (void **state)
     assert_int_equal (disk.reads[n], !disk.hole[n]);
   blkhash_leaves_free (leaves);
   free (disk.bytes);
+}
+
+/* Joined ranges also have a limit of their length together, and of the zeros
+ * between them: others would wait, or the buffer would be too small.
+ */
+struct pieces {
+  uint64_t data, every;         /* bytes of data in EVERY bytes */
+  atomic_uint_least64_t longest; /* bytes of the longest read */
+};
+
+static int
+piece_at (void *opaque, uint64_t offset, struct extent *extent,
+          struct error *error)
+{
+  const struct pieces *pieces = opaque;
+  uint64_t at = offset % pieces->every;
+
+  (void) error;
+  extent->zero = at >= pieces->data;
+  extent->len = (extent->zero ? pieces->every : pieces->data) - at;
+  return 0;
+}
+
+static int
+all_adjoin (void *opaque, const struct range *first,
+            const struct range *second, struct error *error)
+{
+  (void) opaque; (void) first; (void) second; (void) error;
+  return 1;
+}
+
+static int
+read_pieces (void *opaque, const struct range *range, uint64_t len, void *buf,
+             struct error *error)
+{
+  struct pieces *pieces = opaque;
+
+  (void) range; (void) error;
+  memset (buf, 1, len);
+  if (pieces->longest < len)
+    pieces->longest = len;
+  return 0;
+}
+
+static int
+read_piece (void *opaque, const struct range *range, void *buf,
+            struct error *error)
+{
+  return read_pieces (opaque, range, range->len, buf, error);
+}
+
+static void
+check_longest (uint64_t data, uint64_t every, uint64_t longest)
+{
+  static struct pieces pieces;
+  const struct reader_image image = {
+    .size = 512 * MIB, .opaque = &pieces, .extent_at = piece_at,
+    .read = read_piece, .adjoin = all_adjoin, .read_adjoining = read_pieces
+  };
+  const struct source_options one = {
+    .extents = true, .threads = 1, .memory = SOURCE_MEMORY
+  };
+  struct blkhash_leaves *leaves = new_table (image.size, BLKHASH_LEAVES_ONCE);
+  struct scan scan;
+
+  pieces = (struct pieces) { .data = data, .every = every };
+  scan_init (&scan, leaves, BLOCK);
+  assert_int_equal (reader_scan (&image, &one, &scan), 0);
+  assert_int_equal (pieces.longest, longest);
+  scan_destroy (&scan);
+  blkhash_leaves_free (leaves);
+}
+
+static int
+adjoin_fails (void *opaque, const struct range *first,
+              const struct range *second, struct error *error)
+{
+  (void) opaque; (void) first; (void) second;
+  return error_set (error, "no table");
+}
+
+/* The tables of an image cannot be read to the end, but all else can. */
+static void
+test_adjoin_error (void **state)
+{
+  struct pieces pieces = { .data = BLOCK, .every = 2 * BLOCK };
+  const struct reader_image image = {
+    .size = MIB, .opaque = &pieces, .extent_at = piece_at, .read = read_piece,
+    .adjoin = adjoin_fails
+  };
+  struct blkhash_leaves *leaves = new_table (image.size, BLKHASH_LEAVES_ONCE);
+  struct error error;
+
+  (void) state;
+  assert_int_equal (scan_part (leaves, &image, 0, UINT64_MAX, &error), -1);
+  assert_string_equal (error.text, "no table");
+  blkhash_leaves_free (leaves);
+}
+
+static void
+test_joined_limits (void **state)
+{
+  (void) state;
+  /* 16 ranges; three of the 2 MiB of a read; 4096 zero blocks between nine. */
+  check_longest (BLOCK, 64 * BLOCK, 16 * BLOCK);
+  check_longest (150 * BLOCK, 151 * BLOCK, 450 * BLOCK);
+  check_longest (BLOCK, 513 * BLOCK, 9 * BLOCK);
 }
 
 /* Neither blocks that were given before nor blocks outside the requested part
@@ -542,6 +649,8 @@ main (void)
   const struct CMUnitTest tests[] = {
     cmocka_unit_test (test_fresh),
     cmocka_unit_test (test_joined),
+    cmocka_unit_test (test_joined_limits),
+    cmocka_unit_test (test_adjoin_error),
     cmocka_unit_test (test_missing),
     cmocka_unit_test (test_error),
     cmocka_unit_test (test_error_stops),

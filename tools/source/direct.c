@@ -172,22 +172,7 @@ direct_read (void *opaque, const struct range *range, void *buf,
                                         range->offset + done, error);
 }
 
-/* ---- Joined reads ---- */
-
-/* Set RUN to the run of RANGE.  Returns 1 if one run, whose bytes can be read
- * without qemu, has the whole range, 0 if not, or -1 on error.
- */
-static int
-find_whole_run (struct direct *direct, const struct range *range,
-                struct run *run, const struct file **file, struct error *error)
-{
-  if (find_run (direct, range->offset, run, file, error) == -1)
-    return -1;
-  return run->kind == RUN_DATA && run->len >= range->len &&
-    direct_len (run, range->len) == range->len;
-}
-
-/* Files that qemu-img writes have the data in the order of the disk, without
+/* Images that qemu-img writes have the data in the order of the disk, without
  * the holes.
  */
 static int
@@ -195,29 +180,23 @@ direct_adjoin (void *opaque, const struct range *first,
                const struct range *second, struct error *error)
 {
   struct direct *direct = opaque;
-  const struct file *file, *next_file;
-  struct run run, next;
-  int r = find_whole_run (direct, second, &next, &next_file, error);
+  SCOPED_LOCK (&direct->lock);
 
-  if (r == 1)
-    r = find_whole_run (direct, first, &run, &file, error);
-  return r == 1 ? file == next_file && next.host == run.host + first->len : r;
+  return chain_adjoin (&direct->chain, first, second, READ_ALIGN, error);
 }
 
 static int
 direct_read_adjoining (void *opaque, const struct range *range, uint64_t len,
                        void *buf, struct error *error)
 {
-  struct direct *direct = opaque;
   const struct file *file;
   struct run run;
-  int r = find_whole_run (direct, range, &run, &file, error);
 
-  /* The table changed since direct_adjoin. */
-  if (r == 0)
+  if (find_run (opaque, range->offset, &run, &file, error) == -1)
+    return -1;
+  if (run.kind != RUN_DATA || direct_len (&run, len) != len)
     return error_set (error, "the image changed while it was read");
-  return r == -1 ? -1 : file_read (file, buf, len, run.host, range->offset,
-                                   error);
+  return file_read (file, buf, len, run.host, range->offset, error);
 }
 
 /* ---- The source ---- */
