@@ -33,13 +33,6 @@ struct entry {
 static struct entry *entries;
 static size_t nr_entries;
 
-static int
-no_memory (void)
-{
-  nbdkit_error ("blkhash-verify: %m");
-  return -1;
-}
-
 /* Takes ownership of NAME and SUM, which can be NULL. */
 static int
 add_entry (char *name, char *sum)
@@ -53,7 +46,7 @@ add_entry (char *name, char *sum)
     entries[nr_entries++] = (struct entry) { name, sum };
     return 0;
   }
-  no_memory ();
+  nbdkit_error ("blkhash-verify: %m");
   free (name);
   free (sum);
   return -1;
@@ -77,10 +70,13 @@ add_sum (const char *path, size_t number, const struct sums_line *line)
   else if (sum_parse (&sum, text) == 0)
     sum_free (&sum);
   else {
-    int r = errno == EINVAL ? refuse (path, number, SUM_INVALID) : no_memory ();
+    int err = errno;
 
     free (text);
-    return r;
+    if (err == EINVAL)
+      return refuse (path, number, SUM_INVALID);
+    text = NULL;
+    errno = err;
   }
   return add_entry (strdup (line->name), text);
 }

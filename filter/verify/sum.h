@@ -17,7 +17,8 @@ struct sum {
 
 /* Parse "blk-sha256/64k = HEX" or "blk-sha256/64k (NAME) = HEX", as blksum
  * --tag prints it, or "blk-sha256/64k:HEX", as blksum --expect takes it.
- * Returns 0, or -1 with errno set: EINVAL if TEXT is SUM_INVALID.
+ * Returns 0, or -1 with errno set: EINVAL for any other text, which SUM_INVALID
+ * describes.
  */
 #define SUM_INVALID "not a checksum with its tag, such as " \
                     "blk-sha256/64k = 58314742..."
