@@ -86,10 +86,11 @@ report_range (void *opaque, uint64_t first, uint64_t count)
   struct compare *compare = opaque;
   const struct compare_request *request = compare->request;
   struct difference *difference = compare->difference;
+  const struct blkhash_manifest_run run = { .first = first, .count = count };
   uint32_t block_size = blkhash_opts_get_block_size (compare->params.opts);
   uint64_t size = MAX (difference->size[0], difference->size[1]);
-  uint64_t start = first * block_size, left = size - start;
-  uint64_t length = count > left / block_size ? left : count * block_size;
+  uint64_t start = first * block_size;
+  uint64_t length = leaf_run_bytes (&run, size, block_size);
 
   if (difference->nr_ranges++ == 0)
     difference->first = start;
@@ -285,20 +286,11 @@ total_bytes (const struct compare *compare)
   return total;
 }
 
-/* Returns true if the sizes are known to differ before anything is read. */
-static bool
-sizes_differ (const struct compare *compare)
-{
-  const struct compare_input *a = &compare->input[0], *b = &compare->input[1];
-
-  return a->size != SOURCE_SIZE_UNKNOWN && b->size != SOURCE_SIZE_UNKNOWN &&
-    a->size != b->size;
-}
-
 static int
 compare_inputs (struct compare *compare, const char **operand,
                 struct error *error)
 {
+  uint64_t *size = compare->difference->size;
   unsigned failed;
   int err, r;
 
@@ -309,12 +301,13 @@ compare_inputs (struct compare *compare, const char **operand,
     *operand = compare->input[failed].operand;
     return -1;
   }
-  compare->difference->size[0] = compare->input[0].size;
-  compare->difference->size[1] = compare->input[1].size;
+  size[0] = compare->input[0].size;
+  size[1] = compare->input[1].size;
   if (compare->request->changed.path && read_changes (compare, error) == -1)
     return -1;
-  if (compare->request->same_size && sizes_differ (compare) &&
-      compare->request->first_only) {
+  if (compare->request->same_size && compare->request->first_only &&
+      size[0] != size[1] && size[0] != SOURCE_SIZE_UNKNOWN &&
+      size[1] != SOURCE_SIZE_UNKNOWN) {
     compare->difference->differ = true;
     return 0;
   }
