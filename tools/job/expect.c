@@ -6,8 +6,8 @@
  * The checksum has one of these forms:
  *
  *   HEX                    the hash parameters are those of the options
- *   blk-DIGEST/SIZE:HEX    the same without spaces, for scripts
  *   blk-DIGEST/SIZE = HEX  as --tag --no-names prints it
+ *   blk-DIGEST/SIZE:HEX    the same without spaces, for scripts
  *   manifest:FILE          the checksum of the manifest FILE
  */
 
