@@ -22,9 +22,9 @@
 struct buffer {
   struct buffer *next;          /* in a queue, whose lock protects it */
   unsigned nr_ranges;           /* more than one if they are joined */
-  struct taken_range ranges[BUFFER_MAX_RANGES]; /* of the image, in BYTES one
-                                 * after the other; their items are protected
-                                 * by the range queue */
+  struct taken_range ranges[BUFFER_MAX_RANGES]; /* their data is in BYTES, one
+                                 * after the other; the range queue protects
+                                 * their items */
   unsigned char *bytes;         /* aligned for direct I/O */
   size_t len;                   /* size of the buffer, bytes */
   uint64_t start;               /* start time of the read, ns */
@@ -52,15 +52,15 @@ uint64_t buffer_data_len (const struct buffer *buffer);
 /* Add the bytes of all ranges to the table of SCAN: see scan_add_data. */
 int buffer_add_data (const struct buffer *buffer, struct scan *scan);
 
-/* Allocate MEMORY bytes for buffers of up to MAX_LEN bytes, or more if they do
- * not suffice for one buffer.  Returns 0 or a positive errno.  BUFFERS must be
- * destroyed in any case.
+/* Allocate MEMORY bytes, but at least MAX_LEN, for buffers of up to MAX_LEN
+ * bytes.  Returns 0 or a positive errno.  BUFFERS must be destroyed in both
+ * cases.
  */
 int buffers_init (struct buffers *buffers, size_t memory, size_t max_len);
 void buffers_destroy (struct buffers *buffers);
 
-/* Returns a buffer of LEN bytes, or NULL if so much contiguous memory is not
- * free.
+/* Returns a buffer of LEN bytes, or NULL if there is not enough contiguous free
+ * memory.
  */
 struct buffer *buffers_get (struct buffers *buffers, size_t len);
 
@@ -75,7 +75,7 @@ void buffers_free (struct buffers *buffers, struct buffer *buffer);
 
 /* First in, first out. */
 struct buffer_queue {
-  struct buffer *first, **last; /* LAST points to where the next one is put */
+  struct buffer *first, **last; /* LAST: NEXT of the last buffer, or FIRST */
   unsigned count;
 };
 

@@ -132,7 +132,7 @@ whole_end (const struct cursor *cursor, uint64_t end)
   return more < cursor->size - end ? end + more : cursor->size;
 }
 
-/* Does one read cover the missing range, which is not the whole image? */
+/* Read the missing range without a query?  One read covers it. */
 static bool
 is_short (const struct cursor *cursor)
 {

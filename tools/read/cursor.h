@@ -50,7 +50,7 @@ struct cursor {
 
   uint64_t offset;              /* end of the last returned range */
   uint64_t end;                 /* end of the missing range */
-  bool is_short;                /* it is read without a query */
+  bool is_short;                /* read the missing range without a query */
   uint64_t extent_end;          /* end of the current extent */
   bool extent_zero;             /* the current extent is zero */
   struct extent lookahead;      /* the next extent, if len is not 0 */

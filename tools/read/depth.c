@@ -4,11 +4,11 @@
  * The queue depth: the number of reads to keep in flight.
  *
  * Storage with a latency and a maximum rate needs rate * latency bytes in
- * flight.  With more, reads only wait for each other.  Both are unknown, so the
- * limit of the reads in flight is raised for a round, and kept if the rate
- * grows.  A round has at least as many reads as the limit, and at least one of
- * them began in the round.  So a round is at least as long as a read, and long
- * enough to measure the rate.
+ * flight.  With more, reads only wait for each other.  Latency and rate are
+ * unknown, so the limit is raised for a round, and kept if the rate grows.  A
+ * round has at least as many reads as the limit, and at least one of them began
+ * in the round.  So a round is at least as long as a read, and long enough to
+ * measure the rate.
  *
  * The phases are:
  *
@@ -16,11 +16,11 @@
  *   UP       The limit is several times as high.  If the rate grew by more than
  *            half as many percent as the limit, the limit is kept, and raised
  *            again if reads still wait.
- *   CONFIRM  The rate grew by less.  That round began with fewer reads in
- *            flight, so another round is measured.  If the rate grew in both
- *            rounds, but by less, the required depth is between the two limits:
- *            it is the old limit times the gain, with a margin, and a smaller
- *            probe follows.  If the rate did not grow, the old limit is
+ *   CONFIRM  In UP the rate grew by less.  The round of UP began with the old
+ *            number of reads in flight, so another round is measured.  If the
+ *            rate grew in both rounds, the required depth is between the two
+ *            limits: it is the old limit times the gain, with a margin, and a
+ *            smaller probe follows.  If the rate did not grow, the old limit is
  *            restored, and the next probe is delayed.
  *   DRAIN    The limit is a quarter lower, but more reads are still in flight.
  *   DOWN     The rate at the lower limit is measured.  If it is the same, the
@@ -28,15 +28,14 @@
  *
  * The limit is not raised while the threads are busy, because hashing is the
  * bottleneck, or while reads do not wait.  If the data is in the page cache,
- * more reads in flight have no benefit, even if other processes use the CPUs,
- * and the lowest limit is best.  A few reads that wait, for a lock or a missing
- * page, count only in two consecutive rounds.
+ * the lowest limit is best, even if other processes use the CPUs.  If only a
+ * few reads wait, for a lock or a missing page, their waits count only if they
+ * occur in two consecutive rounds.
  *
  * In STEADY a round in which the storage stalled is ignored.  Two consecutive
- * slow rounds mean that the storage has changed, and a new depth is searched
- * immediately.
- * The rate at a lower limit must be near the best rate so far, so that many
- * small losses do not add up.
+ * slow rounds mean that the storage has changed: a probe starts immediately.
+ * A lower limit is kept only if its rate is near the best rate so far, so that
+ * many small losses do not add up.
  */
 
 #include <config.h>

@@ -4,8 +4,8 @@
  * A queue of ranges, for many threads.
  *
  * Ranges that adjoin are taken in the same turn, together with the zeros between
- * them.  The range that ends the search for more is pending: it is the next one
- * to be taken.
+ * them.  The first range that does not adjoin is kept as the pending range, and
+ * is taken next.
  */
 
 #include <config.h>
@@ -17,8 +17,8 @@
 
 #define ZERO_STEPS 256          /* number of steps for a large hole */
 #define MIN_ZEROS 65536         /* minimum number of blocks of a step */
-#define MAX_JOINED_ZEROS 4096   /* maximum number of zero blocks between ranges
-                                 * that are joined: other threads wait */
+#define MAX_JOINED_ZEROS 4096   /* maximum number of zero blocks between joined
+                                 * ranges: other threads wait meanwhile */
 
 void
 range_queue_init (struct range_queue *queue, struct scan *scan,
@@ -171,7 +171,7 @@ add_zeros (struct range_queue *queue, struct range range, struct error *error)
   if (err) {
     error_errno (error, err, "cannot hash at offset %llu",
                  (unsigned long long) start);
-    /* Before the window shows that all was hashed: range_queue_is_done. */
+    /* Fail before the range leaves the window: see range_queue_is_done. */
     scan_fail (queue->scan, error);
   }
   return err ? -1 : 0;
@@ -203,8 +203,8 @@ can_join (struct range_queue *queue, const struct joined *joined,
   return queue->adjoin (queue->adjoin_opaque, last, range, error);
 }
 
-/* Add zeros while the range before them is in the window.  So the window need
- * not contain them.
+/* Add ZEROS to the table.  They do not enter the window, because the range
+ * before them is still in it.
  */
 static int
 join_zeros (struct range_queue *queue, const struct range *zeros,
@@ -218,7 +218,7 @@ join_zeros (struct range_queue *queue, const struct range *zeros,
   return add_zeros (queue, *zeros, error);
 }
 
-/* Take the next range too, if it adjoins.  Returns 1 to go on. */
+/* Take the next range too, if it adjoins.  Returns 1 if it was taken. */
 static int
 join_next (struct range_queue *queue, void *worker, struct joined *joined)
 {

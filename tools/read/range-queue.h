@@ -38,11 +38,10 @@ struct range_queue {
   adjoin_function adjoin;       /* NULL: ranges are not joined */
   void *adjoin_opaque;
 
-  pthread_mutex_t turn;         /* held while a range is taken: it is the turn
-                                 * of that thread; protects the next three
-                                 * fields */
-  int pending;                  /* 0, or the result of next_range that the next
-                                 * call of it would have returned */
+  pthread_mutex_t turn;         /* held by the thread that takes ranges;
+                                 * protects the next three fields */
+  int pending;                  /* result of a call of next_range that was not
+                                 * used yet; 0 if there is none */
   struct range pending_range;
   struct error pending_error;
 
@@ -74,9 +73,9 @@ uint64_t range_queue_max_range (const struct range_queue *queue,
                                 unsigned count);
 
 /* Wait for the next range that WORKER must read, and take up to MAX ranges that
- * adjoin, of MAX_LEN bytes together unless there is only one.  Sets *COUNT to
- * their number.  Returns 1; 0 at the end, or if the queue was stopped; or -1 with
- * the reason.  An error does not stop the queue.
+ * adjoin, together up to MAX_LEN bytes (a single range can be longer).  Sets
+ * *COUNT to their number.  Returns 1; 0 at the end, or if the queue was
+ * stopped; or -1 with the reason.  An error does not stop the queue.
  */
 int range_queue_next (struct range_queue *queue, void *worker,
                       struct taken_range *ranges, unsigned max,

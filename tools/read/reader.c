@@ -26,8 +26,8 @@
 #include "util/source-options.h"
 
 #define MIB (1024 * 1024)       /* bytes */
-#define USUAL_MEMORY (32 * MIB) /* bytes of one buffer for each thread, if this
-                                 * is sufficient */
+#define USUAL_MEMORY (32 * MIB) /* total bytes of one buffer per thread, unless
+                                 * a read would be shorter than 1 MiB */
 #define MAX_DEPTH 64            /* reads */
 #define MAX_THREADS 128         /* --threads is not higher */
 
@@ -141,9 +141,9 @@ start_thread_if_needed (struct reader *reader)
     start_thread (reader);
 }
 
-/* Read the next ranges into BUFFER.  If there are any, another thread may be
- * started, which reads those after them.  So no thread is started here for an
- * image without data.
+/* Read the next ranges into BUFFER.  Another thread, which reads the ranges
+ * after them, is only started when these ranges were found: an image without
+ * data needs no other thread.
  */
 static void
 read_buffer (struct reader *reader, struct buffer *buffer)

@@ -39,23 +39,23 @@ struct reader_image {
    */
   unsigned (*range_flags) (void *opaque, const struct range *range);
 
-  /* Read RANGE into BUF, which is aligned for direct I/O.  It has room for the
-   * length of RANGE, rounded up to whole pages; for twice that with
-   * READS_TWICE.  Can return READER_ZERO instead of 0 if RANGE is zero; then
-   * BUF is ignored.  Called by any thread.
+  /* Read RANGE into BUF, which is aligned for direct I/O.  BUF has room for the
+   * length of RANGE, rounded up to whole pages; with READS_TWICE for twice as
+   * much.  Can return READER_ZERO instead of 0 if RANGE is zero; then BUF is
+   * ignored.  Called by any thread.
    */
   int (*read) (void *opaque, const struct range *range, void *buf,
                struct error *error);
 
-  /* Do SECOND's data and FIRST's adjoin, so that one read returns both?  Both
-   * are data.  Called by one thread at a time, with the restrictions of
-   * range_flags.  Returns 1, 0, or -1.  Can be NULL.
+  /* Returns 1 if one read can return FIRST and SECOND, because the data of
+   * SECOND is stored directly after that of FIRST; 0 if not; or -1.  Both are
+   * data.  Called like range_flags.  Can be NULL.
    */
   int (*adjoin) (void *opaque, const struct range *first,
                  const struct range *second, struct error *error);
 
-  /* Read LEN bytes into BUF: the data of RANGE, and of those that adjoin it.
-   * Called by any thread.
+  /* Read LEN bytes into BUF: the data of RANGE, and of the ranges that adjoin
+   * it.  Called by any thread.
    */
   int (*read_adjoining) (void *opaque, const struct range *range, uint64_t len,
                          void *buf, struct error *error);
@@ -73,8 +73,8 @@ struct reader_image {
   int (*begin) (void *opaque, struct error *error);
 
   /* Replace ERROR, which is from one of these functions, by a better reason if
-   * there is one.  Called by the caller of reader_scan, after it has returned.
-   * Can be NULL.
+   * there is one.  Called by the caller of reader_scan, after reader_scan has
+   * returned.  Can be NULL.
    */
   void (*refine_error) (void *opaque, struct error *error);
 

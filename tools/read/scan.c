@@ -56,7 +56,7 @@ count_zeros (const unsigned char *buf, size_t len)
   return i;
 }
 
-/* Search the LEN bytes of BUF for data.  Whole blocks are read, so these can
+/* Search the LEN bytes of BUF for data.  Whole blocks are read, so BUF can
  * begin before FROM.
  */
 static void

@@ -29,9 +29,9 @@ struct scan {
   uint64_t from;                /* bytes; missing ranges from FROM to TO are
                                  * read */
   const struct progress *progress; /* or NULL; called by any thread */
-  /* Returns the size of the table for an image of SIZE bytes, if the size is
-   * unknown until the end of the image.  The table is zero beyond the image.
-   * If NULL, the table has the size of the image.
+  /* Called at the end of an image whose size was unknown: returns the size of
+   * the table for SIZE bytes.  The table is zero beyond the image.  If NULL,
+   * the table has the size of the image.
    */
   uint64_t (*table_size) (void *opaque, uint64_t size);
   void *table_size_opaque;

@@ -242,8 +242,8 @@ scheduler_read_done (struct scheduler *scheduler, uint64_t latency)
   scan_read_done (scheduler->scan, latency, in_flight);
 }
 
-/* A worker then calls scheduler_next, which wakes another worker if there is
- * more work.  A connection does not, so a worker is woken here.
+/* A worker calls scheduler_next after this, which wakes another worker if there
+ * is more work.  A connection does not call it, so a worker is woken here.
  */
 void
 scheduler_queue (struct scheduler *scheduler, struct buffer *buffer)
@@ -259,8 +259,8 @@ scheduler_queue (struct scheduler *scheduler, struct buffer *buffer)
 
 /* ---- Hash ---- */
 
-/* Report and free BUFFER, which was added to the table, with the result ERR.
- * COUNT is the number of buffers in its state.
+/* Report and free BUFFER.  ERR is the result of adding it to the table, and
+ * *COUNT the number of buffers in its state: READING or HASHING.
  */
 static void
 finish_buffer (struct scheduler *scheduler, struct buffer *buffer, int err,

@@ -90,8 +90,8 @@ enum scheduler_step scheduler_next (struct scheduler *scheduler,
 bool scheduler_needs_thread (struct scheduler *scheduler);
 
 /* Set the ranges of BUFFER to the next ones for WORKER, and shrink BUFFER to
- * COPIES of them.  Returns false if there is none, or on an error, which fails
- * the request; then the buffer is freed.
+ * COPIES times their length.  Returns false if there is none, or on an error,
+ * which fails the request; then the buffer is freed.
  */
 bool scheduler_next_ranges (struct scheduler *scheduler, void *worker,
                             struct buffer *buffer, unsigned copies);
@@ -101,12 +101,13 @@ bool scheduler_next_ranges (struct scheduler *scheduler, void *worker,
  */
 void scheduler_read_done (struct scheduler *scheduler, uint64_t latency);
 
-/* Queue BUFFER, which was read; or add zeros for its only range, and free it; or
- * hash BUFFER, and free it.
- */
+/* Queue BUFFER, which was read. */
 void scheduler_queue (struct scheduler *scheduler, struct buffer *buffer);
+
+/* Add zeros for the only range of BUFFER, and free BUFFER. */
 void scheduler_add_zero (struct scheduler *scheduler, struct buffer *buffer);
 
+/* Hash BUFFER, and free it. */
 void scheduler_hash (struct scheduler *scheduler, struct buffer *buffer);
 
 /* ---- Connections, which have many reads in flight ---- */

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * For unit tests: an image in memory, with random data and holes.  The data is
- * in a file, which has it in the same order, with some gaps.  The reads of each
+ * For unit tests: an image in memory, with random data and holes.  A simulated
+ * file stores the data in the same order, with some gaps.  The reads of each
  * block are counted.
  */
 
@@ -31,7 +31,7 @@ struct disk {
   unsigned char *bytes;
   bool hole[BLOCKS];            /* is the block in a zero extent? */
   atomic_uint reads[BLOCKS];    /* number of reads of the block */
-  unsigned place[BLOCKS];       /* its block of the file */
+  unsigned place[BLOCKS];       /* number of its block in the file */
   unsigned at_place[4 * BLOCKS]; /* the reverse */
   atomic_uint joined;           /* number of reads that joined ranges */
   uint64_t fail_at;             /* a read of this byte fails */
@@ -102,7 +102,7 @@ read_range (void *opaque, const struct range *range, void *buf,
   return 0;
 }
 
-/* Is RANGE in one piece in the file? */
+/* Is RANGE stored in one piece in the file? */
 static inline bool
 is_contiguous (const struct disk *disk, const struct range *range)
 {

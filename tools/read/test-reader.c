@@ -158,8 +158,8 @@ test_joined (void **state)
   free (disk.bytes);
 }
 
-/* Joined ranges also have a limit of their length together, and of the zeros
- * between them: others would wait, or the buffer would be too small.
+/* The buffer limits the total length of joined ranges.  The zeros between them
+ * are limited too, because other threads wait while these are added.
  */
 struct pieces {
   uint64_t data, every;         /* bytes of data in EVERY bytes */
@@ -237,7 +237,7 @@ adjoin_fails (void *opaque, const struct range *first,
   return error_set (error, "no table");
 }
 
-/* The tables of an image cannot be read to the end, but all else can. */
+/* An error of adjoin ends the scan. */
 static void
 test_adjoin_error (void **state)
 {
