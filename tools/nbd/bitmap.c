@@ -63,8 +63,8 @@ negotiate (struct nbd_handle *nbd, const char *context, bool extents,
                                  .callback = store_offered,
                                  .user_data = offered,
                                });
-  /* A server without fixed newstyle negotiation has no bitmaps.  Or the
-   * connection was lost during the list.
+  /* Without negotiation the server has no fixed newstyle protocol, and so no
+   * bitmaps, or the connection was lost during the list.
    */
   if (nbd_aio_is_negotiating (nbd) != 1)
     return nbd_aio_is_ready (nbd) == 1 ? 0 : -1;

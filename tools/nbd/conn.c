@@ -4,7 +4,7 @@
  * The thread of an NBD connection.
  *
  * It keeps several reads in flight, so that a server with a high latency stays
- * busy.  It hashes what it received, while that is in the cache of its CPU,
+ * busy.  It hashes the data of a read while this is in the cache of its CPU,
  * unless a thread that only hashes is waiting.
  */
 
@@ -72,7 +72,7 @@ nbd_reader_hash (struct nbd_reader *reader)
 
 /* ---- Ranges ---- */
 
-/* How many more requests the options allow. */
+/* Returns how many more requests the options allow. */
 static unsigned
 room (const struct conn *conn)
 {
@@ -94,8 +94,8 @@ conn_next_range (void *opaque, struct range *range, struct error *error)
   return cursor_next (&reader->cursor, range, error);
 }
 
-/* Set conn->next to the next range to read, unless it is set.  Its length is
- * then 0 if other ranges must be hashed first.  Returns 1; 0 at the end of the
+/* Set conn->next to the next range to read, unless it is set.  Its length stays
+ * 0 if other ranges must be hashed first.  Returns 1; 0 at the end of the
  * image, or if the scheduler was stopped; or -1 on error.
  */
 static int
@@ -153,9 +153,9 @@ request_done (struct buffer *buffer, size_t len, int *err)
                             buffer->ranges[0].range.offset);
       report_stop (reader);
     }
-    /* Do not retire the command with 1: if the connection was lost within
-     * nbd_aio_pread_structured, libnbd 1.14 would use the command after it was
-     * freed.  nbd_close frees it.
+    /* Do not return 1, which retires the command: if the connection was lost
+     * within nbd_aio_pread_structured, libnbd 1.14 would use the command after
+     * it was freed.  nbd_close frees it.
      */
     return 0;
   }
@@ -168,8 +168,8 @@ request_done (struct buffer *buffer, size_t len, int *err)
   return 1;
 }
 
-/* The length of the last request of a buffer.  The others have the maximum
- * length.
+/* Returns the length of the last request of a buffer.  The others have the
+ * maximum length.
  */
 static size_t
 last_request (const struct buffer *buffer)
@@ -207,7 +207,7 @@ has_enough_reads (const struct conn *conn)
   return conn->reads >= DIV_ROUND_UP (depth, reader->nr_conns);
 }
 
-/* One request is always allowed. */
+/* Do the limits forbid a request of LEN bytes?  The first is always allowed. */
 static bool
 is_full (const struct conn *conn, size_t len)
 {
@@ -220,7 +220,7 @@ is_full (const struct conn *conn, size_t len)
      (!conn->filling && has_enough_reads (conn)));
 }
 
-/* The number of bytes to request for conn->next. */
+/* Returns the number of bytes to request for conn->next. */
 static size_t
 next_len (const struct conn *conn)
 {

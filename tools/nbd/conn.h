@@ -66,7 +66,7 @@ struct nbd_reader {
   pthread_cond_t changed;       /* a field below changed, or the scheduler was
                                  * stopped */
   unsigned reading;             /* connections that have not ended */
-  unsigned events;              /* counts connections that ended, and events on
+  unsigned events;              /* counts connections that ended, and events of
                                  * those that wait for their last replies */
 };
 

@@ -271,8 +271,8 @@ is_in_flight (struct nbd_ahead *ahead)
   return ahead->state == NBD_AHEAD_SENT;
 }
 
-/* Make the reply to AHEAD the current one.  Returns false if there is none, and
- * drops the request.
+/* Make the reply to AHEAD the current one.  If there is none, drop the request
+ * and return false.
  */
 static bool
 use_ahead (struct nbd_extents *extents, struct nbd_ahead *ahead)

@@ -29,7 +29,7 @@
 #include "util/error.h"
 #include "util/source-options.h"
 
-/* Nanoseconds to wait for each reply that is not needed. */
+/* Nanoseconds to wait for the next reply, when no more data is needed. */
 #define REPLY_TIMEOUT (5 * DEADLINE_SECOND)
 #define CHECK_INTERVAL (DEADLINE_SECOND / 2) /* between checks whether the job
                                               * stopped, or has all data */
@@ -56,7 +56,7 @@ run_hasher (void *opaque)
   return NULL;
 }
 
-/* The connections from FIRST on have no thread: stop all. */
+/* Stop all threads: those for the connections from FIRST on did not start. */
 static void
 fail_to_start (struct nbd_reader *reader, unsigned first, int err)
 {
@@ -72,9 +72,9 @@ fail_to_start (struct nbd_reader *reader, unsigned first, int err)
   }
 }
 
-/* Start COUNT threads, or one for each connection if there are more.  All
- * connections are counted before the first thread starts.  Returns how many
- * threads were started.
+/* Start COUNT threads, but at least one for each connection.  All connections
+ * are counted before the first thread starts.  Returns how many threads were
+ * started.
  */
 static unsigned
 start_threads (struct nbd_reader *reader, unsigned count, pthread_t *threads)
@@ -186,7 +186,7 @@ setup_requests (struct nbd_reader *reader,
     align = min;
   if (options->extents && nbd_can_extents (nbd))
     reader->cursor.extent_at = nbd_extent_at;
-  /* Each query takes a round trip, or the server goes through gigabytes. */
+  /* A query takes a round trip, and the server may look up gigabytes for it. */
   reader->cursor.skip_short_queries = true;
   cursor_start (&reader->cursor, align,
                 MIN (options->read_size,
@@ -204,7 +204,7 @@ setup_requests (struct nbd_reader *reader,
   return 0;
 }
 
-/* The limit that the options set for the reads in flight on a connection. */
+/* Returns the limit of the options on the reads in flight of a connection. */
 static uint64_t
 reads_by_options (const struct nbd_reader *reader)
 {
@@ -217,7 +217,7 @@ reads_by_options (const struct nbd_reader *reader)
   return reads;
 }
 
-/* The documented limit of memory, unless the options require more. */
+/* Returns the documented limit of memory, or more if the options require it. */
 static size_t
 memory_for (const struct nbd_reader *reader, unsigned threads)
 {
@@ -312,7 +312,7 @@ can_go_on (const struct conn *conn)
 }
 
 /* Close all connections if the scan has failed, and otherwise those that were
- * lost or shut down.  This aborts the requests in flight: the buffers must
+ * lost or shut down.  This aborts the requests in flight, so the buffers must
  * still exist.  Returns the number of connections that are left in CONNS.
  */
 static unsigned

@@ -7,8 +7,8 @@
  *
  * qemu-nbd starts in the background while data is already being read.  It keeps
  * the image open to the end, because it holds the locks and checks the image.
- * If it refuses the image, it is started again to read all missing ranges; it
- * accepts the image then, or its error is reported.
+ * If it refuses the image, it is started a second time, to read all missing
+ * ranges.  If it refuses the image again, its error is reported.
  */
 
 #include <config.h>
@@ -172,8 +172,8 @@ direct_read (void *opaque, const struct range *range, void *buf,
                                         range->offset + done, error);
 }
 
-/* Images that qemu-img writes have the data in the order of the disk, without
- * the holes.
+/* qemu-img writes data in the order of the disk, without the holes.  So in such
+ * an image the data of ranges that are separated by a hole adjoins.
  */
 static int
 direct_adjoin (void *opaque, const struct range *first,
@@ -231,8 +231,8 @@ direct_begin (void *opaque, struct error *error)
 }
 
 /* Start qemu-nbd again to read the missing ranges; with the page cache, if it
- * refuses the image with direct I/O.  If it accepts the image now, all ranges
- * are read; otherwise its error is reported.
+ * refuses the image with direct I/O.  If it refuses the image in both modes,
+ * its error is reported.
  */
 static int
 scan_by_qemu (struct direct *direct, struct scan *scan)

@@ -38,7 +38,7 @@ source_is_uri (const char *operand)
   return n > 0 && strncmp (operand + n, "://", 3) == 0;
 }
 
-/* Returns a list of files with the options, and without a file yet. */
+/* Returns an empty list of files with the given options. */
 static struct files
 files_of (const struct source_options *options)
 {
@@ -142,7 +142,7 @@ open_opts (const struct source_options *options, const char *opts,
 
 /* ---- Files ---- */
 
-/* Returns -1 with errno on error.
+/* Returns 1 if the file has a size, 0 if not, or -1 with errno set.
  *
  * Files in /proc have size 0, although they have content.  So a file of size 0
  * is read sequentially, unless a read finds that it is empty.
@@ -164,8 +164,8 @@ has_size (int fd, const struct stat *st)
 }
 
 /* Returns 1 and the POSITION of FD; 0 if the file can only be read
- * sequentially; or -1 with the reason.  A file must not be read sequentially
- * because of an error: an image that is not raw would be hashed as a raw one.
+ * sequentially; or -1 with the reason.  An error must not lead to a sequential
+ * read, because an image that is not raw would be hashed as a raw one.
  */
 static int
 is_seekable_image (int fd, off_t *position, struct error *error)
@@ -211,8 +211,8 @@ looks_like_sums (int fd)
     strspn (end + 4, hex) >= 16;
 }
 
-/* The option -c of sha256sum is --check.  A user who expects this must not get
- * a checksum of the list itself, with exit status 0.
+/* In sha256sum -c is --check.  A user who expects the same of blksum must get
+ * an error, not a checksum of the list itself with exit status 0.
  */
 static int
 refuse_sums_file (const struct source_options *options, int fd,
@@ -312,8 +312,8 @@ open_operand (const struct source_options *options, const char *operand,
 
 /* ---- The size ---- */
 
-/* Limit the image to the first SIZE bytes.  It is an error if it is smaller.
- * The size of a pipe is known only at its end.
+/* Limit the image to the first SIZE bytes.  An image with fewer bytes is an
+ * error.  The size of a pipe is known only at its end.
  */
 static int
 set_size (struct source *source, uint64_t size, struct error *error)

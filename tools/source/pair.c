@@ -30,10 +30,10 @@ struct half {
   unsigned flag;                /* the flag of a range that is zero in this
                                  * half */
 
-  /* Used by the thread whose turn it is. */
+  /* Used by the thread whose turn it is: see range-queue.h. */
   uint64_t end;                 /* end of the last extent */
   bool zero;                    /* the last extent is zero */
-  uint64_t zero_from;           /* start of the zeros up to END, if so */
+  uint64_t zero_from;           /* if ZERO: the start of the zeros up to END */
 };
 
 struct pair {

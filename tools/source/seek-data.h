@@ -18,7 +18,7 @@ struct source;
  * read.  After the byte is found no read starts, and reads in flight complete.
  *
  * Returns 1; 0 if there is no data; or -1 with the reason: a read failed, or
- * the source changed since it was opened.  Then SOURCE can only be closed.
+ * the source changed since it was opened.  SOURCE can only be closed then.
  */
 int source_seek_data (struct source *source, struct scan *scan,
                       uint64_t *offset, struct error *error);
