@@ -49,8 +49,8 @@ format_by_alias (const char *name)
   return NULL;
 }
 
-/* Returns the help of qemu-img from its list of drivers on, " a b c\n...", or
- * NULL if there is none.  The result is a part of *OUTPUT, which the caller
+/* Returns the help of qemu-img, starting with its list of drivers, " a b c\n",
+ * or NULL if there is none.  The result is a part of *OUTPUT, which the caller
  * always frees.
  */
 static char *

@@ -21,7 +21,7 @@ struct part {
   uint64_t table_bytes;         /* total size of the tables that were read */
 };
 
-/* Checks what ENTRY points to, and adds to PART->guest what it maps. */
+/* Checks the data or table of ENTRY, and advances PART->guest past it. */
 typedef int entry_function (struct part *part, uint64_t entry,
                             struct error *error);
 

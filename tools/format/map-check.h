@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Check that a file contains all data that the tables of an image point to, for
- * formats that are read by qemu: it reads what is beyond the end of the file as
- * zeros, without an error.
+ * formats that qemu reads: qemu reads data beyond the end of the file as zeros,
+ * without an error.
  *
  * A map is a table with an entry for each cluster of the disk, or a table of
  * such tables.
@@ -22,12 +22,12 @@ struct map {
   unsigned width;               /* bytes of an entry, 4 or 8 */
   bool big_endian;
   uint64_t cluster, disk;       /* sizes in bytes */
-  uint64_t entries;             /* of a table that a table points to */
+  uint64_t entries;             /* of each table in a table of tables */
   uint64_t table_start, data_start, multiplier; /* for the functions */
 
-  /* Set *OFFSET to that of the data which ENTRY points to.  *LEN is the size of
-   * the cluster, less what is after the end of the disk; the function changes
-   * it if more or less is stored.  Returns false if there is no data.
+  /* Set *OFFSET to the offset of the data that ENTRY points to.  *LEN is the
+   * size of the cluster up to the end of the disk; the function changes it if
+   * more or less is stored.  Returns false if there is no data.
    */
   bool (*find_data) (const struct map *map, uint64_t entry, uint64_t *offset,
                      uint64_t *len);

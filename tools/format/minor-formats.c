@@ -5,9 +5,9 @@
  * complete, and limit the memory that qemu allocates for them.
  *
  * qemu (7.2 to 10) reads tables and data beyond the end of a file as zeros, so
- * a truncated image would have a sum.  Only for qed does it compare offsets
- * with the size of the file, but not that of each cluster.  It allocates tables
- * of the size that is recorded in the header.
+ * a truncated image would have a sum.  qemu compares offsets with the size of
+ * the file only in a qed, and there not the offset of each cluster.  It
+ * allocates tables of the size that is recorded in the header.
  *
  * Images in these formats are read only if the user gives the format.  Headers
  * that qemu refuses are left to it: a function here returns 0 for them.
@@ -29,8 +29,8 @@
 
 /* ---- bochs ----------------------------------------------------------- */
 
-/* An extent is a bitmap of its sectors, and the sectors.  All of it is in the
- * file even if the disk ends within it.
+/* An extent is stored as a bitmap of its sectors, and the sectors, all of them
+ * even if the disk ends within the extent.
  */
 static bool
 bochs_data (const struct map *map, uint64_t entry, uint64_t *offset,
@@ -87,7 +87,7 @@ check_cloop (const struct imagefile *file, const unsigned char *head,
 /* ---- dmg ------------------------------------------------------------- */
 
 /* The last 512 bytes are a trailer.  qemu finds it even if its end is missing,
- * and then takes the fields that are missing for 0.
+ * and then reads the missing fields as 0.
  */
 static int
 check_dmg (const struct imagefile *file, const unsigned char *head,
@@ -109,7 +109,7 @@ check_dmg (const struct imagefile *file, const unsigned char *head,
 
 /* ---- luks ------------------------------------------------------------ */
 
-/* The size of the disk is not recorded: it is what the file has after the
+/* The size of the disk is not recorded: it is the size of the file without the
  * header.
  */
 static int
@@ -161,8 +161,8 @@ check_parallels (const struct imagefile *file, const unsigned char *head,
 
 /* ---- qcow ------------------------------------------------------------ */
 
-/* The highest bit marks compressed data, whose length is in the bits below,
- * as many as those of an offset in a cluster.
+/* The highest bit marks compressed data.  The bits below it are the length of
+ * this data; they are as many as an offset in a cluster has.
  */
 static bool
 qcow_data (const struct map *map, uint64_t entry, uint64_t *offset,

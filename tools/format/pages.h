@@ -42,9 +42,9 @@ const unsigned char *pages_entry (struct pages *pages, const char *what,
                                   uint64_t offset, size_t size,
                                   struct error *error);
 
-/* Returns the number of entries that are valid from the entry at OFFSET on,
- * which was just read: those up to the end of its page or of the file, but LEFT
- * at most.
+/* Returns the number of valid entries from the entry at OFFSET on, which was
+ * just read.  They extend to the end of its page or of the file, but are at
+ * most LEFT.
  */
 uint64_t pages_rest (const struct pages *pages, uint64_t offset,
                      uint64_t left, size_t size);

@@ -3,11 +3,11 @@
  *
  * Probe the format of an image by its first or last bytes.
  *
- * The result is the same as in qemu, so that what the user sees through qemu is
- * what is hashed.  There are three exceptions: LUKS version 2 and our own
- * manifests, which qemu detects as raw, and dmg, which qemu detects by the name
- * of the file.  A fixed vpc, whose only footer is at the end, is detected as
- * raw, as in qemu.
+ * The result is the same as in qemu, so that the hashed content is the one that
+ * the user sees through qemu.  There are three exceptions: LUKS version 2 and
+ * our own manifests, which qemu detects as raw, and dmg, which qemu detects by
+ * the name of the file.  A fixed vpc, whose only footer is at the end, is
+ * detected as raw, as in qemu.
  */
 
 #include <config.h>

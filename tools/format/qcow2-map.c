@@ -78,7 +78,7 @@ skip_l1 (const unsigned char *entry, uint64_t entries, unsigned bits,
     run->len += UINT64_C (1) << bits;
 }
 
-/* Set RUN according to those entries of an L2 table that are in one page. */
+/* Set RUN from the L2 table at TABLE.  Only entries in one page are used. */
 static int
 l2_at (struct pages *pages, const struct qcow2 *qcow2, uint64_t table,
        uint64_t offset, struct run *run, struct error *error)

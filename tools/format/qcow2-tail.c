@@ -1,17 +1,17 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Check the compressed clusters at the end of a qcow2's file.
+ * Check the compressed clusters at the end of the file of a qcow2.
  *
  * An L2 entry has the number of sectors of a compressed cluster.  qemu does not
  * pad the file to the end of the last sector, so a complete file can end within
  * it.  A truncated file looks the same, and qemu could decompress wrong data
  * from it without an error.  So the stream itself is checked.
  *
- * The tail is the last two clusters of the file, which is as far as such an
- * entry can reach, and is read once.  Many entries can point into it, but the
- * total length of streams that do not overlap is not larger than the tail.
- * This, and checking each offset only once, limits the time.
+ * The tail is the last two clusters of the file, the longest range of such an
+ * entry.  It is read once.  Many entries can point into it, but the total
+ * length of streams that do not overlap is not larger than the tail.  This, and
+ * checking each offset only once, limits the time.
  */
 
 #include <config.h>

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Check the compressed clusters at the end of a qcow2's file.
+ * Check the compressed clusters at the end of the file of a qcow2.
  */
 
 #ifndef BLKSUM_QCOW2_TAIL_H

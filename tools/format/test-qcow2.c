@@ -308,8 +308,8 @@ test_standard_clusters (void **state)
   put_l2 (0, COPIED | (3 * b.cluster) | 1); /* reads as zeros */
   assert_good ();
 
-  /* Only that part of the last cluster counts that is before the end of the
-   * disk.
+  /* Only the part of the last cluster that is before the end of the disk
+   * counts.
    */
   build (2, 0);
   put64 (24, b.cluster + 512);

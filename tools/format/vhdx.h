@@ -70,9 +70,9 @@ vhdx_entry_at (const struct vhdx *vhdx, uint64_t n)
 }
 
 /* Read the tables, and check that each present block lies inside the file, and
- * that no block is partially present or invalid.  qemu (7.2) refuses to open
- * the former without a reason, and reports the latter only as a read error.
- * Returns 0, or -1 on error.
+ * that no block is partially present or invalid.  qemu (7.2) refuses an image
+ * with a block outside the file, without a reason, and reports the other blocks
+ * only as read errors.  Returns 0, or -1 on error.
  */
 int vhdx_check (const struct imagefile *file, struct vhdx *vhdx,
                 struct error *error);

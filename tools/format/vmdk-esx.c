@@ -28,7 +28,7 @@
 #define SESPARSE_GRAIN (8 * SECTOR) /* qemu accepts no other size */
 #define SESPARSE_MAGIC UINT64_C (0xcafebabe)
 
-/* Check the directory at OFFSET and what it points to. */
+/* Check the directory at OFFSET, the grain tables and the grains. */
 static int
 check_directory (const struct map *map, uint64_t offset, uint64_t len,
                  struct error *error)

@@ -30,8 +30,8 @@
 
 #define SECTOR 512
 #define DESCRIPTOR_SECTORS 20   /* number of sectors that qemu reads */
-#define GD_AT_END UINT64_MAX    /* offset of the directory in a header whose
-                                 * footer has the real one */
+#define GD_AT_END UINT64_MAX    /* offset of the directory in a header: the real
+                                 * one is in the footer */
 #define CHUNK 65536             /* bytes of the directory in one read */
 
 /* Limits of qemu. */

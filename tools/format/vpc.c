@@ -12,8 +12,8 @@
  * footer at the end, if there is one, must have the same type.
  *
  * qemu compares the end of the blocks with the size of the file, but rounds
- * that up to a sector.  A fixed image ends with its only footer, so one that is
- * truncated has none.
+ * that up to a sector.  A fixed image ends with its only footer, so a truncated
+ * one has no footer.
  */
 
 #include <config.h>

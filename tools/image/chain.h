@@ -31,8 +31,8 @@ struct chain {
 
 /* Prepare to read TOP, which must have been checked, and its backing chain.
  * These must exist until chain_close.  CHAIN must be all zero.  Returns 1 if
- * the chain can be read, 0 if it is left to qemu, because only qemu can read
- * one of the layers or there are more than CHAIN_MAX, or -1 on error.  The
+ * the chain can be read; 0 if qemu must read it, because only qemu can read one
+ * of the layers, or there are more than CHAIN_MAX layers; or -1 on error.  The
  * chain must be closed in all cases.
  */
 int chain_open (struct chain *chain, const struct layer *top,
@@ -48,10 +48,10 @@ void chain_close (struct chain *chain);
 int chain_at (struct chain *chain, uint64_t offset, struct run *run,
               const struct file **file, struct error *error);
 
-/* Is the data of SECOND in the same file as that of FIRST, directly after it?
- * Each must be in one run, and their offsets in the file and their lengths must
- * be multiples of ALIGN.  Only one thread at a time may use CHAIN.  Returns 1, 0,
- * or -1 on error.
+/* Returns 1 if the data of SECOND is directly after that of FIRST in the same
+ * file, each is in one run, and their offsets in the file and their lengths are
+ * multiples of ALIGN; otherwise 0, or -1 on error.  Only one thread at a time
+ * may use CHAIN.
  */
 int chain_adjoin (struct chain *chain, const struct range *first,
                   const struct range *second, uint64_t align,

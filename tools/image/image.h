@@ -8,10 +8,10 @@
  * write any header.  So if the user did not give the format, an image that
  * names another file is refused.
  *
- * An incomplete image, of which qemu would read a part as zeros, is refused if
- * it is a qcow2, vhdx, vdi or vmdk, except for a vmdk in the formats of
- * ESX.  Of other formats, which are read only if the user gives the format, at
- * most the tables are checked.
+ * qemu would read the missing end of an incomplete image as zeros.  So an image
+ * is refused if any of its tables has an offset of data beyond the end of the
+ * file.  An incomplete raw or LUKS image cannot be distinguished from a smaller
+ * disk.
  */
 
 #ifndef BLKSUM_IMAGE_H
@@ -39,8 +39,8 @@ struct image_info {
 /* Inspect FILE, which is one of FILES.  FORMAT is the format that the user
  * gave, or NULL to probe it.  If FORMAT is given, the local files that the
  * image names are added to FILES.  If it is probed, no program is run.  Returns
- * 0, or -1 with the reason in *ERROR.  INFO must be destroyed only after a
- * return of 0.
+ * 0, or -1 with the reason in *ERROR.  The caller destroys INFO, except after
+ * an error.
  */
 int image_inspect (struct file *file, const char *format, struct files *files,
                    struct image_info *info, struct error *error);

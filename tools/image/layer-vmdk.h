@@ -11,9 +11,9 @@ struct error;
 struct files;
 struct imagefile;
 
-/* Check that the image in FILE, at PATH, and its extents are complete, except
- * for the grains in the formats of ESX.  The extents are opened and added to
- * FILES.  The backing file is not checked.  Returns 0, or -1 on error.
+/* Check that the image in FILE, at PATH, and its extents are complete.  The
+ * extents are opened and added to FILES.  The backing file is not checked.
+ * Returns 0, or -1 on error.
  */
 int layer_vmdk_check (const struct imagefile *file, const char *path,
                       struct files *files, struct error *error);

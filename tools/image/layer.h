@@ -33,10 +33,10 @@ struct layer {
   struct json_object *options;  /* options that the user gave, or NULL */
   struct imagefile file;        /* FILE.FILE is NULL if the layer is raw, and on
                                  * a server */
-  bool backing_given;           /* the backing file that the header names is
-                                 * not used */
-  bool data_given;              /* the data file that the header names is not
-                                 * used */
+  bool backing_given;           /* the options replace the backing file that
+                                 * the header names */
+  bool data_given;              /* the options replace the data file that the
+                                 * header names */
   struct imagefile data;        /* if DATA_GIVEN is set: the data file */
 
   /* Set by the check: how blksum can map the content, or LAYER_QEMU if only

@@ -155,7 +155,7 @@ replaces_name (const struct node *node)
 /* If the options of the backing layer have no file name, qemu adds the name in
  * the header to them.  That name can be "json:" with further options, so that
  * qemu would open nodes that were not checked.  Only the header of a qcow2 was
- * read, so the others could have a name.
+ * read, so an image in another format is assumed to have such a name.
  */
 static int
 refuse_mixed_backing (const struct nodes *nodes, const struct node *node,

@@ -34,9 +34,9 @@ char *qemuname_resolve (const char *path, const char *name);
   "describe all layers with --image-opts, as in driver=FORMAT," \
   "file.filename=IMAGE,backing.driver=FORMAT,backing.file.filename=FILE"
 
-/* Why a file of an image that is not raw must be local.  Only qemu can read it
- * from any server, and it reports sizes rounded up to whole sectors: the size of
- * the file, with which the tables must be compared, is not known.
+/* Why a file of an image that is not raw must be local.  From a server only
+ * qemu can read it, and qemu reports the size rounded up to whole sectors.  So
+ * the size of the file, with which the tables must be compared, is not known.
  */
 #define QEMUNAME_ON_SERVER \
   "on a server, where truncation cannot be detected: copy it first, or mount " \

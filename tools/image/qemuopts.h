@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * The options with which qemu opens an image: a tree like the argument of
- * blockdev-add.  Each node has a driver, so qemu never probes.  In options of
- * the user the storage of a format may have none: qemu opens it as a local file.
+ * blockdev-add.  Each node has a driver, so qemu never probes.  If the storage
+ * of a format has none, in options of the user, qemu opens it as a local file.
  */
 
 #ifndef BLKSUM_QEMUOPTS_H
