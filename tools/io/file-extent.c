@@ -3,10 +3,10 @@
  *
  * The extents of a file: data and holes.
  *
- * A lookup can take as long as a read, and cannot begin before the one of the
- * previous extent has ended.  So the last extent is cached, and a file that is
- * scanned from start to end takes one lookup for each extent: data starts where
- * a hole ends, without a lookup.
+ * A lookup can take as long as a read, and cannot begin before the lookup of
+ * the previous extent has ended.  So the last extent is cached, and a file that
+ * is scanned from start to end takes one lookup for each extent: data starts
+ * where a hole ends, without a lookup.
  */
 
 #include <config.h>
@@ -68,8 +68,8 @@ find_hole (struct file_extent *extent)
     extent->end = hole;
 }
 
-/* Find the extent at EXTENT->start, which IS_DATA if that is already known.  If
- * the file system does not report holes, the whole file is data.
+/* Find the extent at EXTENT->start.  IS_DATA is set if it is known to be data.
+ * If the file system does not report holes, the whole file is data.
  */
 static int
 find (struct file_extent *extent, bool is_data, struct error *error)

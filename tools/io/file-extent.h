@@ -23,9 +23,9 @@ struct file_extent {
   bool data_follows;            /* data begins at END */
 };
 
-/* Set EXTENT to the extent of FILE that contains offset AT, without a lookup if
- * it already does: on a network file system, a lookup can be a request to the
- * server.  Returns 0, or -1 if the lookup finds that the file became shorter.
+/* Set EXTENT to the extent of FILE that contains offset AT.  A lookup, which
+ * can be a request to a file server, is omitted if EXTENT already contains AT.
+ * Returns 0, or -1 if the lookup finds that the file became shorter.
  */
 int file_extent_find (struct file_extent *extent, const struct file *file,
                       uint64_t at, struct error *error);

@@ -59,8 +59,8 @@ file_is_tmpfs (const struct file *file)
 
 #if defined O_DIRECT && defined __linux__
 
-/* Open the path again.  The result must be checked, because the path may be
- * that of another file now.
+/* Open the file again by its path.  Returns -1 on error, or if the path now
+ * names another file.
  */
 static int
 reopen_by_path (const struct file *file, int flags)

@@ -36,8 +36,8 @@ struct file {
 
 /* Create a file from FD, which is seekable.  If FD was opened at PATH, the file
  * owns it, also on error.  If PATH is NULL, FD was inherited, and stays open.
- * The image is locked, or only the locks of other programs are checked if FD
- * was inherited; with FORCE_SHARE, which permits others to write it, neither.
+ * The image is locked; if FD was inherited, only the locks of other programs
+ * are checked.  FORCE_SHARE permits others to write it: no lock is checked.
  * If CACHE is set, the data may stay in the page cache.  Returns NULL on error.
  */
 struct file *file_new (int fd, const char *path, bool named, bool force_share,
@@ -75,8 +75,8 @@ void file_prefetch_table (const struct file *file, size_t len, uint64_t at);
 
 bool file_is_block_device (const struct file *file);
 
-/* Can the file have holes?  No, if it is a block device, or as much is
- * allocated as its size.
+/* Can the file have holes?  Not if it is a block device, or if all of its size
+ * is allocated.
  */
 bool file_is_sparse (const struct file *file);
 
@@ -84,7 +84,7 @@ bool file_is_sparse (const struct file *file);
 bool file_is_tmpfs (const struct file *file);
 
 /* Check that the file was not modified since it was opened, and, if qemu opens
- * it by its path, that the path is still that of the file.  Writes to a block
+ * it by its path, that the path still names this file.  Writes to a block
  * device cannot be detected.  With FORCE_SHARE it is only an error if the file
  * became shorter.  Returns 0 or -1.
  */

@@ -31,8 +31,8 @@ struct files {
 struct file *files_adopt (struct files *files, int fd, const char *path,
                           struct error *error);
 
-/* Open PATH, unless this function has already opened it.  WHAT names the file's
- * role in messages, such as "the backing file".  Returns NULL on error.
+/* Open PATH, or return the file if an earlier call opened it.  WHAT names the
+ * role of the file in messages: "the backing file".  Returns NULL on error.
  */
 struct file *files_open (struct files *files, const char *what,
                          const char *path, struct error *error);

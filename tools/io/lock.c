@@ -4,9 +4,9 @@
  * The image locks of qemu.
  *
  * For each permission n that it uses, qemu takes a shared lock on byte 100 + n;
- * and for each permission that it does not share with others, on byte 200 + n.
- * Then it checks that the opposite bytes are not locked.  A reader uses
- * "consistent read" (0), and does not share "write" (1) and "resize" (3).
+ * for each permission that it does not share, on byte 200 + n.  Then it checks
+ * that others have not locked the opposite byte, 200 + n or 100 + n.  A reader
+ * uses "consistent read" (0), and does not share "write" (1) and "resize" (3).
  */
 
 #include <config.h>

@@ -3,11 +3,11 @@
  *
  * A new file, which gets its name when it is complete.
  *
- * Until then it has no name, if the file system supports O_TMPFILE, because
- * then even a killed program leaves nothing.  Otherwise it has a temporary
- * name, which a signal handler removes if SIGHUP, SIGINT or SIGTERM ends the
- * program.  A file without a name gets the temporary name just before the final
- * one, because linkat(2) cannot replace an existing file.
+ * Until then it has no name, if the file system supports O_TMPFILE: even a
+ * killed program leaves no file.  Otherwise it has a temporary name, which a
+ * signal handler removes if SIGHUP, SIGINT or SIGTERM ends the program.  A file
+ * without a name gets the temporary name just before the final one, because
+ * linkat(2) cannot replace an existing file.
  */
 
 #include <config.h>

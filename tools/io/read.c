@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Reads, with the page cache or past it.
+ * Reads, through the page cache or past it.
  */
 
 #include <config.h>
@@ -92,10 +92,10 @@ is_cached (int fd, size_t *len, uint64_t offset)
 
 #endif
 
-/* Read cached data without waiting, and other data with direct I/O.  Then FUSE
- * and NFS have the whole read in flight, instead of pieces of 128 KiB one after
- * the other.  Direct I/O can fail because of the alignment, or use the cache
- * anyway, so the data is dropped from the cache immediately.
+/* Read cached data without waiting, and other data with direct I/O, with which
+ * FUSE and NFS have the whole read in flight, instead of pieces of 128 KiB one
+ * after the other.  Direct I/O can fail because of the alignment, or use the
+ * cache anyway, so the data is dropped from the cache immediately.
  */
 static ssize_t
 read_advise (const struct read_file *file, void *buf, size_t len,
@@ -186,11 +186,11 @@ read_ahead (int fd, size_t len, uint64_t offset)
   advise (fd, offset, len, POSIX_FADV_WILLNEED);
 }
 
-/* The kernel cuts reads into the cache into requests of the readahead's size,
- * usually 128 KiB, which this doubles.  On FUSE at 5 ms a sum took half the
- * time; requests in flight are bounded there, so more reads do not help, and
- * FADV_WILLNEED is cut in the same way.  On a local disk a sum took longer, as
- * threads read ahead what others read.
+/* The kernel splits reads through the cache into requests of the size of the
+ * readahead, usually 128 KiB, which this doubles.  On FUSE with 5 ms latency it
+ * halved the time of a sum: FUSE limits the requests in flight, so more reads
+ * do not help, and FADV_WILLNEED is split in the same way.  On a local disk a
+ * sum took longer, because threads read ahead what others read.
  */
 void
 read_extend_readahead (int fd)
@@ -215,8 +215,8 @@ read_disable_readahead (int fd)
   advise (fd, 0, 0, POSIX_FADV_RANDOM);
 }
 
-/* Only an actual read shows whether the kernel and the file system support the
- * flag.  If they do, they also drop pages of the readahead.
+/* Only an actual read shows whether the kernel and the file system support
+ * RWF_DONTCACHE.  If they do, they also drop pages of the readahead.
  */
 enum read_mode
 read_detect_mode (int fd)

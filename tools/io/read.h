@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Reads, with the page cache or past it.
+ * Reads, through the page cache or past it.
  *
  * By default reading an image leaves the page cache unchanged: cached pages of
  * a regular file are read from the cache, and other pages past it.  A block

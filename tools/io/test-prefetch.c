@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: what is read ahead is read at the same time, and is what is in the
+ * Unit test: pieces are prefetched in parallel, and have the content of the
  * file.
  */
 
@@ -35,7 +35,7 @@
 /* ---- Files ---- */
 
 static atomic_uint reads, reading, max_reading;
-static atomic_uint held_until;  /* so many reads have begun */
+static atomic_uint held_until;  /* no read ends before so many have begun */
 static atomic_bool failing, no_threads;
 
 static unsigned char
@@ -59,7 +59,7 @@ __wrap_pread (int fd, void *buf, size_t len, off_t offset)
     ;
   while (reads < held_until)
     sched_yield ();
-  /* As direct I/O wants it. */
+  /* Direct I/O requires this. */
   assert_int_equal ((uintptr_t) buf % 4096, 0);
   assert_int_equal (len % 4096, 0);
   assert_int_equal (offset % 4096, 0);
@@ -93,7 +93,7 @@ __wrap_pthread_create (pthread_t *thread, const pthread_attr_t *attr,
   return no_threads ? EAGAIN : __real_pthread_create (thread, attr, run, arg);
 }
 
-/* ---- What is tested ---- */
+/* ---- Helpers ---- */
 
 static struct prefetch *prefetch;
 
@@ -105,7 +105,7 @@ start (void **state)
   failing = no_threads = false;
   prefetch = prefetch_new ();
   assert_non_null (prefetch);
-  alarm (300);                  /* for what hangs */
+  alarm (300);                  /* end a test that hangs */
   return 0;
 }
 
@@ -118,7 +118,7 @@ end (void **state)
   return 0;
 }
 
-/* If it can be copied it is right. */
+/* Returns true if the range was prefetched.  Its content must be right then. */
 static bool
 copy (int fd, size_t len, uint64_t offset)
 {
@@ -134,7 +134,7 @@ copy (int fd, size_t len, uint64_t offset)
 
 /* ---- Tests ---- */
 
-/* None ends before all have begun. */
+/* The reads are in flight together: none ends before all have begun. */
 static void
 test_in_flight (void **state)
 {
@@ -145,7 +145,7 @@ test_in_flight (void **state)
     assert_true (copy (FD, PIECE, i * PIECE));
   assert_int_equal (reads, THREADS);
   assert_int_equal (max_reading, THREADS);
-  /* They are there. */
+  /* The pieces are still in the cache. */
   prefetch_start (prefetch, FD, SIZE, THREADS * PIECE, 0);
   assert_true (copy (FD, 8, PIECE + 8));
   assert_int_equal (reads, THREADS);
@@ -189,7 +189,7 @@ test_end_of_file (void **state)
   assert_int_equal (reads, 1);
 }
 
-/* What failed is not there, and can be read later. */
+/* A piece that could not be read is dropped, and can be prefetched again. */
 static void
 test_errors (void **state)
 {
@@ -203,7 +203,7 @@ test_errors (void **state)
   assert_true (copy (FD, 8, 0));
 }
 
-/* More than there is memory for: some of it is there, and none is wrong. */
+/* There are more pieces than the cache has.  Each is read once. */
 static void
 test_many (void **state)
 {

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: what a file is advised, by the file system that it is on.
+ * Unit test: the advice of posix_fadvise for a file, by its file system.
  */
 
 #include <config.h>
@@ -24,7 +24,7 @@
 #if defined HAVE_PREADV2 && defined HAVE_POSIX_FADVISE && defined RWF_NOWAIT
 
 static bool has_nowait;
-static int advice;              /* the last one */
+static int advice;              /* the last advice */
 
 ssize_t __wrap_preadv2 (int fd, const struct iovec *iov, int count,
                         off_t offset, int flags);
@@ -80,7 +80,7 @@ advice_for (bool cache, bool nowait)
   return advice;
 }
 
-/* Larger requests help where their number is bounded. */
+/* Larger requests are used only on file systems without RWF_NOWAIT. */
 static void
 test_readahead (void **state)
 {
