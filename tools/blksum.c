@@ -67,8 +67,8 @@ struct print_sums {
   int write_error;              /* errno value, or 0 */
 };
 
-/* If standard output has no reader, this does not return, and does not wait for
- * images that are hashed in parallel, which can take long.
+/* If standard output has no reader, this ends the program, without a wait for
+ * images that are hashed in parallel, which could take long.
  */
 static bool
 print_result (void *opaque, const char *name, int r, const struct sum *sum,
@@ -156,8 +156,8 @@ print_expected (const char *name, const struct expect_result *result)
     report_write_failed (err);
 }
 
-/* The result for trailing data does not change the exit status, except that the
- * result is incomplete if it cannot be read.  Returns the exit status.
+/* Trailing data does not change the exit status, unless it cannot be read: then
+ * the result is incomplete.  Returns the exit status.
  */
 static int
 expect (const struct options *options)
@@ -210,7 +210,8 @@ make_part (const struct options *options)
   return EXIT_TROUBLE;
 }
 
-/* Run JOB, in which an audited block can differ.  Returns the exit status. */
+/* Run JOB; it returns 1 if an audited block differs.  Returns the exit status.
+ */
 static int
 print_incremental (const struct options *options,
                    int (*job) (const struct incremental_request *request,
@@ -238,8 +239,8 @@ print_incremental (const struct options *options,
   return EXIT_SUCCESS;
 }
 
-/* The state is removed only after the sum was printed, so that otherwise the
- * same command can print it again.  Returns the exit status.
+/* The state is removed only after the sum was printed: if that fails, the same
+ * command can print the sum again.  Returns the exit status.
  */
 static int
 resume (const struct options *options)

@@ -11,7 +11,7 @@
  * the objects of VMware are accepted without an array around them.
  *
  * The members of an object can have any order.  So the ranges in an inner array
- * are added when all members of its object are not known yet, and compared with
+ * are added before all members of its object are known, and are checked against
  * these at the end of the object.
  */
 

@@ -48,8 +48,8 @@ end_block (const struct judge *judge, size_t i)
   return (range->start + (range->len - 1)) / judge->block_size + 1;
 }
 
-/* All following blocks that differ are after range judge->next, so it is either
- * superfluous or not needed any more.
+/* All following blocks that differ are after range judge->next.  So this range
+ * is superfluous if no block touched it, and otherwise not needed any more.
  */
 static void
 pass_range (struct judge *judge)

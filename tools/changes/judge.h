@@ -27,16 +27,16 @@ struct judge {
   int (*missed) (void *opaque, uint64_t first, uint64_t count);
   void *opaque;
 
-  /* Indexes in the list: the first range that the next blocks can touch, the
-   * first one that no blocks touched yet, and the number of superfluous ones
-   * that were moved to its start.
+  /* The index of the first range that the next blocks can touch, the index of
+   * the first range that no block touched yet, and the number of superfluous
+   * ranges, which were moved to the start of the list.
    */
   size_t next, untouched, superfluous;
 };
 
 /* Read the list FILE, of a disk of SIZE bytes, and store the number of its
- * ranges in *NR_RANGES.  A list that must be widened, because it has too many
- * ranges, is an error.  Returns 0, or -1 with the reason.
+ * ranges in *NR_RANGES.  A list of more than RANGES_MAX ranges, some of which
+ * would be joined, is an error.  Returns 0, or -1 with the reason.
  */
 int judge_begin (struct judge *judge, const struct changes_file *file,
                  uint64_t size, uint64_t *nr_ranges, struct error *error);

@@ -27,7 +27,7 @@
 #include "util/error.h"
 #include "util/ranges.h"
 
-#define MAX_LINE 128            /* of a line without its comment, with NUL */
+#define MAX_LINE 128            /* bytes without a comment, but with NUL */
 #define BLANKS " \t"
 
 struct mapfile {

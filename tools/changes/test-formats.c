@@ -320,7 +320,7 @@ check_list (size_t i, const struct ranges_item *list, size_t count,
                                 &error), 0);
   assert_same (&got, &expected);
   ranges_free (&got);
-  /* What is cut off without an error is white space or a comment. */
+  /* A truncation without an error removed only white space or a comment. */
   for (cut = 0; cut < len; cut++)
     if (read_bytes (any, text, cut, size, &got, &error) == 0) {
       assert_same (&got, &expected);
@@ -459,7 +459,7 @@ test_vmware_areas (void **state)
   "{\"block_metadata_type\":1,\"volume_capacity_bytes\":" #capacity \
   ",\"block_metadata\":" blocks "}"
 
-/* The first one is from the tests of that program. */
+/* The first list is from the tests of snapshot-metadata-lister. */
 static void
 test_kubernetes (void **state)
 {
@@ -537,7 +537,7 @@ test_ddrescue (void **state)
   says_as (CHANGES_DDRESCUE, STATUS, 0, "");
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
     refuses_as (CHANGES_DDRESCUE, wrong[i].text, 10, wrong[i].expected);
-  /* A comment can be long, a line cannot; and it has no NUL. */
+  /* A comment can be long, other text cannot.  A NUL is an error. */
   snprintf (text, sizeof text, "#%300d\n%s0 10 +", 0, STATUS);
   says_as (CHANGES_DDRESCUE, text, 10, "0+10");
   snprintf (text, sizeof text, "%s0 10%300s+\n", STATUS, "");
@@ -545,7 +545,7 @@ test_ddrescue (void **state)
   assert_int_equal (read_bytes (CHANGES_DDRESCUE, "0 + 1\n0 10 \0+", 13, 10,
                                 &ranges, &error), -1);
   assert_non_null (strstr (error.text, "line 2 has a NUL"));
-  /* It is not recognized. */
+  /* A mapfile is not recognized without its option. */
   refuses ("# Mapfile.\n0 + 1\n0 10 +\n", 10, "--changed-format=ddrescue");
   refuses ("0 + 1\n0 10 +\n", 10, "it is not a list of ranges in JSON");
 }

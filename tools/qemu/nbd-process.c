@@ -7,8 +7,8 @@
  * descriptor 3, LISTEN_FDS and LISTEN_PID.  Before it runs qemu-nbd, the child
  * binds the socket in a directory that no other user can enter, connects the
  * socket of this process to it, and removes the socket and the directory.  The
- * child does this, because this process can be killed at any moment: until the
- * child requests the parent-death signal, it survives that, and removes both.
+ * child does this, because this process can be killed at any moment: the child
+ * survives that, because it requests the parent-death signal only afterwards.
  */
 
 #include <config.h>
@@ -120,8 +120,8 @@ make_connection (const struct spawn *spawn)
     fail_child (spawn, "cannot make a socket");
 }
 
-/* Move a descriptor to a number without a fixed use.  EINVAL: the limit of
- * descriptors does not allow such a number.
+/* Move a descriptor to a number without a fixed use.  EINVAL means that the
+ * limit of descriptors does not allow such a number.
  */
 static int
 move_fd (const struct spawn *spawn, int fd)
@@ -317,7 +317,7 @@ qemu_nbd_refine_error (struct qemu_nbd *qemu, const char *target,
 struct check {
   dev_t dev, rdev;
   ino_t ino;
-  bool allowed;                 /* all files seen so far */
+  bool allowed;                 /* are all files seen so far */
 };
 
 static void

@@ -28,8 +28,8 @@ struct qemu_nbd {
  * as descriptor 4, unless that is -1.  With IMAGE_FD it needs no other file,
  * and the number of its descriptors is limited, as open_files_visit requires.
  *
- * If this process ends, qemu-nbd ends too.  On Linux it ends already when the
- * thread ends that called this function.  No socket is left, because its name
+ * If this process ends, qemu-nbd ends too.  On Linux it already ends when the
+ * thread that called this function ends.  No socket is left, because its name
  * is removed before qemu-nbd runs.  Thread-safe.  Returns 0, or -1 with the
  * reason in ERROR.
  */

@@ -84,8 +84,8 @@ text_read (struct text *text, struct pollfd *poll)
   return text_append (text, chunk, n);
 }
 
-/* Our own descriptors are closed by exec in any case: this is for those that
- * were inherited.
+/* Our own descriptors are opened with close-on-exec.  This is for descriptors
+ * that were inherited.
  */
 static void
 close_on_exec_from (int first)

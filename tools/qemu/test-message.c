@@ -89,7 +89,7 @@ test_lines (void **state)
                   "(the rest is not shown)");
 }
 
-/* Messages about our own disconnect are no reason. */
+/* Messages about our own disconnect are not used as the reason. */
 static void
 test_disconnect (void **state)
 {

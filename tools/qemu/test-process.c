@@ -135,8 +135,8 @@ test_failures (void **state)
   assert_string_equal (error.text, "/ cannot be run");
 }
 
-/* The program does not inherit open files, and no blocked or ignored signals
- * but SIGUSR1.
+/* The program inherits no open files, and no blocked or ignored signals except
+ * SIGUSR1, which is blocked.
  */
 static void
 test_inherited (void **state)

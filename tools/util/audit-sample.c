@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The audit sample: selects which units of an image --update and --resume read
- * and compare, of those whose leaves they take from a manifest.
+ * The audit sample of --update and --resume.  Of the units whose leaves are
+ * taken from a manifest, it selects those to read and compare.
  */
 
 #include <config.h>

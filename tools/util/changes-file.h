@@ -7,7 +7,7 @@
 #ifndef BLKSUM_CHANGES_FILE_H
 #define BLKSUM_CHANGES_FILE_H
 
-/* What prints such a list. */
+/* The format of the list, named after the program that prints it. */
 enum changes_format {
   CHANGES_ANY,                  /* any format in JSON, by its members */
   CHANGES_BLKSUM,               /* --compare --output=json */

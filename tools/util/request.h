@@ -32,8 +32,8 @@ struct hash_request {
   const char *operand;          /* the image; NULL in a job with several
                                  * images */
   struct blkhash_opts *opts;    /* digest, block size, construction, threads */
-  /* Set if no other value will do: the user set the option, or the job compares
-   * with a checksum.
+  /* Set if no other value may be used, because the user set the option, or the
+   * job compares with a checksum.
    */
   bool digest_fixed, block_size_fixed, construction_fixed;
   struct source_options source;
@@ -121,15 +121,15 @@ struct incremental_request {
   struct hash_request hash;
   const char *old;              /* --update: the manifest of the image before
                                  * the changes */
-  struct changes_file changed;  /* the ranges that changed since then; no file
-                                 * to use the dirty bitmap of the source */
+  struct changes_file changed;  /* the ranges that changed since then; PATH is
+                                 * NULL: the dirty bitmap of the source */
   bool assume_unchanged;        /* --resume: trust a source that cannot detect
                                  * changes */
   uint32_t audit;               /* share of the trusted leaves to audit, in
                                  * millionths of a percent */
 
-  /* --resume: called when the job becomes one that can be continued if it is
-   * interrupted, and when it no longer is.
+  /* --resume: called with true when the job can be continued after an
+   * interrupt, and with false when it no longer can.
    */
   void (*set_resumable) (bool resumable);
 };

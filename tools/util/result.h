@@ -59,8 +59,8 @@ struct trailing_data {
 };
 
 /* The difference of two images.  The ranges that differ are not stored: each is
- * reported when it is found.  If a list of changed ranges is judged, DIFFER and
- * the ranges are those that this list misses.
+ * reported when it is found.  If a list of changed ranges is judged, only
+ * differences that this list misses count for DIFFER and for the ranges.
  */
 struct difference {
   bool differ;
@@ -70,8 +70,8 @@ struct difference {
   uint64_t first;               /* offset of the first range, bytes */
   struct trailing_data trailing[2]; /* with --size */
   uint64_t nr_listed;           /* number of ranges in the judged list */
-  struct ranges superfluous;    /* those in which nothing differs, which the
-                                 * caller frees */
+  struct ranges superfluous;    /* the listed ranges in which nothing differs;
+                                 * the caller frees them */
   bool incomplete;              /* trailing data could not be read */
   char *manifest_sum;           /* if the first image is a manifest, its sum
                                  * as printed by --tag --no-names, which the
