@@ -376,7 +376,8 @@ blkhash_leaves_set_sink (struct blkhash_leaves *l,
   SCOPED_LOCK (&l->lock);
 
   if (sink && (!sink->data || !sink->zero ||
-               memcmp (sink->reserved, none.reserved, sizeof none.reserved)))
+               memcmp (sink->reserved, none.reserved,
+                       sizeof none.reserved) != 0))
     return EINVAL;
   if (l->folding || l->folded > 0 || l->finished)
     return EINVAL;

@@ -86,7 +86,7 @@ depth_force (struct depth *depth, const char *value)
   if (!value)
     return;
   depth->seed = strcmp (value, "random") == 0;
-  depth->forced = depth->seed ? MAX_RANDOM : MAX (atoi (value), 1);
+  depth->forced = depth->seed ? MAX_RANDOM : MAX (strtol (value, NULL, 10), 1);
   depth->limit = depth->forced;
 }
 
