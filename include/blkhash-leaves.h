@@ -23,21 +23,23 @@ struct blkhash_leaves;
 struct blkhash_opts;
 
 /*
- * Each byte of the image is set only once, and never set to missing.  So the
- * table folds and frees leaves as soon as all blocks before them are known, and
- * an image that is set roughly in order takes almost no memory.  Bytes of an
- * evicted block (see blkhash_leaves_new) can be set again.
+ * The program sets each byte of the image only once, and never sets it to
+ * missing.  This lets the table fold and free leaves as soon as all blocks
+ * before them are known, so an image that is set roughly in order takes almost
+ * no memory.  Bytes of an evicted block (see blkhash_leaves_new) can be set
+ * again.
  */
 #define BLKHASH_LEAVES_ONCE 1u
 
 /*
- * Only with BLKHASH_LEAVES_ONCE: alone it is EINVAL.  The digest of the image
- * is not computed, and blkhash_leaves_fold stores none.  The leaves are only
- * passed to the sink.  So long runs of zeros cost nothing.
+ * Requires BLKHASH_LEAVES_ONCE; without it, blkhash_leaves_new fails with
+ * EINVAL.  The digest of the image is not computed, and blkhash_leaves_fold
+ * stores none.  The leaves are only passed to the sink, so a long run of zeros
+ * costs nothing.
  */
 #define BLKHASH_LEAVES_NO_SUM 2u
 
-/* For blkhash_leaves_new: blkhash_leaves_set_size will set the size. */
+/* For blkhash_leaves_new: blkhash_leaves_set_size sets the size later. */
 #define BLKHASH_SIZE_UNKNOWN UINT64_MAX
 
 /*
@@ -55,12 +57,12 @@ struct blkhash_opts;
  *
  * The memory grows with the data in the image, not with SIZE: a digest for each
  * block of data; almost nothing for runs of zeros; and up to 64 MiB for partial
- * blocks.  If more memory is needed, the oldest partial block, to which no
- * piece was added for the longest time, is evicted, and is missing again.  A
- * block is also evicted if it has too many pieces that are not adjacent: the
- * limit is one piece for each 128 bytes of a block, but at least 64 and at most
- * 4096; it is 512 with blocks of 64 KiB.  The call that evicts a block returns
- * 0, so check blkhash_leaves_next_missing.
+ * blocks.  If more memory is needed, the partial block to which no piece was
+ * added for the longest time is evicted: it is missing again.  A block is also
+ * evicted if it has too many pieces that are not adjacent: the limit is one
+ * piece for each 128 bytes of a block, but at least 64 and at most 4096; it is
+ * 512 with blocks of 64 KiB.  The call that evicts a block returns 0, so check
+ * blkhash_leaves_next_missing.
  */
 struct blkhash_leaves *blkhash_leaves_new (const struct blkhash_opts *opts,
                                            uint64_t size, unsigned flags);
@@ -69,11 +71,11 @@ struct blkhash_leaves *blkhash_leaves_new (const struct blkhash_opts *opts,
 void blkhash_leaves_free (struct blkhash_leaves *l);
 
 /*
- * Set the size of the image, which was unknown, to SIZE bytes; it may be
- * UINT64_MAX.  Before this call, bytes before offset 2^64 - 1 can be set, at
- * the same cost as with a known size, but the table cannot be folded.  A short
- * last block that was set before this call was copied, becomes complete now,
- * and is hashed in this call.  It is faster to set it after this call.
+ * Set the size of an image of unknown size to SIZE bytes, at most UINT64_MAX.
+ * Before this call, bytes before offset 2^64 - 1 can be set, at the same cost
+ * as with a known size, but the table cannot be folded.  A short last block
+ * that was set before this call was copied, and this call completes and hashes
+ * it.  It is faster to set that block after this call.
  *
  * This call can succeed only once.  Other threads can set blocks before SIZE at
  * the same time.  A manifest cannot have the size UINT64_MAX.
@@ -90,8 +92,8 @@ int blkhash_leaves_set_size (struct blkhash_leaves *l, uint64_t size);
  * and can overlap ranges of earlier calls, which it replaces.  Blocks can
  * arrive in pieces.
  *
- * The table keeps digests, not content: if only a part of a complete block that
- * is not all zero is set again or to missing, the rest of that block becomes
+ * The table keeps digests, not content: if a part of a complete block that is
+ * not all zero is set again, or to missing, the rest of that block becomes
  * missing.
  *
  * Zeros are hashed when they are folded, at the cost of blkhash_zero: with
@@ -133,9 +135,9 @@ int blkhash_leaves_next_missing (struct blkhash_leaves *l, uint64_t offset,
                                  uint64_t *start, uint64_t *len);
 
 /*
- * Store the number of bytes of the image in blocks that are known to have data
- * in *DATA, and in blocks that are known to be all zero in *ZERO.  The other
- * bytes are missing, or in partial blocks.
+ * Store in *DATA the number of bytes in blocks that are known to have data, and
+ * in *ZERO the number in blocks that are known to be all zero.  All other bytes
+ * are missing, or in partial blocks.
  */
 void blkhash_leaves_count (struct blkhash_leaves *l, uint64_t *data,
                            uint64_t *zero);
@@ -170,11 +172,11 @@ struct blkhash_leaf_sink {
  *
  * Each blkhash_leaves_fold calls the sink for all leaves, from block 0 on,
  * before it returns.  If the table was created with BLKHASH_LEAVES_ONCE, calls
- * that set blocks or the size already call the sink, for the leaves before the
- * first missing block, so that the table need not keep them, and
- * blkhash_leaves_fold only passes the rest.  The leaves are known to be those
- * of the image only when blkhash_leaves_fold has returned 0; after an error
- * they may be incomplete, or outdated.
+ * that set blocks or the size pass the leaves before the first missing block to
+ * the sink, so that the table need not keep them, and blkhash_leaves_fold
+ * passes only the rest.  The leaves are known to be those of the image only
+ * when blkhash_leaves_fold has returned 0; after an error they may be
+ * incomplete, or outdated.
  *
  * The callbacks run in one thread at a time, in a call that sets blocks or the
  * size, or folds.  No lock of the table is held.  Other threads can set blocks
@@ -192,10 +194,11 @@ int blkhash_leaves_set_sink (struct blkhash_leaves *l,
                              const struct blkhash_leaf_sink *sink);
 
 /*
- * Returns the best LEN of blkhash_leaves_data, in bytes: fewer bytes can be
- * slower, and more are not faster.  It is a multiple of the block size, up to
- * 512 MiB for the largest blocks, so limit it to the available memory.  It can
- * change while blocks are hashed, but an earlier value is not much worse.
+ * Returns the best LEN for blkhash_leaves_data, in bytes: smaller calls can be
+ * slower, and larger ones are not faster.  It is a multiple of the block size,
+ * up to 512 MiB for the largest blocks, so limit it to the available memory.
+ * The value can change while blocks are hashed, but an earlier value is not
+ * much worse.
  */
 size_t blkhash_leaves_batch (const struct blkhash_leaves *l);
 

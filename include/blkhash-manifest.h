@@ -113,13 +113,13 @@ blkhash_manifest_writer_sink (struct blkhash_manifest_writer *w);
  * may be NULL.  A part of an image has no digest: nothing is stored in MD, and
  * 0 is stored in *LEN.
  *
- * Errors: EINVAL if the number of blocks is not that of an image of SIZE bytes,
- * or of the part, if SIZE differs from the SIZE of blkhash_manifest_writer_new,
- * or if it is UINT64_MAX: nothing is changed, and it can be called again;
- * EINVAL after it has returned 0; ENOMEM, EIO, the error of write(2), or the
- * first error of the sink, which are sticky.  Nothing is stored on error.  If
- * the size was unknown, SIZE must be that of the table: a wrong size that ends
- * in the same block is not detected.
+ * Errors: EINVAL if the number of blocks received is not that of an image of
+ * SIZE bytes, or of the part, if SIZE differs from the SIZE of
+ * blkhash_manifest_writer_new, or if it is UINT64_MAX: nothing is changed, and
+ * the function can be called again; EINVAL after it has returned 0; ENOMEM,
+ * EIO, the error of write(2), or the first error of the sink, which are sticky.
+ * Nothing is stored on error.  If the size was unknown, SIZE must be that of
+ * the table: a wrong size that ends in the same block is not detected.
  */
 int blkhash_manifest_writer_finish (struct blkhash_manifest_writer *w,
                                     uint64_t size, unsigned char *md,
@@ -149,7 +149,7 @@ struct blkhash_manifest_reader;
  */
 #define BLKHASH_MANIFEST_NO_SUM 1u
 
-/* The longest reason of blkhash_manifest_reader_new, in bytes, with its NUL. */
+/* The maximum size of a reason, in bytes, including its NUL. */
 #define BLKHASH_MAX_REASON_SIZE 160
 
 /*
@@ -207,8 +207,8 @@ struct blkhash_manifest_run {
  * Read the next run of blocks, and store it in *RUN; its leaves are valid until
  * the next call.  Each run begins where the previous one ends.  A run of data
  * has up to 65536 blocks; consecutive zeros are one run.  The next call adds
- * the run to the digest of the image, which takes long for many zeros: see
- * blkhash_zero, and blkhash_manifest_reader_new.
+ * the run to the digest of the image, which takes a long time for many zeros:
+ * see blkhash_zero and blkhash_manifest_reader_new.
  *
  * Returns ENOENT at the end.  Only then are all runs verified: no block is
  * missing, and the digest is that of the leaves, unless the manifest is that of
@@ -240,9 +240,10 @@ blkhash_manifest_reader_error (const struct blkhash_manifest_reader *r);
 
 /*
  * Create a leaf table with the leaves of the manifest R.  R must have been
- * created without flags, and blkhash_manifest_reader_next not been called.  If
- * R is the manifest of a part, all other blocks are missing in the table.  The
- * memory grows with the leaves in the file, not with the size in the header.
+ * created without flags, and blkhash_manifest_reader_next must not have been
+ * called on it.  If R is the manifest of a part, all other blocks are missing
+ * in the table.  The memory grows with the leaves in the file, not with the
+ * size in the header.
  *
  * Returns NULL and sets errno to an error of blkhash_manifest_reader_next or
  * blkhash_leaves_new, or to EINVAL if R is not such a reader.
@@ -262,7 +263,8 @@ struct blkhash_leaves *blkhash_leaves_load (struct blkhash_manifest_reader *r);
  *
  * Errors: EINVAL if the image does not have these blocks, if its size is not
  * known, if the leaves do not have the size of those of L, or if reserved is
- * not 0: nothing is changed; others as of blkhash_leaves_data.  Thread-safe.
+ * not 0: nothing is changed; other errors as in blkhash_leaves_data.
+ * Thread-safe.
  */
 int blkhash_leaves_put_run (struct blkhash_leaves *l,
                             const struct blkhash_manifest_run *run);

@@ -29,11 +29,11 @@
  *
  * Programs written for blkhash 0.11 and before compile and link unchanged.
  * These functions keep their prototypes and errors: blkhash_new, _new_opts,
- * _update, _zero, _aio_update, _aio_completion_fd, _aio_completions, _final
- * and _free; blkhash_digests; blkhash_opts_new, _free, the setters and getters
- * of the block size, threads, queue depth and streams, and
+ * _update, _zero, _aio_update, _aio_completion_fd, _aio_completions, _final and
+ * _free; blkhash_digests; blkhash_opts_new, _free, the setters and getters of
+ * the block size, threads, queue depth and streams, and
  * blkhash_opts_get_digest_name; struct blkhash_completion and
- * BLKHASH_MAX_MD_SIZE.  So blkhash_zero has a length of size_t,
+ * BLKHASH_MAX_MD_SIZE.  This is why blkhash_zero has a length of size_t,
  * blkhash_aio_completion_fd returns -1 and sets errno, and
  * blkhash_aio_completions returns a negative errno value.  All other functions
  * are new.
@@ -67,7 +67,7 @@ const char *blkhash_version (void);
 /* The longest digest, in bytes, of any algorithm. */
 #define BLKHASH_MAX_MD_SIZE 64
 
-/* The longest tag of options, in bytes, with its NUL. */
+/* The maximum size of a tag of options, in bytes, including the NUL. */
 #define BLKHASH_MAX_TAG_SIZE 64
 
 struct blkhash;
@@ -80,8 +80,8 @@ struct blkhash_opts;
  * that blkhash_digests() lists.  Case does not matter, and the aliases of
  * OpenSSL ("SHA2-256") are accepted.  The name is copied.
  *
- * Returns NULL with errno EINVAL if there is no such digest or DIGEST_NAME is
- * NULL, or ENOMEM.
+ * Returns NULL and sets errno: EINVAL if there is no such digest or DIGEST_NAME
+ * is NULL; ENOMEM.
  *
  * Only one thread at a time may use an options object.  Constructors copy the
  * options, so the object can then be changed, used again or freed.
@@ -99,9 +99,9 @@ struct blkhash_opts *blkhash_opts_copy (const struct blkhash_opts *opts);
  * Create options from TAG, a text that describes how a hash is computed, see
  * blkhash_opts_get_tag.  Threads and queue depth have their defaults.
  *
- * Returns NULL with errno EINVAL if TAG is NULL, is not spelled exactly as by
- * blkhash_opts_get_tag (lower case, largest unit), or names a digest that this
- * library does not have; or ENOMEM.
+ * Returns NULL and sets errno: EINVAL if TAG is NULL, is not spelled exactly as
+ * blkhash_opts_get_tag spells it (lower case, largest unit), or names a digest
+ * that this library does not have; ENOMEM.
  */
 struct blkhash_opts *blkhash_opts_from_tag (const char *tag);
 
@@ -191,7 +191,7 @@ int blkhash_opts_same_hash (const struct blkhash_opts *a,
  * List the digests, sorted by name.  Stores up to COUNT names in NAMES, and
  * returns the number of digests, which may be larger than COUNT.
  * blkhash_digests (NULL, 0) only returns this number.  If there is not enough
- * memory, digests are missing.  The names are valid until the program ends.
+ * memory, the list is incomplete.  The names are valid until the program ends.
  * Thread-safe.
  */
 size_t blkhash_digests (const char **names, size_t count);
@@ -234,17 +234,17 @@ int blkhash_zero (struct blkhash *h, size_t len);
 
 /*
  * Append LEN bytes of data without waiting for them to be hashed.  Whole blocks
- * are not copied.  The library uses BUF, which must not change, until the
- * completion with USER_DATA is reaped, or blkhash_final or blkhash_free
- * returns.
+ * are not copied: BUF must not change until the completion with USER_DATA is
+ * reaped, or blkhash_final or blkhash_free returns.
  *
  * Synchronous and asynchronous calls can be mixed: all of them append to the
- * image, in the order of the calls.  Memory is bounded, so a request may wait
- * for earlier data to be hashed: if it is much larger than 2 MiB or 1024 blocks
- * for each thread, if it does not start and end at a block boundary, or if the
- * oldest data is still being hashed when the rest of the queue is done.  It may
- * also hash zeros that were appended earlier, and its own data if no thread can
- * be started.  A request with LEN 0 completes like any other.
+ * image, in the order of the calls.  Memory is bounded, so the call may wait
+ * for earlier data to be hashed: if the request is much larger than 2 MiB or
+ * 1024 blocks for each thread, if it does not start and end at a block
+ * boundary, or if the oldest data is still being hashed when the rest of the
+ * queue is done.  The call may also hash zeros that were appended earlier, and
+ * the data of the request if no thread can be started.  A request with LEN 0
+ * completes like any other.
  *
  * Returns EAGAIN if queue_depth requests are in flight, that is, submitted and
  * not reaped; then nothing was appended, and this error is not sticky.  Returns
@@ -257,7 +257,8 @@ int blkhash_aio_update (struct blkhash *h, const void *buf, size_t len,
 /*
  * Returns a file descriptor that becomes readable when requests have completed.
  * It is non-blocking and belongs to H.  Drain it, with a read of at least 8
- * bytes, before blkhash_aio_completions, so that no wake-up is lost.
+ * bytes, before each call of blkhash_aio_completions, so that no wake-up is
+ * lost.
  *
  * Returns -1 and sets errno: ENOTSUP if the queue depth is 0, EINVAL after
  * blkhash_final.

@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Detect the instruction sets that the SIMD implementations, called kernels,
- * need: a feature is set if the CPU has the instructions and the operating
- * system saves their registers.  Called from any thread.
+ * Detect the instruction sets that the kernels, our SIMD implementations of
+ * hashes, need: a feature is set if the CPU has the instructions and the
+ * operating system saves their registers.  Called from any thread.
  */
 
 #include <config.h>
@@ -66,8 +66,8 @@ detect (void)
   return features;
 }
 
-/* The extended family and the extended model are used only by the families for
- * which the manuals of Intel and AMD define them.
+/* The extended family and the extended model are added only for the families
+ * for which the manuals of Intel and AMD define them.
  */
 void
 cpu_name (char *name, size_t size)

@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Detect the instruction sets that the SIMD implementations, called kernels,
- * need: a feature is set if the CPU has the instructions and the operating
- * system saves their registers.  Called from any thread.
+ * Detect the instruction sets that the kernels, our SIMD implementations of
+ * hashes, need: a feature is set if the CPU has the instructions and the
+ * operating system saves their registers.  Called from any thread.
  */
 
 #ifndef BLKHASH_CPU_H
@@ -16,8 +16,8 @@ enum {
   CPU_AVX2 = 2,
   CPU_AVX512 = 4,               /* F, BW and VL */
   CPU_ARM_SHA2 = 8,
-  CPU_AMD = 16,                 /* the vendor is AMD: some code is fast only
-                                 * there */
+  CPU_AMD = 16,                 /* the vendor is AMD; some kernels are fast only
+                                 * on AMD CPUs */
   CPU_CRC32C = 32,              /* SSE4.2, or the CRC32 of ARMv8 */
 };
 

@@ -53,7 +53,8 @@ deadline_in (uint64_t nanoseconds)
 }
 
 /* The same as pthread_cond_wait, but returns ETIMEDOUT if DEADLINE has passed.
- * It can return 0 although the condition was not signalled.
+ * Spurious wake-ups are possible: it can return 0 although COND was not
+ * signalled.
  */
 static inline int
 deadline_wait (pthread_cond_t *cond, pthread_mutex_t *lock,

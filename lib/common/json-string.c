@@ -4,7 +4,7 @@
  * Write a string of JSON.
  *
  * All characters that control a terminal are escaped, even those that JSON
- * allows, because such strings are in messages, too.
+ * allows unescaped, because messages contain such strings, too.
  */
 
 #include <config.h>

@@ -11,9 +11,9 @@
 #include <stdio.h>
 
 /* Write TEXT as a string, with control characters escaped.  A name can have any
- * bytes, but JSON is UTF-8: each byte that is not becomes U+FFFD.  Returns false
- * if a part could not be written: a stream of open_memstream that has no memory
- * has no error flag.
+ * bytes, but JSON is UTF-8: each byte that is not valid UTF-8 becomes U+FFFD.
+ * Returns false if a part could not be written.  Callers cannot rely on ferror:
+ * a stream of open_memstream sets no error flag if there is no memory.
  */
 bool json_string (FILE *out, const char *text);
 

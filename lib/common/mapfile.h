@@ -5,7 +5,7 @@
  * the ranges, which are in order and without gaps.
  *
  * The status line has position 0 and pass 1, where ddrescue begins.  All three
- * fields are printed, because ddrescue refuses a line with fewer.
+ * of its fields are printed, because ddrescue refuses a status line with fewer.
  */
 
 #ifndef BLKHASH_MAPFILE_H

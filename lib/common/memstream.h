@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The end of a stream of open_memstream.
+ * Close a stream of open_memstream, and get its text.
  */
 
 #ifndef BLKHASH_MEMSTREAM_H
@@ -12,8 +12,8 @@
 #include <stdlib.h>
 
 /* Close OUT, which open_memstream opened for TEXT.  Returns *TEXT; or NULL with
- * errno set to ENOMEM if there is no memory, for which fclose of glibc returns 0
- * and sets *TEXT to NULL.
+ * errno set to ENOMEM if there is no memory.  In that case fclose of glibc
+ * returns 0 and sets *TEXT to NULL.
  */
 static inline char *
 memstream_close (FILE *out, char **text)

@@ -2,13 +2,14 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * A stratified random sample, for audits: blksum --update and --resume, and the
- * filter with blkhash-update, read a part of what they take from a manifest.
+ * filter with blkhash-update, read a sample of the blocks whose leaves they
+ * take from a manifest.
  *
  * Units are divided into strata of the same length; the last one can be
- * shorter.  One unit of each stratum is chosen.  So each unit is chosen with
- * the same probability, except that the probability is greater in the last
- * stratum if that is shorter.  The sample is computed from a seed, so any
- * thread can query it, in any order.
+ * shorter.  One unit of each stratum is chosen, so all units have the same
+ * probability of being chosen, except that it is greater in the last stratum if
+ * that is shorter.  The sample is computed from a seed, so any thread can query
+ * it, in any order.
  */
 
 #ifndef BLKHASH_STRATA_H
@@ -17,8 +18,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define STRATA_MIN_UNITS 64     /* minimum number of units to choose, if there
-                                 * are as many */
+#define STRATA_MIN_UNITS 64     /* minimum number of units to choose, or all if
+                                 * there are fewer */
 #define STRATA_ALL 100000000    /* 100 % in millionths of a percent */
 #define STRATA_DEFAULT (STRATA_ALL / 1000) /* 0.1 % */
 
@@ -46,9 +47,9 @@ bool strata_parse_share (const char *text, uint32_t *share);
 void strata_init (struct strata *strata, uint64_t units, uint32_t share,
                   uint64_t seed);
 
-/* Returns true if unit N is chosen, which is less than strata->units.  Stores
- * in *COUNT the number of units from N on to which the answer applies.  If no
- * unit is chosen, these are all.
+/* Returns true if unit N, which is less than strata->units, is chosen.  Stores
+ * in *COUNT the number of units from N on to which the answer applies.  If the
+ * sample is empty, these are all units from N on.
  */
 bool strata_at (const struct strata *strata, uint64_t n, uint64_t *count);
 

@@ -6,7 +6,7 @@
  * A line that is not a checksum is either text or damaged.  Text is skipped
  * with a warning, so that a list can be part of another text, such as a signed
  * mail.  A line that looks like a checksum, but in which a character is missing
- * or wrong, is damaged.  That is an error, because otherwise the check would
+ * or wrong, is damaged.  Damage is an error, because otherwise the check would
  * succeed although the image was not read.  sha256sum skips both.
  */
 
@@ -61,8 +61,8 @@ unescape (char *name)
 
 /* ---- Lines without a checksum ---- */
 
-/* Returns true if TEXT contains what looks like a checksum.  Any one character
- * of the checksum can be wrong.
+/* Returns true if TEXT contains something that looks like a checksum, even if
+ * any one character of the checksum is wrong.
  */
 static bool
 looks_like_sum (const char *text)
@@ -83,9 +83,9 @@ looks_like_sum (const char *text)
   return false;
 }
 
-/* Is it a line "SHA256 (NAME) = HEX" of another program?  A tagged line of
- * blksum has a slash, so one damaged character does not turn it into such a
- * line.
+/* Is TEXT a line "SHA256 (NAME) = HEX" of another program?  The tag of blksum
+ * contains a slash, so one damaged character does not turn a line of blksum
+ * into such a line.
  */
 static bool
 is_foreign (const char *text)
@@ -120,7 +120,7 @@ skip_start (char *text, const char *start, char **rest)
   return true;
 }
 
-/* Returns the last ": ", because a name can contain others, or NULL. */
+/* Returns the last ": " in TEXT, or NULL.  A name can contain others. */
 static char *
 find_colon (char *text)
 {
@@ -158,9 +158,10 @@ find_bytes (char *text)
   return next > end + 2 && strcmp (next, " bytes") == 0 ? end : NULL;
 }
 
-/* Set LINE to a line without a sum: NAME, and the text after its END, if END is
- * not NULL.  NAME is escaped, although the line does not start with a
- * backslash.  If it is not escaped correctly, it remains as it is.
+/* Set LINE to a line without a sum: NAME, and the text after END, the end of
+ * the name, if END is not NULL.  In such lines NAME is escaped although the
+ * line does not start with a backslash.  A name that is not escaped correctly
+ * is not changed.
  */
 static void
 set_without_sum (struct sums_line *line, enum sums_type type, char *name,
@@ -183,7 +184,7 @@ parse_comment (char *text, struct sums_line *line)
   size_t digits = strspn (text + 1, hex_digits);
   char *name, *end;
 
-  /* One wrong bit changes the digits "3" and "c" to "#". */
+  /* A flipped bit turns the digits "3" and "c" into "#". */
   if (digits >= MIN_DIGITS - 1 && digits % 2 == 1 && text[1 + digits] == ' ')
     set_damaged (line, "its first character is not a digit");
   else if (skip_start (text, "# incomplete ", &name))
@@ -212,7 +213,7 @@ set_sum (struct sums_line *line, const char *spec, const char *hex, char *name,
     };
 }
 
-/* Parse TEXT after "blk-".  A name can have any content, also ") = ". */
+/* Parse TEXT after "blk-".  A name can have any content, even ") = ". */
 static void
 parse_tagged (char *text, bool escaped, struct sums_line *line)
 {
@@ -274,9 +275,9 @@ parse (char *text, size_t len, struct sums_line *line)
     parse_other (text, "it is not 'CHECKSUM  NAME'", line);
 }
 
-/* Some editors write a byte order mark before the first line.  In concatenated
- * lists it is also before other lines.  A line with it is damaged, unless the
- * line is empty, a comment or text.
+/* Some editors write a byte order mark before the first line, so concatenated
+ * lists also have one before other lines.  A line with a byte order mark is
+ * damaged, unless the rest of it is empty, a comment or text.
  */
 void
 sums_line_parse (char *text, size_t len, struct sums_line *line)

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: a cache has the numbers that were used last, by a model that keeps
- * them in the order of their use.
+ * Unit test: a cache keeps the most recently used numbers, compared with a
+ * model that keeps all numbers in the order of their use.
  */
 
 #include <config.h>

@@ -11,8 +11,8 @@
 #include "common/zero.h"
 
 /* Nearly all data has a nonzero byte among the first HEAD bytes.  If these are
- * zero, the whole buffer is zero if it is equal to itself shifted by HEAD
- * bytes.  memcmp is the fastest loop for this, because libc selects an
+ * zero, the whole buffer is zero if and only if it is equal to itself shifted
+ * by HEAD bytes.  memcmp is the fastest loop for this, because libc selects an
  * implementation for the CPU.
  */
 #define HEAD 16

@@ -16,8 +16,8 @@
 #include "digest/digest.h"
 #include "lanes/lanes.h"
 
-/* The state of one hashing thread.  States are kept for reuse, so their number
- * is the maximum number of threads that hashed at the same time.
+/* The state of a thread while it hashes.  Hashers are kept for reuse, so their
+ * number is the maximum number of threads that hashed at the same time.
  */
 struct hasher {
   struct hasher *next;
@@ -173,8 +173,8 @@ update_single (void *ctx, const void *data, size_t len)
   return digest_update (ctx, data, len);
 }
 
-/* If there is no memory for a hasher, the measurement is retried by the next
- * call.
+/* If there is no memory for a hasher, the measurement remains due, and the next
+ * call retries it.
  */
 int
 hashers_measure (struct hashers *hashers)
@@ -198,8 +198,8 @@ hashers_measure (struct hashers *hashers)
   return err;
 }
 
-/* If a kernel fails its self-test, this is an error.  The kernel is not
- * skipped: see lanes.c.
+/* A kernel that fails its self-test is an error, and is not skipped: see
+ * lanes.c.
  */
 static int
 create_lanes (struct hashers *hashers)

@@ -37,19 +37,18 @@ struct hashers *hashers_create (const struct digest *digest,
                                 uint32_t block_size);
 void hashers_free (struct hashers *hashers);
 
-/* Returns the group size beyond which a larger group is hardly faster per
- * block, so that waiting for more blocks has little benefit; or 0 if the digest
- * has no kernels, so that single blocks are as fast as groups.  It can change
- * after hashers_measure.
+/* Returns the size of a full group: larger groups are hardly faster per block,
+ * so waiting for more blocks has little benefit.  Returns 0 if the digest has
+ * no kernels, because then single blocks are as fast as groups.  The value can
+ * change after hashers_measure.
  */
 size_t hashers_full_group (const struct hashers *hashers);
 
-/* Measure the speed of the kernels if a measurement is due, which happens at
- * most twice per process and digest.  Call this after each hashers_hash, at a
- * point where no other thread waits for the caller: it usually returns
- * immediately, but a measurement takes some hundred microseconds.  Returns 0,
- * or EIO if a kernel computes wrong results.  Leaves computed before the error
- * are correct.
+/* Measure the speed of the kernels if a measurement is due, at most twice per
+ * process and digest.  Call this after each hashers_hash, when no other thread
+ * waits for the caller: usually it returns immediately, but a measurement takes
+ * some hundred microseconds.  Returns 0, or EIO if a kernel computes wrong
+ * results.  Leaves computed before the error are correct.
  */
 int hashers_measure (struct hashers *hashers);
 

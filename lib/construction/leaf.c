@@ -29,8 +29,9 @@
  *
  * The benefit is smaller for writes, and for plugins with a latency of a
  * millisecond.  Requests of 16 and 64 KiB do not benefit, except that with 16
- * requests in flight AVX-512 takes 8 % less CPU time with the wait.  AVX2, which
- * the plan does not select on this CPU, takes a seventh more CPU time then.
+ * requests in flight AVX-512 takes 8 % less CPU time with the wait.  AVX2,
+ * which the plan does not select on this CPU, takes a seventh more in that
+ * case.
  */
 
 #include <config.h>
@@ -54,7 +55,7 @@
 #define GATHER_TIMEOUT 1000000
 #define MAX_BACKOFF 1023        /* batches */
 
-/* The blocks of one thread, which has this on its stack. */
+/* The blocks of one call of leaf_batch, on the stack of the calling thread. */
 struct batch {
   struct batch *next;
   struct leaf_block *next_block;
@@ -124,8 +125,8 @@ wake_next_locked (struct leaf_engine *engine)
     pthread_cond_signal (&batch->changed);
 }
 
-/* Returns the group size beyond which a larger group is hardly faster per
- * block; or 0 if groups do not help.
+/* Returns the size of a full group, or 0 if groups do not help: see
+ * leaf-hash.h.
  */
 static size_t
 full_group (const struct leaf_engine *engine)

@@ -143,8 +143,8 @@ outer_zeros (struct outer *outer, uint64_t count)
   unsigned i;
   int err = 0;
 
-  /* Starting with the chain of the next leaf, the first REST chains get one
-   * leaf more than the others.
+  /* From the chain of the next leaf on, the first REST chains get one leaf more
+   * than the others.
    */
   for (i = 0; i < outer->chains && err == 0; i++)
     err = chain_zeros (outer, (outer->next + i) % outer->chains,

@@ -26,8 +26,8 @@ struct digest {
 /* The state of one message is STATE_SIZE bytes, aligned to 64. */
 struct digest_ops {
   size_t state_size;
-  /* Called once for a state, before the first init and before the state is
-   * freed; may be NULL.
+  /* SETUP is called once for a state, before the first init, and TEARDOWN
+   * before the state is freed.  Both may be NULL.
    */
   int (*setup) (const struct digest *digest, void *state);
   void (*teardown) (void *state);
@@ -40,8 +40,8 @@ struct digest_ops {
 
 struct digest_family {
   const char *library;          /* its name, for users */
-  /* Initialize DIGEST for NAME.  Returns 0, EINVAL if the family does not have
-   * it, or another errno value.
+  /* Initialize DIGEST for NAME.  Returns 0, EINVAL if the family has no such
+   * digest, or another errno value.
    */
   int (*find) (const char *name, struct digest *digest);
   /* Call YIELD with each name, in any order. */

@@ -45,8 +45,9 @@ canonical_name (const EVP_MD *md)
   return NULL;
 }
 
-/* Returns the length of a digest in bytes, or 0 if it has none.  SHAKE has any
- * length; these are the defaults that OpenSSL 3.4 removed.
+/* Returns the length of a digest in bytes, or 0 if it has no fixed length.  For
+ * SHAKE, whose length is variable, this uses the default lengths that OpenSSL
+ * had before 3.4.
  */
 static size_t
 md_size (const EVP_MD *md)
@@ -63,9 +64,9 @@ md_size (const EVP_MD *md)
   return size > 0 && size <= BLKHASH_MAX_MD_SIZE ? size : 0;
 }
 
-/* Our kernels may replace only the default provider.  If the configuration
- * selects another provider, or FIPS mode requires a validated one, the user
- * relies on that implementation.
+/* Our kernels may replace only the implementation of the default provider.  If
+ * the configuration selects another provider, or FIPS mode requires a validated
+ * one, the user relies on that provider's implementation.
  */
 static bool
 is_replaceable (const EVP_MD *md)

@@ -13,8 +13,8 @@
 #include "digest/digest-family.h"
 #include "digest/digest.h"
 
-/* In search order.  OpenSSL is last, so that a digest that OpenSSL adds does
- * not change what the names of the others mean.
+/* In search order.  OpenSSL is last, so that a digest that a later version of
+ * OpenSSL adds cannot replace one of another family with the same name.
  */
 static const struct digest_family *const families[] = {
   &digest_null,

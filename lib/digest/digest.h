@@ -14,8 +14,8 @@
 struct digest;                  /* an algorithm: immutable, shared by threads */
 struct digest_ctx;              /* one message and one thread at a time */
 
-/* Find the algorithm NAME, which can be in upper or lower case or, with
- * OpenSSL, an alias.  Returns NULL with errno EINVAL if there is none, or
+/* Find the algorithm NAME, in upper or lower case; aliases of OpenSSL are
+ * accepted.  Returns NULL with errno EINVAL if there is no such algorithm, or
  * ENOMEM.
  */
 struct digest *digest_create (const char *name);
@@ -39,9 +39,9 @@ const char *digest_library (const struct digest *digest);
  */
 bool digest_is_replaceable (const struct digest *digest);
 
-/* Is it infeasible to construct a message with a given digest, such as that of
- * zeros?  It is easy with xxh64 and xxh3-128, and with null all messages have
- * the same digest.
+/* Returns true if it is infeasible to construct a message with a given digest,
+ * such as the digest of zeros.  This is easy with xxh64 and xxh3-128, and with
+ * null all messages have the same digest.
  */
 bool digest_is_cryptographic (const struct digest *digest);
 

@@ -46,8 +46,8 @@ take_blocks (const struct job **job, size_t *offset,
   return n;
 }
 
-/* Blocks of several jobs are hashed together, to fill the lanes.  So an error
- * is the error of all these jobs.
+/* Blocks of several jobs are hashed together, to fill the lanes.  An error is
+ * therefore recorded in all of these jobs.
  */
 static int
 hash_jobs (const struct job *job)

@@ -8,15 +8,15 @@
  * bytes.  The size of the ring limits the memory: an append waits for the
  * oldest job if the ring is full.  All of this runs in the appending thread.
  *
- * Rejected: a leaf table, which also hashes blocks and folds their leaves,
- * instead of the leaves of a job and the fold here.  The ring, the copies and
- * the pool would remain, because the limit on memory requires waiting for the
- * oldest job; the leaf table would only add a tree, a lock that threads share,
- * and 80 lines.  It is slower where a block needs little hashing.  "ratio" is
- * the bytes per CPU second with the leaf table, divided by those without it, of
- * blkhash-bench --aio --streams 0: medians of 31 alternating runs, on a busy
- * AMD EPYC (family 23, model 1) with 2 CPUs.  "noise" is the same ratio of one
- * half of the runs without it to the other half.
+ * Rejected: passing the data of a job to a leaf table, which also hashes blocks
+ * and folds their leaves.  The ring, the copies and the pool would remain,
+ * because the limit on memory requires waiting for the oldest job; the leaf
+ * table would only add a tree, a lock that threads share, and 80 lines.  It is
+ * slower if hashing a block takes little time.  "ratio" is the bytes per CPU
+ * second with the leaf table, divided by those without it, of blkhash-bench
+ * --aio --streams 0: medians of 31 alternating runs, on a busy AMD EPYC (family
+ * 23, model 1) with 2 CPUs.  "noise" is the same ratio between two halves of
+ * the runs without a leaf table.
  *
  *   digest, block size, threads    ratio     noise
  *   sha256, 64 KiB, 2              1.01      0.96
@@ -51,11 +51,11 @@
 
 #define JOB_BYTES (2u << 20)    /* bytes of data in a job, if blocks are not
                                  * larger */
-#define COPIES (48u << 20)      /* bytes of all buffers for copies together */
-#define JOB_BLOCKS 1024         /* in a job of data: bounds the leaves of tiny
-                                 * blocks */
+#define COPIES (48u << 20)      /* total bytes of the buffers for copies */
+#define JOB_BLOCKS 1024         /* maximum blocks in a job of data; bounds the
+                                 * leaves of tiny blocks */
 #define JOB_ZEROS 65536         /* a run of fewer zero blocks can be extended;
-                                 * about a millisecond to fold */
+                                 * this many fold in about 1 ms */
 
 static int
 fail (struct pipeline *pipeline, int err)

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: no memory, no threads, blocks that cannot be hashed, and
+ * Unit test: lack of memory, lack of threads, blocks that cannot be hashed, and
  * completions that are reaped one by one.  Linker wrappers make the functions
  * below fail.
  */
@@ -51,7 +51,7 @@ int __real_outer_final (struct outer *outer, uint64_t size, unsigned char *md);
 int __wrap_outer_final (struct outer *outer, uint64_t size, unsigned char *md);
 
 static bool no_large_memory, no_threads, no_leaf_of_zeros, no_sum;
-static int bad_byte = -1;       /* a block that begins so cannot be hashed */
+static int bad_byte = -1;       /* blocks that begin with it fail */
 static atomic_size_t hashed;    /* blocks */
 
 int
@@ -114,8 +114,8 @@ new_hash (unsigned queue_depth)
   return h;
 }
 
-/* The copy of the short end fails after the blocks before it were submitted:
- * the buffer is still ours on return, and there is no completion.
+/* The copy of the short end fails after the blocks before it were submitted.
+ * On return no thread uses the buffer, and there is no completion.
  */
 static void
 test_failed_aio_update (void **state)
@@ -132,16 +132,16 @@ test_failed_aio_update (void **state)
   assert_int_equal (blkhash_aio_update (h, buf, len, buf), ENOMEM);
   no_large_memory = false;
   free (buf);
-  /* Nothing uses it any more, so nothing can complete later. */
+  /* No thread uses the buffer, so no request can complete later. */
   assert_int_equal (blkhash_aio_completions (h, done, 4), 0);
   assert_int_equal (blkhash_update (h, "x", 1), ENOMEM);
   assert_int_equal (blkhash_final (h, md, NULL), ENOMEM);
   blkhash_free (h);
 }
 
-/* A block anywhere in the image, of jobs that are hashed together or not: each
- * request completes, that of the block with the error, and there is no digest.
- * Requests that come later may be refused.
+/* A bad block anywhere in the image, in jobs that are hashed together or not.
+ * Each request completes, the one with the bad block with the error, and there
+ * is no digest.  Later requests may be refused.
  */
 static void
 test_bad_block (void **state)
@@ -183,7 +183,7 @@ test_bad_block (void **state)
   bad_byte = -1;
 }
 
-/* The short last block is of zeros, and its leaf cannot be made. */
+/* The short last block is all zero, and its leaf cannot be computed. */
 static void
 test_no_leaf_of_zeros (void **state)
 {
@@ -219,7 +219,7 @@ test_reap_one_by_one (void **state)
     assert_int_equal (blkhash_aio_update (h, buf[i], BLOCK, buf[i]), 0);
   }
   assert_int_equal (blkhash_aio_update (h, buf[0], BLOCK, NULL), EAGAIN);
-  /* All are done, or about to be: one drain takes most of the wake-ups. */
+  /* All requests are done or about to be: one drain reads most wake-ups. */
   while (atomic_load (&hashed) < 8)
     usleep (100);
   for (i = 0; i < 8; ) {
@@ -230,7 +230,7 @@ test_reap_one_by_one (void **state)
   blkhash_free (h);
 }
 
-/* Without threads everything still works, in the caller. */
+/* If no thread can be started, the calling thread hashes everything. */
 static void
 test_no_threads (void **state)
 {
@@ -275,8 +275,8 @@ test_null_buffer (void **state)
   blkhash_leaves_free (l);
 }
 
-/* A table that is given once, and whose sum cannot be computed at its end, has
- * an error, and is not a table that was folded.
+/* If a table with BLKHASH_LEAVES_ONCE cannot compute the sum at its end, the
+ * error is sticky, and the table does not count as folded.
  */
 static void
 test_no_sum (void **state)
@@ -367,9 +367,9 @@ new_table_once (unsigned flags)
   return l;
 }
 
-/* The first error is returned by this call and by later ones, whether the sink
- * fails too or not, and whatever is folded: data, zeros without a sum, leaves,
- * or zeros at the end.
+/* The first error is returned by this call and by later ones, even if the sink
+ * fails too, whatever is being folded: data, zeros without a sum, leaves, or
+ * zeros at the end.
  */
 static void
 test_leaf_table_error_while_told (void **state)

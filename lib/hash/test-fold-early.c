@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: in a table that is given once, one thread folds the leaves of all
- * threads.  If the others are faster, they wait for it.
+ * Unit test: in a table with BLKHASH_LEAVES_ONCE, one thread folds the leaves
+ * of all threads.  If the others are faster, they wait for it.
  */
 
 #include <config.h>

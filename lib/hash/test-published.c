@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Unit test: every kernel of every hash computes published examples, in each of
- * its lanes: those of FIPS 180, and of BLAKE2b what its authors publish.
+ * its lanes: those of FIPS 180, and those of the authors of BLAKE2b.
  */
 
 #include <config.h>
@@ -33,7 +33,7 @@ static char million[1000000];
 static const struct example {
   const char *hash;
   const char *second;
-  /* Of "abc", of the second and, if not NULL, of the third. */
+  /* Digests of "abc", of the second message and, unless NULL, of the third. */
   const char *md[3];
 } examples[] = {
   { "blake2b-256", "", {
@@ -91,7 +91,7 @@ compare (const char *kernel, size_t lane, const unsigned char *md, size_t size,
               expected, hex);
 }
 
-/* In one lane after the other, while the others have another message. */
+/* Hash the message in each lane in turn; the other lanes hash another. */
 static void
 check_lanes (const struct lane_hash *hash, const struct lane_kernel *kernel,
              const char *message, const char *expected)
@@ -110,7 +110,7 @@ check_lanes (const struct lane_hash *hash, const struct lane_kernel *kernel,
   }
 }
 
-/* In all lanes at once. */
+/* Hash the message in all lanes at once. */
 static void
 check_million (const struct lane_hash *hash, const struct lane_kernel *kernel,
                const char *expected)

@@ -13,8 +13,8 @@
 #include "leaves/leaf-tree-private.h"
 #include "leaves/leaf-tree.h"
 
-/* Returns the list of spare arrays with room for ROOM leaves, which is 1, 2, 4
- * ... 64.
+/* Returns the list of spare arrays with room for ROOM leaves, a power of two up
+ * to 64.
  */
 static struct spare **
 spare_leaves (struct leaf_tree *tree, unsigned room)

@@ -86,8 +86,9 @@ leaves_store_locked (struct blkhash_leaves *l, uint64_t index,
   return err ? leaves_set_error_locked (l, err) : 0;
 }
 
-/* Returns 0, the error of the table, or EEXIST if one of these blocks, or a
- * piece of it, was given already and the table is given once.
+/* Returns 0, the error of the table, or EEXIST if the table has
+ * BLKHASH_LEAVES_ONCE and one of these blocks, or a piece of it, was already
+ * given.
  */
 static int
 check_new_locked (struct blkhash_leaves *l, uint64_t first, uint64_t count)

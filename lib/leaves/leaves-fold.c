@@ -4,16 +4,16 @@
  * The leaf table: computes the digest of the image from the leaves, in order,
  * and passes the leaves to the sink.
  *
- * Leaves are copied out of the tree a batch at a time, so that the lock is not
- * held while the outer hash or a sink runs, because folding a huge hole takes a
- * long time.
+ * Leaves are copied out of the tree a batch at a time.  The lock is not held
+ * while the outer hash or a sink runs, because folding a huge hole takes a long
+ * time.
  *
- * A table that is given once is folded early: the thread that gives a block
- * becomes the folder, if there is none, and folds until it reaches a missing
- * block.  Any other table is folded from the start by each call, and the fold
- * fails with EBUSY if the table changes meanwhile.  To hash a partial block, as
- * each fold does first, is such a change, so of several folds one does this at
- * a time: the others then find nothing to hash.
+ * A table with BLKHASH_LEAVES_ONCE is folded early: the thread that gives a
+ * block folds until it reaches a missing block, unless another thread is
+ * folding.  Any other table is folded from the start by each call, and the fold
+ * fails with EBUSY if the table changes meanwhile.  Each fold first hashes the
+ * complete partial blocks, which also counts as a change.  So only one fold at
+ * a time hashes them, and the next ones find none left.
  */
 
 #include <config.h>
@@ -48,8 +48,8 @@ struct batch {
 };
 
 /* Copy leaves from block INDEX on.  Returns ENODATA if the block is missing or
- * incomplete.  Returns EBUSY if it was a block of zeros, and data was written
- * into it since the fold began, or another thread is hashing it.
+ * incomplete.  Returns EBUSY if data was written into a block of zeros since
+ * the fold began, or another thread is hashing the block.
  */
 static int
 take_batch_locked (struct blkhash_leaves *l, uint64_t index,
@@ -101,9 +101,9 @@ fold_batch (struct outer *outer, struct sink *sink, const struct batch *batch)
                      : sink_data (sink, batch->leaves, batch->count);
 }
 
-/* One thread folds, and the other threads may hash blocks faster than it folds
- * the leaves.  These other threads wait here while too many leaves are
- * unfolded.  The folding thread never waits.
+/* Other threads may hash blocks faster than the folding thread folds their
+ * leaves.  They wait here while too many leaves are unfolded.  The folding
+ * thread never waits.
  */
 static void
 wait_for_folding_locked (struct blkhash_leaves *l)
@@ -131,9 +131,9 @@ end_folding_locked (struct blkhash_leaves *l)
   pthread_cond_broadcast (&l->folding_ended);
 }
 
-/* Pass the zeros that are held back to the sink, before the end of their run.
- * Called only if no sum is computed.  The lock is released during the call, so
- * more blocks may be known on return.
+/* Pass the zeros that are held back to the sink, although their run may
+ * continue.  Called only if no sum is computed.  The lock is released during
+ * the call, so more blocks may be known on return.
  */
 static void
 report_zeros_locked (struct blkhash_leaves *l)
@@ -278,8 +278,8 @@ fold_anew (struct blkhash_leaves *l, struct sink *sink, unsigned char *md)
   uint64_t start, len;
   int err;
 
-  /* Check for missing blocks first, rather than hash for minutes before finding
-   * one near the end.
+  /* Check for missing blocks first, because one near the end would be found
+   * only after minutes of hashing.
    */
   if (blkhash_leaves_next_missing (l, 0, &start, &len) == 0)
     return ENODATA;

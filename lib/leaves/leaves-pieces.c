@@ -26,14 +26,14 @@
 #include "leaves/pieces-share.h"
 #include "leaves/pieces.h"
 
-/* What the caller has to do after it releases the lock.  That it must retry is
- * not in the error, because the sticky error can have any value: a sink can
- * have returned EAGAIN.
+/* What the caller has to do after it releases the lock.  RETRY is set apart
+ * from the error, because a sticky error can have any value, even EAGAIN from a
+ * sink.
  */
 struct todo {
   struct partial *hash;         /* complete block to hash */
   bool retry;
-  bool wait;                    /* for room in the budget, before the retry */
+  bool wait;                    /* for room in the budget, before it retries */
   uint64_t seen;                /* for budget_wait */
 };
 
@@ -52,8 +52,8 @@ evict_locked (struct blkhash_leaves *l, struct partial *partial,
   return EAGAIN;
 }
 
-/* Returns 0 if a block was evicted, or an error.  The caller must retry if TODO
- * says so.
+/* Returns 0 if a block was evicted, or an error.  If TODO->retry is set, the
+ * caller must retry.
  */
 static int
 make_room_locked (struct blkhash_leaves *l, struct todo *todo)
@@ -215,9 +215,9 @@ store_zero_locked (struct blkhash_leaves *l, uint64_t index)
   return err;
 }
 
-/* A piece was added to the block, or the size of the image became known.  If
- * the block is complete, store it if it is zero; otherwise TODO says that it
- * must be hashed, unless it was zero before.
+/* Called after a piece was added to the block, or the size of the image became
+ * known.  If the block is complete, store it if it is zero; otherwise let the
+ * caller hash it, unless it was a block of zeros before.
  */
 static int
 finish_if_complete_locked (struct blkhash_leaves *l, struct partial *partial,

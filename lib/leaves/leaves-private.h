@@ -41,8 +41,8 @@ struct blkhash_leaves {
   size_t block_size;            /* bytes */
   size_t leaf_size;             /* bytes */
   struct construction construction;
-  bool once;                    /* BLKHASH_LEAVES_ONCE: the table is given once,
-                                 * that is, no block is given twice */
+  bool once;                    /* BLKHASH_LEAVES_ONCE: no block is given
+                                 * twice */
   bool no_sum;                  /* BLKHASH_LEAVES_NO_SUM */
   struct digest *digest;
   struct leaf_engine *engine;
@@ -60,9 +60,9 @@ struct blkhash_leaves {
                                     * it has its own locks */
   struct pieces *pieces;        /* the blocks that are LEAF_PARTIAL */
   uint64_t generation;          /* incremented by every change */
-  /* Blocks that were contradicted, for leaves_next_contradiction; one more than
-   * the array has if there were too many.  The number is changed with the lock,
-   * and read without it; atomic.
+  /* Blocks that were contradicted, for leaves_next_contradiction.  If there
+   * were too many, NR_CONTRADICTED is LEAVES_CONTRADICTED + 1.  It is changed
+   * under the lock, and atomically read without it.
    */
   struct contradicted {
     uint64_t index, count;      /* blocks */
@@ -70,16 +70,15 @@ struct blkhash_leaves {
   size_t nr_contradicted;
   int error;                    /* sticky: leaves may be wrong or lost */
 
-  /* In a table that is given once, the leaves of blocks before FOLDED are
-   * folded into OUTER and removed from the tree.  Without the lock, only the
-   * thread that has set FOLDING uses OUTER and SINK.  In any other table each
-   * fold copies SINK, and FOLDING is set during a fold that uses the sink.
+  /* In a table with ONCE, the leaves of blocks before FOLDED are folded into
+   * OUTER and removed from the tree.  Without the lock, only the thread that
+   * has set FOLDING uses OUTER and SINK.  In any other table each fold copies
+   * SINK, and FOLDING is set during a fold that uses the sink.
    */
   struct outer *outer;          /* NULL with NO_SUM, and in other tables */
   struct sink sink;
   uint64_t folded;              /* blocks */
-  uint64_t unfolded;            /* leaves in the tree; only counted in a table
-                                 * that is given once */
+  uint64_t unfolded;            /* leaves in the tree; only counted with ONCE */
   uint64_t folded_data, folded_zero; /* bytes of data and zeros before FOLDED */
   bool folding, finished;       /* FINISHED: blkhash_leaves_fold succeeded */
   pthread_cond_t folding_ended; /* signaled when FOLDING is cleared, or UNFOLDED
@@ -146,8 +145,8 @@ int leaves_put_piece (struct blkhash_leaves *l, enum leaves_op op,
  */
 int leaves_end_piece (struct blkhash_leaves *l, uint64_t index);
 
-/* Set blocks to LEAF_MISSING or LEAF_ZERO, or store a leaf.  The previous state
- * of the blocks can be any.
+/* Set blocks to LEAF_MISSING or LEAF_ZERO, or store a leaf.  The blocks can be
+ * in any state before.
  */
 int leaves_set_locked (struct blkhash_leaves *l, uint64_t first,
                        uint64_t count, enum leaf_state state);
@@ -184,14 +183,14 @@ int leaves_set_error_locked (struct blkhash_leaves *l, int err);
 
 /* Fold the leaves before the first missing block.  The caller holds the lock,
  * which is released during the call.  Returns the error of the table.  Only for
- * a table that is given once.
+ * a table with ONCE.
  */
 int leaves_fold_early_locked (struct blkhash_leaves *l);
 
 /* Fold the next COUNT blocks, whose leaves are LEAVES, without storing them in
  * the tree.  They must begin at the first missing block.  The caller holds the
  * lock, which is released during the call.  No other thread may be folding.
- * Only for a table that is given once.
+ * Only for a table with ONCE.
  */
 int leaves_fold_next_locked (struct blkhash_leaves *l, uint64_t count,
                              const unsigned char *leaves);
@@ -201,9 +200,9 @@ int leaves_fold_next_locked (struct blkhash_leaves *l, uint64_t count,
  */
 int leaves_hash_complete (struct blkhash_leaves *l);
 
-/* Callback for struct pieces: release the memory of the oldest block.  The
- * block is hashed if it is complete, and otherwise evicted.  Returns false if
- * there is no block, or if another thread holds the lock of the table.
+/* Callback for struct pieces: release the memory of the oldest block, by
+ * hashing it if it is complete, or evicting it.  Returns false if there is no
+ * block, or if another thread holds the lock of the table.
  */
 bool leaves_evict_oldest (void *opaque);
 

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The leaf table: finds missing ranges, counts known bytes, returns what
- * was contradicted, and the best batch size.  Called from any thread.
+ * The leaf table: finds missing ranges, counts known bytes, and returns
+ * contradicted ranges and the best batch size.  Called from any thread.
  */
 
 #include <config.h>
@@ -19,8 +19,8 @@
 #include "leaves/pieces.h"
 
 /* Find the first gap in a partial block at or after START.  Returns false if
- * there is none.  The call that completed a busy block has not returned yet, so
- * all of the block counts as missing.  An exception is a block that was zero
+ * there is none.  All of a busy block counts as missing, because the call that
+ * completed it has not returned yet.  An exception is a block that was zero
  * before: it was complete before that call.
  */
 static bool

@@ -17,8 +17,8 @@
 #include "leaves/leaves.h"
 #include "leaves/pieces.h"
 
-/* Hash a complete block while the lock is held.  To release the lock and take
- * it again could be a deadlock, because the caller of leaves_evict_oldest holds
+/* Hash a complete block while the lock is held.  Releasing the lock and taking
+ * it again could deadlock, because the caller of leaves_evict_oldest holds
  * users_lock, which is taken after the lock of a table.
  */
 static void
@@ -39,9 +39,9 @@ hash_locked (struct blkhash_leaves *l, const struct partial *partial)
     leaves_store_locked (l, index, &block);
 }
 
-/* Called in a thread that uses another table, which shares the budget and needs
- * room, because this table is the largest user.  That thread holds users_lock,
- * which keeps this table alive; when it is released, this table can be freed.
+/* Called in a thread of another table that shares the budget and needs room, if
+ * this table is the largest user.  That thread holds users_lock, which keeps
+ * this table alive until it is released.
  */
 bool
 leaves_evict_oldest (void *opaque)

@@ -8,7 +8,7 @@
  * content of partial blocks.  A range is cut into whole blocks, which are
  * hashed without the lock, and pieces of blocks, which are copied.
  *
- * An operation that fails half way can leave leaves of outdated content in the
+ * An operation that fails midway can leave leaves of outdated content in the
  * table.  The error is sticky: later calls that give, forget or fold content,
  * or query what is missing, return the same error, and no digest is ever
  * computed from the table.

@@ -19,10 +19,10 @@ struct blkhash_leaf_sink;
 struct blkhash_leaves;
 struct blkhash_opts;
 
-/* The same as blkhash_leaves_new, for a server.  Its tables share BUDGET, which
- * limits the memory of partial blocks, and must outlive the tables.  Small
- * requests of many threads are hashed together.  If BUDGET is NULL, there is no
- * difference.
+/* The same as blkhash_leaves_new, for a server whose tables share BUDGET, which
+ * limits the memory of partial blocks.  BUDGET must outlive the tables.  Small
+ * requests of many threads are hashed together.  If BUDGET is NULL, this is the
+ * same as blkhash_leaves_new.
  */
 struct blkhash_leaves *leaves_new_in_budget (const struct blkhash_opts *opts,
                                              uint64_t size, unsigned flags,
@@ -40,10 +40,10 @@ int leaves_observe_data (struct blkhash_leaves *l, const void *buf,
 int leaves_observe_zero (struct blkhash_leaves *l, uint64_t len,
                          uint64_t offset);
 
-/* Return whole blocks that an observation contradicted since the last call, and
- * set *OFFSET and *LEN to their range, in bytes.  Returns false, without taking
- * a lock, if there are none: a server calls it after each observation.  If too
- * many were contradicted between two calls, the range is the whole image.
+/* Store in *OFFSET and *LEN a range of whole blocks, in bytes, that
+ * observations have contradicted and no earlier call has returned.  If too many
+ * were contradicted between two calls, it is the whole image.  Returns false if
+ * there is none, without a lock: a server calls it after each observation.
  */
 bool leaves_next_contradiction (struct blkhash_leaves *l,
                                 uint64_t *offset, uint64_t *len);

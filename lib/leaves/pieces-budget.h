@@ -42,8 +42,8 @@ struct pieces_budget {
   size_t chunks_in_use;         /* cut from BASE, and not in SPARE */
 };
 
-/* Instead of this call, a static budget that is never destroyed can be all zero
- * except the bound.  This works on systems where zeros are a valid initializer
+/* A static budget that is never destroyed can be all zero except the bound,
+ * without this call.  This works on systems where zeros are a valid initializer
  * for POSIX threads' objects, such as Linux and FreeBSD.
  */
 void budget_init (struct pieces_budget *budget, size_t bound);
@@ -65,8 +65,8 @@ void *budget_get (struct pieces_budget *budget, size_t overhead, bool *zero,
                   uint64_t *seen);
 void budget_put (struct pieces_budget *budget, void *chunk, size_t overhead);
 
-/* The caller begins to hash a chunk, or has hashed it.  In the latter case the
- * chunk is freed before this call, so that budget_wait does not miss it.
+/* Called with true when the caller begins to hash a chunk, and with false after
+ * it has hashed and then freed the chunk, so that budget_wait does not miss it.
  */
 void budget_busy (struct pieces_budget *budget, bool begins);
 

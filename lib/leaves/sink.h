@@ -4,7 +4,7 @@
  * Pass leaves, in order, to the callbacks of a program.
  *
  * Zeros are held back until the run of zeros ends, so that a run is one call,
- * unless sink_end is called before.
+ * unless sink_end is called earlier.
  *
  * A sink is used by one thread at a time.
  */

@@ -119,8 +119,8 @@ test_against_array (void **state)
   against_array ();
 }
 
-/* The leaves of the digest "null" have no bytes, but their blocks are data all
- * the same.
+/* The leaves of the digest "null" have no bytes, but their blocks are still
+ * data.
  */
 static void
 test_empty_leaves (void **state)

@@ -2,7 +2,8 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Unit test: tables that share a budget for pieces of blocks, blocks of zeros
- * of which a part is given, folds that hash these, and allocations that fail.
+ * into which a part is given, folds that hash such blocks, and allocations that
+ * fail.
  */
 
 #include <config.h>
@@ -262,8 +263,8 @@ run_fold (void *opaque)
   return NULL;
 }
 
-/* While a fold hashes a block of zeros into which a byte was given, another one
- * begins.  It waits: then the first one goes on when a second has passed.
+/* While a fold hashes a block of zeros into which a byte was given, another
+ * fold begins.  It waits for the first one, which continues after a second.
  */
 static void
 test_two_folds (void **state)

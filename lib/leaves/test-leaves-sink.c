@@ -194,7 +194,7 @@ test_folded_again (void **state)
   blkhash_leaves_free (l);
 }
 
-/* A table that is given once does not keep leaves that it can pass on. */
+/* A table with BLKHASH_LEAVES_ONCE does not keep leaves that it can pass on. */
 static void
 test_called_early (void **state)
 {
@@ -390,8 +390,8 @@ fails_early (int err)
   blkhash_leaves_free (l);
 }
 
-/* EAGAIN is the error of a manifest on a pipe with O_NONBLOCK.  The table itself
- * uses some of the values for what it must do.
+/* EAGAIN is the error of a manifest on a pipe with O_NONBLOCK.  The table
+ * itself uses some of the values internally.
  */
 static void
 test_fails_early (void **state)
@@ -484,7 +484,7 @@ test_threads_fold (void **state)
 
   (void) state;
   image_fill (image, sizeof image);
-  image[0] = 1;                 /* no zeros after those of the last fold */
+  image[0] = 1;                 /* the image begins and ends with data */
   image[MAX_SIZE - 1] = 1;
   give_all (l, sizeof image);
   set_log (l, &log);

@@ -222,7 +222,7 @@ test_missing (void **state)
   }
 }
 
-/* Operations on the end of a table that is not given once. */
+/* Operations on the end of a table without BLKHASH_LEAVES_ONCE. */
 static void
 test_last_block (void **state)
 {

@@ -129,8 +129,8 @@ test_contradiction (void **state)
   blkhash_leaves_free (l);
 }
 
-/* Take what was contradicted: each of the COUNT blocks from FIRST on, in any
- * order, and nothing else.
+/* Check that exactly the COUNT blocks from FIRST on are returned as
+ * contradicted, in any order.
  */
 static void
 take_contradicted (struct blkhash_leaves *l, uint64_t first, uint64_t count)
@@ -167,7 +167,7 @@ test_what_is_contradicted (void **state)
   assert_int_equal (leaves_observe_zero (l, SIZE - 5 * BLOCK, 5 * BLOCK), 0);
   take_contradicted (l, 5, BLOCKS - 5);
 
-  /* More than are recorded: all. */
+  /* More ranges than are recorded: the whole image. */
   for (round = 0; round < 40; round++)
     for (i = 0; i < 3; i += 2) {
       give (l, 'a', BLOCK, i * BLOCK);

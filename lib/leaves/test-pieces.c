@@ -185,8 +185,8 @@ evict (void *opaque)
   return true;
 }
 
-/* Blocks of 1 MiB, 10 of which fit: the largest user evicts, or the next one if
- * it is locked.
+/* Blocks of 1 MiB, 10 of which fit: the largest user evicts a block, or the
+ * next largest one if its lock is held.
  */
 static void
 test_shared_budget (void **state)

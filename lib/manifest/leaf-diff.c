@@ -3,8 +3,9 @@
  *
  * Compare the leaves of two images, and report the blocks that differ.
  *
- * A run of each image is current.  The blocks that both runs have are compared
- * and removed; an empty run is replaced by the next one of its iterator.
+ * Each image has a current run.  The blocks that are in both runs are compared,
+ * and removed from both; an empty run is replaced by the next one of its
+ * iterator.
  */
 
 #include <config.h>

@@ -125,7 +125,7 @@ compare (struct diff *diff)
   return err;
 }
 
-/* The sums are compared although the leaves were, because a reader with
+/* The sums are compared in addition to the leaves, because a reader with
  * BLKHASH_MANIFEST_NO_SUM does not check that the sum is that of the leaves.
  */
 bool

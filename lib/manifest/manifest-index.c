@@ -4,11 +4,12 @@
  * Random access to the leaves of a manifest.
  *
  * The reader of manifests validates the file, and every byte that it reads is
- * pinned (pinned-file.c).  In each MARK_DISTANCE of the file, the first record
- * that begins there gets a mark.  A look-up of a block begins at the last mark
- * that is not beyond it, and skips records by the numbers in their heads, which
- * were validated and are pinned.  A record without a mark begins in the same
- * MARK_DISTANCE as the mark before it, so less than that is skipped.
+ * pinned (pinned-file.c).  The file is divided into sections of MARK_DISTANCE
+ * bytes, and the first record that begins in a section gets a mark.  A look-up
+ * of a block begins at the last mark that is not beyond it, and skips records
+ * by the numbers in their heads, which were validated and are pinned.  A record
+ * without a mark begins in the same section as the mark before it, so less than
+ * a section is skipped.
  */
 
 #include <config.h>
@@ -28,8 +29,8 @@
 #include "manifest/manifest-unfinished.h"
 #include "manifest/pinned-file.h"
 
-/* Bytes of the file: dozens of records, if these have few blocks.  The marks
- * have less than a hundredth of the size of the file.
+/* In bytes: dozens of records, if these have few blocks.  The marks take less
+ * than a hundredth of the size of the file.
  */
 #define MARK_DISTANCE 2048
 
@@ -145,7 +146,7 @@ record_size (const struct manifest_index *index, uint64_t count, bool zeros)
     (zeros ? 0 : count * index->leaf_size);
 }
 
-/* Mark the record at OFFSET if it is the first one of its MARK_DISTANCE. */
+/* Mark the record at OFFSET if it is the first one in its section. */
 static int
 add_mark (struct manifest_index *index, uint64_t first, uint64_t offset)
 {
@@ -233,7 +234,7 @@ find_mark (const struct manifest_index *index, uint64_t block)
   return &index->marks[low];
 }
 
-/* Find the record with BLOCK.  Sets *OFFSET, and all of its blocks in *RUN. */
+/* Find the record with BLOCK.  Stores its offset, and all of its blocks. */
 static int
 find_record (struct manifest_index *index, uint64_t block, uint64_t *offset,
              struct blkhash_manifest_run *run)

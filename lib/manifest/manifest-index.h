@@ -4,11 +4,11 @@
  * Random access to the leaves of a manifest, which is untrusted and may change
  * while it is in use.
  *
- * The manifest is read once, from start to end, and validated.  A piece of it
- * that is read again later must have the same digest as then.  Only these
- * digests and the positions of some records are kept, and a cache of fixed
- * size, so memory is a few percent of the manifest at most.  The leaves are
- * always those that were validated.
+ * The manifest is read once, from start to end, and validated.  If a piece of
+ * it is read again later, its digest must be the same as then.  Only these
+ * digests, the positions of some records, and a cache of fixed size are kept,
+ * so memory is a few percent of the manifest at most.  The leaves are always
+ * those that were validated.
  */
 
 #ifndef BLKHASH_MANIFEST_INDEX_H
@@ -23,8 +23,8 @@ struct blkhash_opts;
 
 struct manifest_index;
 
-/* Read the header of the manifest in FD, a regular file at its offset 0, which
- * must stay open.  FLAGS, errors and the reason are those of
+/* Read the header of the manifest in FD, a regular file whose file offset is 0,
+ * and which must stay open.  FLAGS, errors and the reason are those of
  * blkhash_manifest_reader_new; also ESPIPE if FD is not a regular file, and
  * EINVAL if SHA-256 is not available.
  */
@@ -40,7 +40,7 @@ manifest_index_opts (const struct manifest_index *index);
 uint64_t manifest_index_size (const struct manifest_index *index);
 
 /* Called with OPAQUE for each run of blocks, in order, while the manifest is
- * read, when its sum is not verified yet.  Returns 0 or ENOMEM.
+ * read, before its sum is verified.  Returns 0 or ENOMEM.
  */
 typedef int manifest_run_function (void *opaque,
                                    const struct blkhash_manifest_run *run);

@@ -31,16 +31,17 @@ struct manifest_input {
 void manifest_input_init (struct manifest_input *input, int fd);
 void manifest_input_destroy (struct manifest_input *input);
 
-/* Returns true if LEN more bytes are in the regular file, by its size when
- * INPUT was initialized; and always for other input.
+/* Returns false if the input is a regular file that, by its size when INPUT was
+ * initialized, has fewer than LEN bytes left.
  */
 bool manifest_input_may_have (const struct manifest_input *input,
                               uint64_t len);
 
 /* Read until LEN bytes are in the buffer, and store their address, which is
  * valid until the next call.  They are not consumed.  The buffer grows only as
- * they arrive, so a record that claims to be large takes no memory.  Returns 0;
- * ENODATA if the input ends before; ENOMEM; or the error of read(2).
+ * they arrive, so a record that only claims to be large takes no memory.
+ * Returns 0; ENODATA if the input ends earlier; ENOMEM; or the error of
+ * read(2).
  */
 int manifest_input_peek (struct manifest_input *input, size_t len,
                          const unsigned char **bytes);

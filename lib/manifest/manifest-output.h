@@ -20,7 +20,7 @@ struct manifest_output {
 int manifest_output_init (struct manifest_output *output, int fd);
 void manifest_output_destroy (struct manifest_output *output);
 
-/* Append LEN bytes, and return their address for the caller to fill, which is
+/* Append LEN bytes for the caller to fill, and return their address, which is
  * valid until the next call.  Returns NULL if there is no memory.
  */
 unsigned char *manifest_output_append (struct manifest_output *output,

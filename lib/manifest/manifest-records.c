@@ -53,7 +53,7 @@ input_failed (struct blkhash_manifest_reader *r, int err)
   if (err == ENODATA)
     return cut_off (r);
   err = manifest_reader_set_errno (r, err);
-  /* From read(2) these mean neither the end nor an invalid record. */
+  /* As errors of read(2) these mean neither the end nor an invalid record. */
   return err == ENOENT || err == EBADMSG ? EIO : err;
 }
 
@@ -83,7 +83,7 @@ peek_record (struct blkhash_manifest_reader *r, size_t size, uint32_t crc,
 
 /* Check that a record of COUNT blocks from FIRST on can be the next one.  It
  * must not be one that a writer would have merged with the previous record,
- * because there is one manifest for an image (see blkhash-manifest(5)).
+ * because an image has exactly one manifest (see blkhash-manifest(5)).
  */
 static int
 check_numbers (struct blkhash_manifest_reader *r, uint64_t first,
@@ -118,7 +118,7 @@ check_leaves (struct blkhash_manifest_reader *r, uint64_t first,
 }
 
 /* Add the run that the last call returned to the sum.  That call did not add
- * it, because this can take long, and a comparison may end before.
+ * it, because adding can take long, and a comparison may end first.
  */
 static int
 add_to_sum (struct blkhash_manifest_reader *r)

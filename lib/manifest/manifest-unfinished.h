@@ -18,9 +18,9 @@
 #include "blkhash-manifest.h"
 
 /* Create a writer for an image of SIZE bytes.  If NEXT is 0, it writes the
- * header first.  Otherwise the offset of FD is the end of the last whole record
- * of such a manifest, which has the blocks before NEXT; the writer ignores
- * these.
+ * header first.  Otherwise FD must be positioned after the last whole record of
+ * such a manifest, which has the blocks before NEXT; the writer ignores these
+ * blocks.
  *
  * Returns NULL with errno as of blkhash_manifest_writer_new; EINVAL also if
  * SIZE is BLKHASH_SIZE_UNKNOWN, or the image has fewer than NEXT blocks.
@@ -37,9 +37,9 @@ manifest_writer_new_unfinished (const struct blkhash_opts *opts,
 int manifest_writer_set_id (struct blkhash_manifest_writer *w, const char *id);
 
 /* Write the header, if it is not written yet, and all leaves that the sink of W
- * has received, as records.  No other function writes.  The file is not synced:
- * call fsync(2).  A table passes a run of zeros to its sink when the run has
- * ended, unless it was created with BLKHASH_LEAVES_NO_SUM.
+ * has received, as records.  No other function writes to the file.  The file is
+ * not synced: call fsync(2).  A table passes a run of zeros to its sink when
+ * the run has ended, unless it was created with BLKHASH_LEAVES_NO_SUM.
  *
  * Errors: EINVAL if W is not unfinished; ENOMEM; that of write(2); the first
  * error of the sink.

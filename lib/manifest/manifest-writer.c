@@ -334,7 +334,7 @@ blkhash_manifest_writer_new (const struct blkhash_opts *opts, uint64_t size,
 }
 
 /* Prepare to append to a file with the blocks before NEXT.  If NEXT is not 0,
- * it already has a header.
+ * the file already has a header.
  */
 static int
 begin_at (struct blkhash_manifest_writer *w, uint64_t next)

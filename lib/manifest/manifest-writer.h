@@ -48,7 +48,7 @@ struct blkhash_manifest_writer {
                                  * no record yet */
 };
 
-/* Begin a record with FIRST and COUNT.  The end is such a record, too. */
+/* Append the head of a record, also of the end record: FIRST and COUNT. */
 int manifest_writer_head (struct blkhash_manifest_writer *w, uint64_t first,
                           uint64_t count);
 

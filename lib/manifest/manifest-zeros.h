@@ -30,7 +30,7 @@ struct manifest_zeros {
   bool unique;                  /* no data has these leaves */
   bool hashed;                  /* the fields below are set */
   unsigned char full_leaf[BLKHASH_MAX_MD_SIZE];
-  uint64_t short_block;         /* its number, or MANIFEST_NO_BLOCK */
+  uint64_t short_block;         /* its index, or MANIFEST_NO_BLOCK */
   unsigned char short_leaf[BLKHASH_MAX_MD_SIZE];
 };
 

@@ -6,7 +6,7 @@
  * Pieces that were read again are in a cache with LRU replacement.  Its lock is
  * not held while a piece is read and hashed, so that other threads need not
  * wait.  Two threads that need the same piece may both read it.  The file is
- * not mapped, because the access to a mapping of a file that became shorter
+ * not mapped, because access to a mapping beyond the end of a truncated file
  * ends the process with SIGBUS.
  */
 

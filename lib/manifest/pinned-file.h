@@ -16,8 +16,8 @@
 
 #include "common/lru.h"
 
-/* Bytes of a piece, which must be read and hashed as a whole: few, so that
- * small reads are cheap, but 128 times the size of its digest, which stays in
+/* Bytes of a piece, which is read and hashed as a whole.  It is small, so that
+ * small reads are cheap, but 128 times as large as its digest, which stays in
  * memory.
  */
 #define PINNED_PIECE 4096
@@ -46,7 +46,7 @@ struct pinned_file {
 };
 
 /* FD must stay open.  Returns 0, ENOMEM, EIO, or EINVAL if SHA-256 is not
- * available; also after an error pinned_file_destroy must be called.
+ * available; pinned_file_destroy must be called even after an error.
  */
 int pinned_file_init (struct pinned_file *file, int fd);
 void pinned_file_destroy (struct pinned_file *file);

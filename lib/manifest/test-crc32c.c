@@ -50,7 +50,7 @@ test_published (void **state)
   check_crc (read_10, sizeof read_10, 0xd9963a56);
 }
 
-/* Any length, any alignment, in any parts. */
+/* Data of any length and alignment, added in any parts. */
 static void
 test_parts (void **state)
 {

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: two iterators give blocks in random runs, and what differs is what
- * a plain loop finds.
+ * Unit test: the differences of two iterators with random runs are those that a
+ * plain loop finds.
  */
 
 #include <config.h>
@@ -28,7 +28,7 @@
 struct found {
   struct { uint64_t first, count; } ranges[BLOCKS];
   size_t count;
-  int fail;                     /* that is what it returns */
+  int fail;                     /* the return value of the callback */
 };
 
 struct image {
@@ -37,8 +37,8 @@ struct image {
   unsigned blocks;
   unsigned seed;
   unsigned next;                /* block */
-  int fail;                     /* instead of ENOENT */
-  unsigned shift;               /* all blocks by so many, a mistake */
+  int fail;                     /* error to return instead of ENOENT */
+  unsigned shift;               /* added to all block numbers, a mistake */
 };
 
 static bool
@@ -177,7 +177,7 @@ test_random (void **state)
     assert_int_equal (leaf_diff_flush (&diff), 0);
     check_ranges (&diff, &found, images);
 
-    /* It stops if only that is asked. */
+    /* Without DIFFER the comparison ends at the first difference. */
     diff = diff_of (LEAF_DIFF_NO_BLOCK, NULL);
     assert_int_equal (compare (&diff, images), 0);
     for (i = 0; i < BLOCKS && !is_different (images, i); i++)
@@ -188,7 +188,7 @@ test_random (void **state)
   }
 }
 
-/* Leaves of blocks of different lengths say nothing. */
+/* Leaves of blocks of different lengths cannot be compared. */
 static void
 test_tail (void **state)
 {
@@ -206,7 +206,7 @@ test_tail (void **state)
   assert_int_equal (found.count, 0);
 
   diff = diff_of (4, &found);
-  diff.report_tail = true;      /* should the images differ */
+  diff.report_tail = true;      /* report the block, because it may differ */
   assert_int_equal (compare (&diff, images), 0);
   assert_false (diff.any);
   assert_int_equal (found.count, 0);
@@ -215,7 +215,7 @@ test_tail (void **state)
   assert_int_equal (found.ranges[0].first, 4);
   assert_int_equal (found.ranges[0].count, 1);
 
-  images[0].leaves[4][0] = 0;   /* but zeros are not data */
+  images[0].leaves[4][0] = 0;   /* zeros and data differ at any length */
   diff = diff_of (4, &found);
   assert_int_equal (compare (&diff, images), 0);
   assert_true (diff.any);
@@ -245,7 +245,7 @@ test_report_fails (void **state)
   assert_int_equal (found.count, 1);
 }
 
-/* It is known which of the two failed. */
+/* FAILED says which of the two iterators failed. */
 static void
 test_iterator_fails (void **state)
 {

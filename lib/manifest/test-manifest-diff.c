@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: misuse of the comparison of two manifests, which reader has the
+ * Unit test of the comparison of two manifests: misuse, the reader that has the
  * error, and the sums.  tests/test-manifest.py compares random images.
  */
 
@@ -75,7 +75,7 @@ close_manifest (struct blkhash_manifest_reader *r)
 
 struct found {
   unsigned calls;
-  uint64_t start, len;          /* of the last */
+  uint64_t start, len;          /* of the last range */
   int result;
 };
 
@@ -197,7 +197,7 @@ test_misused (void **state)
   (void) state;
   open_two (&a, &b);
   assert_einval (a, a);
-  /* Nothing was read: that can still be compared. */
+  /* The error left both readers unread, so they can still be compared. */
   assert_int_equal (blkhash_manifest_diff (a, b, report, &found), 0);
   assert_int_equal (found.calls, 5);
   assert_einval (a, b);
@@ -209,7 +209,7 @@ test_misused (void **state)
   close_two (a, b);
 }
 
-/* The digest and the block size are that of a leaf, the construction is not. */
+/* The digest and the block size must be equal; the constructions can differ. */
 static void
 test_different_params (void **state)
 {

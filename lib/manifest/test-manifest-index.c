@@ -272,7 +272,7 @@ open_index (const struct image *image)
   return index;
 }
 
-/* Is RUN what IMAGE has?  Also called by threads, where cmocka cannot fail. */
+/* Does RUN match IMAGE?  No asserts: they do not work in other threads. */
 static bool
 is_right (const struct image *image, const struct blkhash_manifest_run *run,
           bool has_leaves)
@@ -327,8 +327,8 @@ load (const struct image *image)
   return index;
 }
 
-/* Look up at most MAX blocks from FIRST on, which are right if *ERR is 0, and
- * return how many there were.  False: they are wrong.
+/* Look up at most MAX blocks from FIRST on, and store their number in *N and
+ * the error in *ERR.  Returns false if the blocks are wrong.
  */
 static bool
 look_up (const struct image *image, struct manifest_index *index,
@@ -340,7 +340,7 @@ look_up (const struct image *image, struct manifest_index *index,
   bool right;
 
   if (with_leaves)
-    leaves[room] = 0x55;        /* the end of the room */
+    leaves[room] = 0x55;        /* must not be overwritten */
   *err = manifest_index_get (index, first, max, leaves, &run);
   *n = run.count;
   right = *err || (run.first == first && run.count >= 1 && run.count <= max &&
@@ -353,8 +353,8 @@ look_up (const struct image *image, struct manifest_index *index,
   return right;
 }
 
-/* Look up all blocks in order.  Returns how many look-ups failed, which must be
- * with ESTALE; the block is skipped then.
+/* Look up all blocks in order.  A look-up may fail with ESTALE; then some
+ * blocks are skipped.  Returns the number of failures.
  */
 static unsigned
 look_up_all (const struct image *image, struct manifest_index *index)
@@ -449,7 +449,7 @@ test_records (void **state)
   check_image (alternating_image (30000));
 }
 
-/* A sum is not needed: nothing is folded. */
+/* Without a sum, no leaves are folded. */
 static void
 test_no_sum (void **state)
 {
@@ -508,8 +508,8 @@ flip (int fd, uint64_t offset)
   assert_int_equal (pwrite (fd, &byte, 1, offset), 1);
 }
 
-/* A byte in each piece: whatever needs that piece fails, and what does not need
- * it is right.  When it is as before all works again.
+/* Change a byte in each piece in turn.  Look-ups that need that piece fail, and
+ * all others are right.  After the byte is restored, all look-ups work.
  */
 static void
 test_flipped (void **state)
@@ -532,8 +532,8 @@ test_flipped (void **state)
   free_image (image);
 }
 
-/* A piece that was not read replaces one in memory, which is not there any more
- * then.
+/* A file larger than the cache: pieces are evicted from the cache, so changed
+ * bytes are detected even if they were cached before.
  */
 static void
 test_flipped_much (void **state)
@@ -561,7 +561,7 @@ test_flipped_much (void **state)
   free_image (image);
 }
 
-/* Pieces that are in memory can be used, but no others. */
+/* A file whose size changed: only cached pieces can still be used. */
 static void
 test_resized (void **state)
 {
@@ -599,7 +599,7 @@ __wrap_pread (int fd, void *buf, size_t len, off_t offset)
   return __real_pread (fd, buf, len, offset);
 }
 
-/* It is cut off when its size has been checked, in the middle of a piece. */
+/* The file is truncated within a piece, just after its size was checked. */
 static void
 test_cut_while_reading (void **state)
 {
@@ -636,8 +636,8 @@ test_replaced (void **state)
 
 #define READ_EARLY (128 * 1024) /* more than is read with the header */
 
-/* It changes after the header was read and before the rest is.  If it can be
- * loaded, the leaves are those of the sum.
+/* The file changes after the header was read, and before the rest is.  Then it
+ * cannot be loaded.
  */
 static void
 test_changed_while_loading (void **state)
@@ -708,7 +708,7 @@ read_at_random (void *opaque)
   return NULL;
 }
 
-/* Change a byte and restore it, and the size, again and again. */
+/* Change a byte or the size, and restore it, again and again. */
 static void *
 change_at_random (void *opaque)
 {
@@ -805,7 +805,7 @@ test_threads_changing (void **state)
 
 /* ---- Errors ---- */
 
-/* The manifest in FD cannot be used. */
+/* Check that the manifest in FD is refused with ERR, for the reason WHY. */
 static void
 assert_refused (int fd, int err, const char *why)
 {
@@ -863,8 +863,8 @@ test_part (void **state)
   free_image (image);
 }
 
-/* Cut off at each length, grown, and each byte changed.  Some bytes of the
- * header make it a manifest that is not known here.
+/* A manifest that is truncated at each length, or has trailing data, or in
+ * which a byte after the header was changed.
  */
 static void
 test_damaged (void **state)
@@ -889,8 +889,8 @@ test_damaged (void **state)
 
 /* ---- Memory ---- */
 
-/* A manifest of 64 MiB needs no more to be loaded than its largest record, and
- * then the pieces that are cached, and a digest for each piece.
+/* A manifest of 64 MiB needs memory only for its largest record while it is
+ * loaded, and then for the cached pieces and a digest for each piece.
  */
 static void
 test_memory (void **state)

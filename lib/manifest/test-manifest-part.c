@@ -1,9 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: manifests of parts of an image are written, and become a whole,
- * and misuse.  tests/test-manifest.py compares their bytes with the
- * reference.
+ * Unit test: manifests of parts of an image are written and merged, and misuse
+ * is an error.  tests/test-manifest.py compares their bytes with the reference.
  */
 
 #include <config.h>
@@ -51,8 +50,7 @@ make_image (void)
 
 /* ---- Writing ---- */
 
-/* Write COUNT blocks from FIRST on, by a table that is given zeros for all
- * others.
+/* Write COUNT blocks from FIRST on, with a table in which all others are zeros.
  */
 static int
 write_part (uint64_t first, uint64_t count)
@@ -91,7 +89,7 @@ start_reader (int fd)
   return r;
 }
 
-/* What a manifest says of each block: its leaf, or zeros. */
+/* Store what a manifest has for each block: its leaf, or zeros. */
 static void
 read_blocks (int fd, unsigned char leaves[BLOCKS][LEAF])
 {
@@ -151,7 +149,7 @@ test_parts (void **state)
     }
 }
 
-/* All blocks are no part: there is a sum, which a part has none of. */
+/* A "part" with all blocks of the image has a sum, unlike other parts. */
 static void
 test_whole_part (void **state)
 {
@@ -182,7 +180,7 @@ test_whole_part (void **state)
   close (fd);
 }
 
-/* What is not in the part is passed over; what is in it comes in order. */
+/* Blocks that are not in the part are ignored; its own must be in order. */
 static void
 test_writer_misused (void **state)
 {
@@ -209,7 +207,7 @@ test_writer_misused (void **state)
                     EINVAL);
   blkhash_manifest_writer_free (w);
 
-  /* A block of it is left out: that sticks. */
+  /* A block of the part is skipped: the error is sticky. */
   w = blkhash_manifest_writer_new_part (NULL, SIZE, 2, 2, fd);
   sink = blkhash_manifest_writer_sink (w);
   assert_int_equal (sink.zero (sink.opaque, 0, 2), 0);
@@ -221,7 +219,7 @@ test_writer_misused (void **state)
   close (fd);
 }
 
-/* Zeros come in parts when no sum is wanted, and are one record. */
+/* Zeros that a table without a sum passes in parts become one record. */
 static void
 test_zeros_in_parts (void **state)
 {
@@ -320,7 +318,7 @@ merge (uint64_t a, uint64_t b, bool reverse, int fd)
   blkhash_leaves_free (l);
 }
 
-/* Wherever the image is cut, also within a run of zeros. */
+/* The image is cut anywhere, even within a run of zeros. */
 static void
 test_merge (void **state)
 {
@@ -342,7 +340,7 @@ test_merge (void **state)
   close (whole);
 }
 
-/* A table that can be changed: leaves and content, and the last call counts. */
+/* In a table without ONCE, leaves and content can replace each other. */
 static void
 test_put_over (void **state)
 {

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: a manifest that is never finished is written, cut anywhere,
- * damaged anywhere, read and continued; and no other reader takes it.
+ * Unit test: an unfinished manifest is written, truncated anywhere, damaged
+ * anywhere, read and continued; and no other reader accepts it.
  */
 
 #include <config.h>
@@ -88,7 +88,7 @@ give (struct blkhash_manifest_writer *w, const struct run *t)
                                  leaves[t->first], LEAF), 0);
 }
 
-/* Where each record ends, in bytes; ENDS[0] is the end of the header. */
+/* Store the end of each record, in bytes; ENDS[0] is the end of the header. */
 static int
 write_all (off_t ends[RUNS + 1])
 {
@@ -114,8 +114,8 @@ write_all (off_t ends[RUNS + 1])
   return fd;
 }
 
-/* Read FD; what is there is right.  Returns how many blocks, and stores where
- * they end.
+/* Read the blocks in FD, which must be right.  Returns their number, and stores
+ * the offset of their end.
  */
 static uint64_t
 read_unfinished (int fd, uint64_t *offset)
@@ -157,7 +157,7 @@ refused_by_others (int fd)
                        "it is not finished: not all of the image was hashed");
 }
 
-/* How many records end at or before byte AT. */
+/* Returns the number of records that end at or before byte AT. */
 static size_t
 records_before (const off_t ends[RUNS + 1], off_t at)
 {
@@ -170,7 +170,7 @@ records_before (const off_t ends[RUNS + 1], off_t at)
 
 /* ---- The header ---- */
 
-/* It is a line behind all others, and there from the first write on. */
+/* The ID is the last line of the header, from the first write on. */
 static void
 test_id (void **state)
 {
@@ -198,7 +198,7 @@ test_id (void **state)
   assert_string_equal (manifest_reader_id (r), "0123abc");
   blkhash_manifest_reader_free (r);
 
-  /* One by another program, which is longer. */
+  /* A longer ID, written by another program, is ignored. */
   snprintf (text + strlen (text) - 8, 80, "%s\n", max);
   assert_int_equal (pwrite (fd, text, HEADER, 0), HEADER);
   r = start_reader (fd);
@@ -236,8 +236,8 @@ test_cut_anywhere (void **state)
   close (fd);
 }
 
-/* Zeros, as some file systems leave behind; any byte changed; a record that is
- * there twice, as of another journal.
+/* Any byte changed; trailing zeros, which some file systems leave after a
+ * crash; a record that is there twice, or not the next one.
  */
 static void
 test_garbage_behind (void **state)
@@ -273,7 +273,7 @@ test_garbage_behind (void **state)
   close (fd);
 }
 
-/* From wherever it ended: blocks before are passed over. */
+/* A manifest is continued after any record; earlier blocks are ignored. */
 static void
 test_continued (void **state)
 {
@@ -302,7 +302,7 @@ test_continued (void **state)
   close (fd);
 }
 
-/* However much it is, only a flush writes it. */
+/* Only a flush writes, however many leaves there are. */
 static void
 test_only_by_flush (void **state)
 {
@@ -346,7 +346,8 @@ write_finished (unsigned char *md)
   return fd;
 }
 
-/* It has a sum, which is not checked; cut off it has none. */
+/* A finished manifest has a sum, unless it is truncated or has trailing data.
+ */
 static void
 test_finished (void **state)
 {
@@ -434,7 +435,7 @@ test_reader_misused (void **state)
   assert_int_equal (blkhash_manifest_diff (s, r, differ_fails, NULL), EINVAL);
   blkhash_manifest_reader_free (r);
   blkhash_manifest_reader_free (s);
-  /* A public one refuses what is unfinished, whatever flags it is given. */
+  /* A public reader has no flag to accept an unfinished manifest. */
   errno = 0;
   assert_null (blkhash_manifest_reader_new (fd, 2, NULL, 0));
   assert_int_equal (errno, EINVAL);
@@ -442,7 +443,7 @@ test_reader_misused (void **state)
   close (other);
 }
 
-/* A write that fails is remembered. */
+/* The error of a write is sticky. */
 static void
 test_full (void **state)
 {

@@ -78,7 +78,7 @@ count_zero (void *opaque, uint64_t index, uint64_t count)
   return 0;
 }
 
-/* A reader says why it can be no table. */
+/* A table cannot be loaded from R, and the error text says why. */
 static void
 assert_not_loaded (struct blkhash_manifest_reader *r)
 {
@@ -104,7 +104,7 @@ test_writer_misused (void **state)
 
   (void) state;
   blkhash_manifest_writer_free (NULL);
-  /* Too early, another size: nothing sticks. */
+  /* Finished too early, or with another size: the error is not sticky. */
   assert_int_equal (blkhash_manifest_writer_finish (w, 2 * BLOCK, md, &len),
                     EINVAL);
   assert_int_equal (sink.data (sink.opaque, 0, 1, leaf, LEAF), 0);
@@ -122,7 +122,7 @@ test_writer_misused (void **state)
   assert_int_equal (sink.data (sink.opaque, 2, 1, leaf, LEAF), EINVAL);
   blkhash_manifest_writer_free (w);
 
-  /* Blocks in another order, or of another digest: that sticks. */
+  /* Blocks out of order, or leaves of another size: the error is sticky. */
   w = blkhash_manifest_writer_new (NULL, 2 * BLOCK, fd);
   sink = blkhash_manifest_writer_sink (w);
   assert_int_equal (sink.zero (sink.opaque, 1, 1), EINVAL);
@@ -143,7 +143,7 @@ set_block (unsigned char *data, unsigned block, bool zero)
   memset (data + block * 16, zero ? 0 : 1 + block, 16);
 }
 
-/* The image has LEN bytes of DATA, and comes last block first. */
+/* The image has LEN bytes of DATA, and its last block is given first. */
 static void
 check_sum (const struct blkhash_opts *opts, const unsigned char *data,
            uint64_t len, bool known)
@@ -180,8 +180,8 @@ check_sum (const struct blkhash_opts *opts, const unsigned char *data,
   close (fd);
 }
 
-/* The writer computes the sum: of blocks and zeros in any pattern, with a short
- * last block of either, in each construction.
+/* The writer computes the sum of data and zeros in any pattern, with a short
+ * last block of data or zeros, in each construction.
  */
 static void
 test_sum (void **state)
@@ -280,7 +280,7 @@ test_write_errors (void **state)
   blkhash_leaves_free (l);
 }
 
-/* Saving folds, and leaves the table and its sink alone. */
+/* Saving computes the sum, and does not change the table or call its sink. */
 static void
 test_save (void **state)
 {
@@ -314,7 +314,7 @@ test_save (void **state)
   blkhash_leaves_free (l);
   l = blkhash_leaves_new (NULL, BLKHASH_SIZE_UNKNOWN, 0);
   assert_int_equal (blkhash_leaves_save (l, fd, NULL, NULL), ENODATA);
-  /* No manifest has this size: not found out when all of it was hashed. */
+  /* No manifest can have this size; the error is returned before hashing. */
   assert_int_equal (blkhash_leaves_set_size (l, UINT64_MAX), 0);
   assert_int_equal (blkhash_leaves_zero (l, UINT64_MAX, 0), 0);
   alarm (300);
@@ -373,7 +373,7 @@ test_reader_misused (void **state)
   assert_not_loaded (r);
   blkhash_manifest_reader_free (r);
 
-  /* A table is only made of what is known to be right. */
+  /* A table is not loaded if the sum is not verified. */
   r = new_reader (fd, BLKHASH_MANIFEST_NO_SUM);
   assert_not_loaded (r);
   blkhash_manifest_reader_free (r);
@@ -403,7 +403,7 @@ assert_no_reader (int fd, unsigned flags, int err, const char *why)
   assert_string_equal (reason, why);
 }
 
-/* There is no reader, and a reason, which is cut off where there is no room. */
+/* No reader is created, and the reason is truncated to the buffer. */
 static void
 test_read_errors (void **state)
 {
@@ -419,7 +419,7 @@ test_read_errors (void **state)
   close (fd);
 }
 
-/* The manifest of zeros, whose sum is not that. */
+/* Write a manifest of zeros with a wrong sum. */
 static int
 zeros_manifest (uint64_t size)
 {
@@ -443,7 +443,7 @@ zeros_manifest (uint64_t size)
   return fd;
 }
 
-/* Zeros are given before their sum is computed, which takes weeks. */
+/* A run of zeros is returned before it is folded, which takes weeks. */
 static void
 test_run_before_sum (void **state)
 {
@@ -462,7 +462,7 @@ test_run_before_sum (void **state)
   close (fd);
 }
 
-/* What was loaded is a table like any other. */
+/* A loaded table is like any other. */
 static void
 test_load (void **state)
 {
