@@ -3,9 +3,9 @@
  *
  * The baseline: the leaves of the manifest of an earlier server.
  *
- * It is loaded before there is a connection, by which its sum is computed, and
- * handed to the first export that is used.  All export names are one disk, but
- * only one can have this table: another one begins without content.
+ * It is loaded, and its sum verified, before the first connection.  The first
+ * export that is used gets the leaf table.  All export names are one disk, but
+ * only one export can have this table: any other begins with an empty one.
  */
 
 #include <config.h>
@@ -24,7 +24,7 @@
 static struct blkhash_leaves *leaves; /* NULL: there is none, or it was taken */
 static uint64_t size;           /* bytes */
 static bool valid;
-static struct report_line line; /* of the manifest: it has no text */
+static struct report_line line; /* its line in the report, which has no text */
 
 int
 baseline_load (void)

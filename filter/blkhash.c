@@ -5,9 +5,9 @@
  * transferred.
  *
  * This file has only the callbacks of nbdkit.  They pass on every request
- * unchanged: the filter changes no data, error, flag or reply.  Several threads
- * call those of connections and requests at the same time, those of requests
- * even for one connection.
+ * unchanged: the filter changes no data, error, flag or reply.  nbdkit calls
+ * those of connections and requests from several threads at the same time, and
+ * those of requests even for the same connection.
  */
 
 #include <config.h>
@@ -186,8 +186,8 @@ blkhash_prepare (nbdkit_next *next, void *opaque, int readonly)
   return 0;
 }
 
-/* The export is finished here and not in .close, because nbdkit does not call
- * .close in every case, and the plugin can no longer be read there.
+/* The export is finished here and not in .close, which nbdkit does not call in
+ * every case, and in which the plugin can no longer be read.
  */
 static int
 blkhash_finalize (nbdkit_next *next, void *opaque)

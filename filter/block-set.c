@@ -30,7 +30,7 @@ block_set_add (struct block_set *set, uint32_t block_size,
 
   if (offset >= end)
     return;
-  /* Usually the range is already in the set, and a look-up is cheaper. */
+  /* Usually the range is already in the set: a look-up is cheaper. */
   if (block_set_contains (set, block_size, offset, end, &run_end) &&
       run_end == end)
     return;
@@ -48,8 +48,8 @@ block_set_add (struct block_set *set, uint32_t block_size,
 }
 
 /* Returns the rest of the run that contains block INDEX, from this block on; or
- * the whole disk if the set has no block, or all.  *IN is set to true if the run
- * is in the set, or false.
+ * the whole disk if the set has no blocks or all.  Sets *IN to whether the run
+ * is in the set.
  */
 static struct byte_range
 find_run (const struct block_set *set, uint32_t block_size, uint64_t index,

@@ -4,7 +4,7 @@
  * A set of blocks of a disk.
  *
  * Memory grows with the number of runs, not with their length.  If an
- * allocation fails, all blocks are in the set, so it can only be used where
+ * allocation fails, the set contains all blocks, so it can only be used where
  * surplus blocks do no harm.
  *
  * Not thread-safe, not even look-ups, which change the cached runs.

@@ -4,8 +4,8 @@
  * Track connections: which exports are in use, and which client disconnects
  * last.
  *
- * Called by several threads at the same time, even for one connection: those of
- * nbdkit, and those of pass-read.c.
+ * Called from several threads at the same time, even for one connection:
+ * nbdkit's threads, and those of pass-read.c.
  */
 
 #include <config.h>
@@ -193,8 +193,8 @@ conn_close (struct conn *conn)
       export_set_idle_locked (conn->export, true);
   }
   conn->state = CONN_DISCONNECTED;
-  /* Not earlier: connections that are opened before the plugin closes this
-   * connection might not see its changes.
+  /* This must not be done earlier: connections that are opened before the
+   * plugin closes this connection might not see its changes.
    */
   if (conn->disk)
     visibility_close (&conn->disk->visibility, &conn->unflushed);

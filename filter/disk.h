@@ -33,12 +33,12 @@ struct disk {
   uint64_t last_change;         /* CHANGES at the end of the last change */
   uint64_t flushed;             /* CHANGES when the last flush that succeeded
                                  * began */
-  bool flush_failed;            /* changes may be lost, although a later flush
+  bool flush_failed;            /* changes may be lost, even if a later flush
                                  * succeeds */
   struct inflight inflight;
   struct visibility visibility;
   struct block_set changed;     /* with blkhash-update: blocks whose content in
-                                 * a table need not be that of the baseline */
+                                 * a table may differ from the baseline */
   struct block_set written;     /* blocks that clients changed, other than by a
                                  * zero that succeeded */
 

@@ -22,7 +22,7 @@ void ending_begin (void);
 
 /* Called before and after a thread uses the plugin in .finalize, which is after
  * the last request of its connection.  ending_enter returns false if the server
- * ends; then the thread must not use the plugin, nor call ending_leave.
+ * is ending; then the thread must neither use the plugin nor call ending_leave.
  */
 bool ending_enter (void);
 void ending_leave (void);

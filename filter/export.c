@@ -335,7 +335,7 @@ invalidate_range (void *opaque, uint64_t offset, uint64_t end)
   struct export *export = opaque;
 
   if (end == UINT64_MAX)
-    export->baseline = false;   /* nothing of it is left */
+    export->baseline = false;   /* no leaf of it is left */
   if (end > export->size)
     end = export->size;
   if (offset < end)
@@ -358,7 +358,7 @@ exports_set_default (const char *name, bool tls)
   if (default_name[tls] && strcmp (default_name[tls], name) == 0)
     return;
   free (default_name[tls]);
-  default_name[tls] = strdup (name); /* NULL: it is reported by its own name */
+  default_name[tls] = strdup (name); /* NULL: its own name is shown */
 }
 
 void

@@ -48,7 +48,7 @@ struct export {
   const char *broken;           /* why there can be no sum until the table is
                                  * reset, or NULL */
   bool baseline;                /* the table began with leaves of a manifest */
-  char mismatch[96];            /* what differs from it; see broken */
+  char mismatch[96];            /* BROKEN points to this after a mismatch */
   bool silent;                  /* it is not reported */
   unsigned conns;               /* connections that are joined */
   uint64_t joins;               /* connections that ever joined */
@@ -87,8 +87,8 @@ struct disk *exports_disk_locked (const char *name);
  */
 bool export_set_size_locked (struct export *export, uint64_t size, bool newer);
 
-/* Returns 0, or -1 after nbdkit_error if the size of a disk that is opened is
- * not that of the baseline, and nothing was changed yet.  Takes the lock.
+/* Check the SIZE of a disk that is opened.  Returns 0, or -1 after nbdkit_error
+ * if there is a valid baseline of another size.  Takes the lock.
  */
 int exports_check_size (uint64_t size);
 
@@ -157,8 +157,8 @@ bool exports_withdraw_locked (struct disk *disk, struct export *by,
 bool exports_have_sum_locked (const struct disk *disk);
 
 /* Called if content that was read contradicts whole blocks of the table, LEN
- * bytes at OFFSET.  If these are blocks of the baseline that nothing changed,
- * other blocks of it may be wrong too, so there is no sum.
+ * bytes at OFFSET.  If these are blocks of the baseline that no request
+ * changed, other blocks of it may be wrong too, so there is no sum.
  */
 void export_check_baseline_locked (struct export *export, uint64_t offset,
                                    uint64_t len);

@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-/* In this order.  They return 0, or -1 after nbdkit_error, which includes
+/* Called in this order.  They return 0, or -1 after nbdkit_error and
  * files_stop.
  *
  * open: check that the files can be written and that an earlier server may have

@@ -58,7 +58,7 @@ publish_if_complete (struct export *export)
   return true;
 }
 
-/* Report also exports that clients neither read nor changed. */
+/* Set if exports that clients neither read nor changed are reported, too. */
 static bool report_unused;
 
 /* Invalidate what other exports changed.  Returns true if the export has no sum

@@ -8,9 +8,9 @@
 #define NBDKIT_BLKHASH_FINAL_H
 
 /* Publish the sum of each export whose content is known, and report why the
- * others have none.  If no export has a line then, unused exports are reported,
- * too, so that the file is not empty.  Called once, from .cleanup, after the
- * last connection has ended.
+ * others have none.  If no export has a line after that, unused exports are
+ * reported, too, so that the file is not empty.  Called once, from .cleanup,
+ * after the last connection has ended.
  */
 void final_report (void);
 

@@ -40,7 +40,7 @@
 #include "pass.h"
 #include "pass-read.h"
 
-#define MAX_TRIES 3             /* if there are changes in the meantime */
+#define MAX_TRIES 3             /* attempts, if the disk changes meanwhile */
 #define WHY_HIDDEN "the last client may not see what others changed"
 
 static bool
@@ -82,7 +82,7 @@ may_read (const struct pass *p, uint64_t bytes)
 }
 
 /* Read the ranges of P, BYTES in total.  WHY is the reason to report if they
- * are not to be read.  Returns the same as read_missing.
+ * must not be read.  Returns the same as read_missing.
  */
 static int
 read_ranges (const struct pass *p, uint64_t bytes, const char *why)
@@ -90,7 +90,7 @@ read_ranges (const struct pass *p, uint64_t bytes, const char *why)
   char failed[128];
   int err;
 
-  /* After an error, a retry filter above closes and reopens the connection. */
+  /* After a failed request, a retry filter above reopens the connection. */
   if (last_request_failed (p)) {
     report_no_sum (p, params.missing == MISSING_FAIL
                         ? why : "the last request failed");
@@ -242,7 +242,7 @@ end_manifest (struct pass *p)
 }
 
 /* Returns true if nothing was changed since the manifest of an earlier server
- * was loaded, so that it is left as it is.
+ * was loaded, so that the file is left as it is.
  */
 static bool
 has_manifest (const struct pass *p)
@@ -370,8 +370,8 @@ must_read_own_changes (const struct pass *p)
     !export_why_no_sum_locked (p->export) && !last_request_failed (p);
 }
 
-/* Changes become visible to other connections with a flush, or otherwise when
- * the plugin closes this connection, but the filter has no callback after that.
+/* Changes become visible to other connections with a flush, or at the latest
+ * when the plugin closes this connection, after the filter's last callback.
  *
  * If no flush makes a change visible to other open connections, only this
  * connection can read the changed content.  It does so even if it is the only

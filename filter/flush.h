@@ -28,8 +28,8 @@ bool flush_to_see_changes (const struct pass *p);
 
 /* With blkhash-update, flush if the disk was changed since the last flush: the
  * next server relies on the manifest, so it is not published before the changes
- * that it describes are on the disk.  Returns false if they may not be, because
- * this flush or an earlier one failed.
+ * that it describes are on the disk.  Returns false if they may not be on the
+ * disk, because this flush or an earlier one failed.
  */
 bool flush_to_update (const struct pass *p);
 

@@ -6,10 +6,10 @@
  * A lock on the file itself would be lost with the old inode.  So an empty file
  * beside it, PATH.blkhash-lock, is locked.  The server that holds the lock
  * removes this file when it unlocks.  Another server may have opened the file
- * before it was removed, and get the lock after that.  It finds that PATH does
- * not name the file that it locked, and retries.
+ * before it was removed, and get its lock after that.  Then that name is not
+ * that of the locked file any more, and the other server retries.
  *
- * The lock is one of flock(2), which belongs to the open file description and
+ * The lock is taken with flock(2).  It belongs to the open file description and
  * not to the process, so it survives the fork into the background.  If the file
  * system has no locks, a second server is not detected.
  */
@@ -54,7 +54,7 @@ open_lock (const struct lock_file *lock, const char *param)
   return -1;
 }
 
-/* Returns true if the locked file still has its name. */
+/* Returns true if the lock file's path still names the locked file. */
 static bool
 has_name (const struct lock_file *lock)
 {
@@ -64,7 +64,7 @@ has_name (const struct lock_file *lock)
     a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-/* Returns 0, also if the file system has no locks, or -1 after nbdkit_error. */
+/* Returns 0, even if the file system has no locks, or -1 after nbdkit_error. */
 static int
 lock_fd (const struct lock_file *lock, const char *param, const char *path)
 {

@@ -8,7 +8,7 @@
 #ifndef NBDKIT_BLKHASH_LOCK_FILE_H
 #define NBDKIT_BLKHASH_LOCK_FILE_H
 
-/* If all members are zero, it is not locked. */
+/* If all members are zero, the file is not locked. */
 struct lock_file {
   char *path;                   /* NULL if not locked */
   int fd;

@@ -36,7 +36,8 @@
 #include "output-file.h"
 #include "params.h"
 
-/* The leaves show which blocks the disk has, so only the owner can read them.
+/* Only the owner can read the leaves: they reveal which known blocks a disk
+ * has.
  */
 #define MODE 0600
 

@@ -47,7 +47,7 @@ leave_baseline_locked (struct disk *disk, uint64_t offset, uint64_t end)
                    offset, end);
 }
 
-/* Returns true if EXPORT has a sum, or the manifest still has its baseline. */
+/* Returns true if EXPORT has a sum, or its baseline is in the manifest. */
 static bool
 has_sum_locked (const struct export *export)
 {
@@ -247,8 +247,7 @@ invalidate_surroundings_locked (struct conn *conn,
 /* Invalidate the ranges of the request in which another connection has
  * unflushed changes, or that a flush of another connection may have overwritten
  * during the request.  If KNOWN is set, the new content is known: record that
- * the request has overwritten the other ranges.  After such a flush nothing is
- * recorded.
+ * the request has overwritten the other ranges, unless there was such a flush.
  */
 static void
 invalidate_conflicts_locked (struct conn *conn, const struct request *request,
@@ -267,8 +266,8 @@ invalidate_conflicts_locked (struct conn *conn, const struct request *request,
   invalidate_surroundings_locked (conn, request);
 }
 
-/* Record the change, and invalidate what is not known after it.  KNOWN is set
- * if the leaf table already has the new content, except the tainted part.
+/* Record the change, and invalidate content that is unknown after it.  KNOWN is
+ * set if the leaf table already has the new content, except the tainted part.
  */
 static void
 record_change_locked (struct conn *conn, const struct request *request,

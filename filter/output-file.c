@@ -11,7 +11,7 @@
  * old or the new version; after a crash after it, the new version.  Without
  * SYNC, a crash can bring back the old version, or leave an incomplete one.
  *
- * If any of these steps fails, the old content must not stay.  The file is
+ * If any of these steps fails, the old content must not remain: the file is
  * truncated in place and synced, or removed if that fails too.  If the
  * directory could not be synced, the name of the old inode could come back, so
  * the old inode is truncated too.

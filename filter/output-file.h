@@ -25,8 +25,8 @@ struct output_file {
                                  * set */
   int old;                      /* descriptor of the existing file, until it is
                                  * emptied */
-  bool kept;                    /* the old content was left: it must be possible
-                                 * to truncate the file */
+  bool kept;                    /* the old content was left; check that the file
+                                 * can be truncated */
   bool made;                    /* output_file_open created the file, not as
                                  * the target of a symbolic link; until it is
                                  * emptied */
@@ -59,7 +59,7 @@ void output_file_keep (struct output_file *file);
 void output_file_stop (struct output_file *file);
 
 /* Remove the file at PATH, if a killed server left one.  Returns 0, or -1 with
- * errno, which is EEXIST if it is not a regular file, so that this filter
+ * errno, which is EEXIST if it is not a regular file, because this filter
  * cannot have created it.
  */
 int output_file_remove_leftover (const char *path);

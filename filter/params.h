@@ -25,10 +25,9 @@ struct params {
   bool tag;                     /* lines in the form of blksum --tag */
   bool distinct_exports;        /* each export name is a different disk */
   enum missing missing;
-  bool update;                  /* begin with the manifest of an earlier server
-                                 */
-  uint32_t audit;               /* how much of that to read and compare, in
-                                 * millionths of a percent */
+  bool update;                  /* update the manifest of an earlier server */
+  uint32_t audit;               /* share of the disk to audit, in millionths of
+                                 * a percent */
   uint32_t unit;                /* bytes; size of the blocks for which layers
                                  * below may do a read-modify-write */
   bool shifted;                 /* such blocks can begin at any byte */

@@ -16,11 +16,11 @@
  * same way.
  *
  * Such a thread belongs to no connection of nbdkit: functions such as
- * nbdkit_export_name fail, and so can the plugin, whose errno value is lost.  A
- * server that the plugin uses can also fail because too many reads are in
- * flight.  So after an error in any thread all our threads end.  Then nbdkit's
- * thread repeats the failed reads, and continues alone.  An error counts only
- * if no other read was in flight.
+ * nbdkit_export_name fail, and so may reads of the plugin, whose errno value is
+ * lost.  A server that the plugin uses can also fail because too many reads are
+ * in flight.  So after an error in any thread all our threads end.  Then
+ * nbdkit's thread repeats the failed reads, and continues alone.  An error
+ * counts only if no other read was in flight.
  *
  * Extents are not queried in parallel, because each reply determines the start
  * of the next query.
@@ -165,7 +165,7 @@ find_request_sizes (nbdkit_next *next, uint64_t *unit, uint64_t *max)
   *max -= *max % *unit;
 }
 
-/* Only whole blocks of a sample can be compared, so they are read at once. */
+/* Only whole blocks can be compared, so a range has a whole sample unit. */
 static void
 find_read_sizes (struct reading *r)
 {

@@ -140,7 +140,7 @@ pass_choose_sample (struct pass *p, struct strata *sample)
 
   if (!p->export->baseline)
     return false;
-  /* It does not fail for so few bytes. */
+  /* getentropy does not fail for so few bytes. */
   if (getentropy (&seed, sizeof seed) == -1)
     abort ();
   strata_init (sample, units, params.audit, seed);

@@ -40,7 +40,7 @@ struct pass {
   bool saved;                   /* it owns the new file, see manifest.h */
   bool own_only;                /* read only changes by CONN that no flush makes
                                  * visible to others, see visibility_own */
-  const struct strata *sample;  /* read these units, whatever is missing; or
+  const struct strata *sample;  /* units to read, instead of missing ranges; or
                                  * NULL */
   uint64_t sample_unit;         /* bytes */
 };
@@ -75,9 +75,9 @@ void pass_query_extents (const struct pass *p);
  */
 bool pass_is_hidden (const struct pass *p);
 
-/* Set p->sample to SAMPLE, and choose it: what to read of an export whose table
- * began with a manifest, to compare it with the table.  Returns false if there
- * is nothing to read.
+/* Choose the SAMPLE to audit of an export whose table began with a manifest,
+ * and set p->sample: its units are read, and compared with the table.  Returns
+ * false if there is nothing to read.
  */
 bool pass_choose_sample (struct pass *p, struct strata *sample);
 

@@ -290,7 +290,7 @@ set_line_locked (struct report_line *line, char *text, bool is_sum)
   }
 }
 
-/* TEXT is NULL if there is no memory; then the old line is removed, too. */
+/* TEXT is NULL if there is no memory; then the old line is removed. */
 static void
 set_or_withdraw_locked (struct report_line *line, char *text, bool is_sum)
 {

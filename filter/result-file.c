@@ -157,8 +157,8 @@ result_file_takes_changes (void)
   return is_large && live >= size - live;
 }
 
-/* Write the second byte of PREFIX, which makes a line valid, or makes it a
- * comment.  Returns 0, or -1 with errno, as append and change do.
+/* Write the second byte of PREFIX, which turns a line into a valid one or into
+ * a comment.  Returns 0, or -1 with errno, as append and change do.
  */
 static int
 mark (int fd, off_t start, const char *prefix)

@@ -5,8 +5,8 @@
  *
  * An existing file must not be emptied unless this filter wrote it.  A line
  * with a sum does not prove that, because blksum writes the same lines for its
- * files, and its lists are worth keeping.  So a file is ours if it consists of
- * one of:
+ * files, and its lists are worth keeping.  So a file is recognized as ours if
+ * it consists of one of:
  *
  * - one line with a sum of the default export, whose name is that of the form
  *   or "-", and with the same digest, block size and construction, as far as

@@ -20,10 +20,10 @@ struct blkhash_leaves;
 /* Create a leaf table for an export of SIZE bytes.  Returns NULL with errno. */
 struct blkhash_leaves *table_new (uint64_t size);
 
-/* Create a leaf table with the leaves of the manifest in FD, whose sum is
- * computed and compared.  Returns NULL after nbdkit_error if it is not the
- * complete manifest of an image, or has other parameters of the hash than this
- * filter.  *SIZE is set to the size of the image in bytes.
+/* Create a leaf table with the leaves of the manifest in FD, after verifying
+ * its sum.  Returns NULL after nbdkit_error if it is not the complete manifest
+ * of an image, or its hash parameters are not those of this filter.  *SIZE is
+ * set to the size of the image in bytes.
  */
 struct blkhash_leaves *table_load (int fd, uint64_t *size);
 

@@ -4,8 +4,8 @@
  * Unit test: the cache that all disks of the verify filter share.
  *
  * Disks with small and large blocks come and go, and their blocks are read at
- * random.  The content of a block has the disk and the block.  Prints the seed,
- * and takes BLKHASH_SEED.
+ * random.  The content of a block identifies its disk and its number.  Prints
+ * the seed, and takes BLKHASH_SEED.
  */
 
 #include <config.h>
@@ -33,7 +33,7 @@ static unsigned char *content;
 
 struct fake_disk {
   struct block_cache cache;
-  unsigned serial;              /* of all disks that there were; 0: none */
+  unsigned serial;              /* of all disks ever added; 0: none */
 };
 
 static struct fake_disk disks[DISKS];
@@ -59,8 +59,8 @@ remove_disk (struct fake_disk *disk)
   disk->serial = 0;
 }
 
-/* Read a block, whose content is its disk and number, at the start and at the
- * end.  False: it was not in the cache, and was added if KEEP.
+/* Read the start or the end of a block, which identify its disk and number.
+ * Returns false if it was not in the cache; then it is added if KEEP is set.
  */
 static bool
 read_block (struct fake_disk *disk, uint64_t block, bool keep)
@@ -80,7 +80,7 @@ read_block (struct fake_disk *disk, uint64_t block, bool keep)
   return false;
 }
 
-/* The memory is that of the entries, and each is of a disk that is there. */
+/* Check the memory, and that each entry belongs to an existing disk. */
 static void
 check_memory (void)
 {
@@ -139,7 +139,7 @@ test_random (void **state)
   remove_all ();
 }
 
-/* How many of the COUNT blocks that were read last are kept? */
+/* Read COUNT blocks.  Returns how many of the last ones are in the cache. */
 static unsigned
 kept (struct fake_disk *disk, unsigned count)
 {
@@ -174,7 +174,7 @@ test_size (void **state)
   remove_all ();
 }
 
-/* Disks with the largest blocks do not need more memory than one. */
+/* Many disks with the largest blocks need no more memory than one disk. */
 static void
 test_shared (void **state)
 {

@@ -65,7 +65,7 @@ remove_whole (struct block_set *set, bool *model, uint64_t offset,
       model[i] = false;
 }
 
-/* Add the blocks of FROM to the other set; MOVE: and remove them from FROM. */
+/* Add the blocks of set FROM to the other set.  If MOVE is set, clear FROM. */
 static void
 add_set (unsigned from, bool move)
 {
@@ -106,7 +106,7 @@ change (unsigned i)
     clear (i);
 }
 
-/* A run may end before the answer changes. */
+/* Look up a range.  A run may end earlier than it has to. */
 static void
 check (struct block_set *set, const bool *model)
 {
@@ -140,7 +140,7 @@ test_random (void **state)
   clear (1);
 }
 
-/* The last block, whose end is not a uint64_t. */
+/* The last block, whose end does not fit in a uint64_t. */
 static void
 test_end (void **state)
 {

@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Unit test: how many locks a request takes, and how many bytes a result
- * writes, also with very many exports; and that test-locks.h detects what it
- * promises to detect.
+ * Unit test: the locks that a request takes, and the bytes that a result
+ * writes, even with very many exports; and that test-locks.h detects violations
+ * of its rules.
  */
 
 #include <config.h>
@@ -68,7 +68,7 @@ static void __attribute__ ((noinline))
 init (pthread_mutex_t *m)
 {
   pthread_mutex_init (m, NULL);
-  locks_watch (m);              /* not a tail call: that has no address here */
+  locks_watch (m);              /* not a tail call, which would hide init */
 }
 
 static void
@@ -156,13 +156,13 @@ test_reads (void **state)
   assert_twice (client, SIZE / 2, SIZE / 2);    /* zeros */
   assert_twice (client, SIZE / 2, SIZE / 2);
   assert_twice (client, 512, SIZE / 2);         /* a piece of known zeros */
-  assert_twice (client, SIZE, 0);               /* all */
+  assert_twice (client, SIZE, 0);               /* all of the disk */
   client_disconnect (client);
 
-  client = client_open ("reads");               /* there is a sum now */
+  client = client_open ("reads");               /* the export has a sum now */
   assert_twice (client, BLOCK, 0);
   memset (disk, 'e', BLOCK);
-  assert_twice (client, BLOCK, 0);              /* that withdraws it */
+  assert_twice (client, BLOCK, 0);              /* and withdraws the sum */
   client_disconnect (client);
 }
 
@@ -208,7 +208,7 @@ test_names (void **state)
 
 /* ---- Changes ---- */
 
-/* Invalid pointers: code that walks the list of exports crashes. */
+/* While these exports have invalid pointers, walking their list crashes. */
 static struct export *known[EXPORTS_MAX];
 static unsigned nr_known;
 
@@ -240,7 +240,7 @@ restore (void)
 
 enum { WRITE, PIECE, ZERO, TRIM, AFTER_SUM, KINDS };
 
-/* Count the locks that each kind of change takes, exports_lock twice. */
+/* Count the locks of each kind of change, which takes exports_lock twice. */
 static void
 count_locks (struct client *client, unsigned counts[KINDS])
 {
@@ -249,7 +249,7 @@ count_locks (struct client *client, unsigned counts[KINDS])
   for (kind = 0; kind < KINDS; kind++) {
     struct client *other = client_open ("reads");
 
-    if (kind == AFTER_SUM) {    /* OTHER gets one; then CLIENT withdraws it */
+    if (kind == AFTER_SUM) {    /* OTHER gets a sum; then CLIENT withdraws it */
       client_write (client, 'b', SIZE, 0, 0);
       client_flush (client);
       client_read (other, SIZE, 0);

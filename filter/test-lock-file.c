@@ -156,7 +156,7 @@ test_existing_files (void **state)
   assert_true (f && fputs ("x", f) != EOF && fclose (f) != EOF);
   assert_refused ();
 
-  /* An empty file was left by a server that was killed. */
+  /* A killed server left an empty file. */
   assert_int_equal (truncate (lock_path, 0), 0);
   assert_int_equal (try_lock (&a), 0);
   lock_file_unlock (&a);

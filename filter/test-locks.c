@@ -3,9 +3,9 @@
  *
  * For unit tests: intercepts every lock.
  *
- * A kind is the address of the code that initialised a lock, or of the lock if
- * it is static.  Kinds are the nodes of a graph, with an arrow from a held lock
- * to one that was taken meanwhile.  It must have no cycle.
+ * The kind of a lock is the address of the code that initialised it, or of the
+ * lock if it is static.  Kinds are the nodes of a graph, with an arrow from the
+ * kind of a held lock to that of one taken meanwhile.  It must have no cycle.
  */
 
 #include <config.h>
@@ -173,7 +173,7 @@ __wrap_pthread_mutex_lock (pthread_mutex_t *lock)
   return __real_pthread_mutex_lock (lock);
 }
 
-/* It does not wait, so it cannot deadlock: no arrow. */
+/* trylock does not wait, so it cannot deadlock, and adds no arrow. */
 int
 __wrap_pthread_mutex_trylock (pthread_mutex_t *lock)
 {

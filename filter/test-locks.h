@@ -8,11 +8,10 @@
  *   -Wl,--wrap=write,--wrap=pwrite,--wrap=fsync
  *   -Wl,--wrap=rename,--wrap=flock
  *
- * Locks that were initialised in one place of the code are one kind.  The test
- * aborts if two kinds were ever taken in both orders, one while the other was
- * held, or two of one kind together, even if no two threads wait for each
- * other.  It also aborts if a file is written, synced or renamed with any lock
- * held.
+ * Locks that are initialised at one place in the code are one kind.  The test
+ * aborts if locks of two kinds were ever nested in both orders, or two locks of
+ * one kind were nested, even if no threads wait for each other.  It also aborts
+ * if a file is written, synced or renamed with any lock held.
  */
 
 #ifndef NBDKIT_BLKHASH_TEST_LOCKS_H
@@ -22,7 +21,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* How many locks this thread holds. */
+/* Returns the number of locks that this thread holds. */
 unsigned locks_held (void);
 
 /* Called before this thread writes, syncs, renames or locks a file, with the
@@ -31,10 +30,10 @@ unsigned locks_held (void);
  */
 extern _Thread_local int (*on_file_call) (const char *call);
 
-/* How many bytes this thread wrote to files, by write and pwrite. */
+/* The number of bytes that this thread wrote with write and pwrite. */
 extern _Thread_local uint64_t file_bytes_written;
 
-/* How often this thread took any lock, and LOCK since locks_watch. */
+/* How often this thread took any lock, or LOCK since locks_watch (LOCK). */
 unsigned locks_taken (void);
 void locks_watch (pthread_mutex_t *lock);
 unsigned locks_taken_watched (void);

@@ -3,10 +3,10 @@
  *
  * Unit test: changes and errors at every step of writing the manifest.
  *
- * At each write, sync and rename when a client disconnects, or before a change:
- * another client changes the disk at that moment, or the call fails.  The
- * plugin, test-plugin.c, asserts that there is no stale manifest, and in the
- * end there must be the right one.  Also without memory for the line of a sum.
+ * At each write, sync and rename when a client disconnects, or before a change,
+ * another client changes the disk, or the call fails.  The plugin,
+ * test-plugin.c, asserts that there is no stale manifest, and in the end the
+ * manifest must be right.  Also tests a lack of memory for the line of a sum.
  */
 
 #include <config.h>
@@ -52,7 +52,7 @@ is_empty (const char *name)
   return stat (name, &st) == -1 || st.st_size == 0;
 }
 
-/* The manifest is the one that blkhash_leaves_save makes of the disk. */
+/* Check that the manifest is what blkhash_leaves_save writes for the disk. */
 static void
 check_manifest (void)
 {
@@ -84,13 +84,13 @@ check_manifest (void)
 
 static unsigned calls, at;
 static int fail_with;           /* errno; 0: another client writes instead */
-static struct client *writer;   /* of the same disk, by the name ... */
+static struct client *writer;   /* a client of the same disk, by the name */
 static const char *writer_name;
 static pthread_t thread;
 static bool started;
 static atomic_bool written;
 
-static bool contradicts;        /* WRITER reads what changed by another way */
+static bool contradicts;        /* WRITER reads a change made elsewhere */
 
 static void *
 write_a_little (void *opaque)
@@ -118,8 +118,8 @@ is_published (const char *name)
   return export && export->published;
 }
 
-/* A change before the sum is published does not wait.  A later one withdraws
- * the sum, and waits for the thread that makes this call.
+/* Let the other client write.  Before the sum is published, its write does not
+ * wait.  Later it withdraws the sum, and waits for the thread of this call.
  */
 static int
 interfere (const char *call)
@@ -197,7 +197,7 @@ test_change (void **state)
   change_at_each_call ("b");
 }
 
-/* Another name reads other data than it did: there is a right sum, or none. */
+/* Reads by another name contradict each other: a right sum, or none. */
 static void
 test_contradiction (void **state)
 {
@@ -218,7 +218,7 @@ test_contradiction (void **state)
   assert_true (i >= 5);
 }
 
-/* There is a sum all the same, and the manifest is right or empty. */
+/* A call fails: there is still a sum, and the manifest is right or empty. */
 static void
 test_failed_publication (void **state)
 {
@@ -246,8 +246,8 @@ test_failed_publication (void **state)
   assert_true (failures >= 5);
 }
 
-/* Whatever fails, the manifest is not stale when the plugin is called to change
- * the disk.
+/* Whichever call fails, the manifest is not stale when the plugin is called to
+ * change the disk.
  */
 static void
 test_failed_withdrawal (void **state)

@@ -36,7 +36,7 @@ unsigned errors_reported (void);
 
 extern unsigned char *disk;     /* its content; see also disk_failures */
 
-/* One in so many requests fails; 0: none. */
+/* One request in this many fails; 0: none. */
 extern unsigned disk_failures;
 
 /* Called in each read, in its thread, which can wait there.  Returns 0, or the
@@ -49,7 +49,7 @@ extern void (*disk_on_written) (void);
 
 extern atomic_uint disk_flushes_failed;
 
-/* How connections see it; set it only while there are none.  By default they
+/* How connections see the disk; set only while there are none.  By default they
  * share one view, and have multi-conn.
  */
 struct disk_mode {
@@ -60,7 +60,7 @@ struct disk_mode {
   } views;
   enum disk_flush {
     FLUSH_WORKS,
-    FLUSH_NONE,                 /* there is none */
+    FLUSH_NONE,                 /* the plugin cannot flush */
     FLUSH_FAILS                 /* at random, and loses unwritten changes */
   } flush;
   bool multi_conn;
@@ -75,7 +75,7 @@ extern _Thread_local unsigned disk_seed;
 /* A client of the export NAME. */
 struct client *client_open (const char *name);
 
-/* Close with .finalize before, or without, as after a lost connection. */
+/* Close with .finalize, or without it, as after a lost connection. */
 void client_disconnect (struct client *client);
 void client_vanish (struct client *client);
 

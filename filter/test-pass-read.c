@@ -1,12 +1,12 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Unit test: after the last client, reads are in flight together, and what
- * happens then: an error, another client, the end of the server.
+ * Unit test: several reads are in flight after the last client has
+ * disconnected; and then an error, another client, or the end of the server.
  *
- * Each read waits for so long that another thread starts.  After the first of
- * them they are held until as many as expected are in flight, and until the test
- * releases them.  BLOCK_SIZE and MAX_THREADS are set by the Makefile.
+ * Each read waits long enough that another thread starts.  Reads after the
+ * first MAX_THREADS are held until as many as expected are in flight, and until
+ * the test releases them.  BLOCK_SIZE and MAX_THREADS are set by the Makefile.
  */
 
 #include <config.h>
@@ -46,15 +46,15 @@ static char path[sizeof directory + 5], manifest[sizeof directory + 9];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 
-/* All is protected by lock. */
+/* All of these are protected by lock. */
 static unsigned begun, in_flight, most, expected;
-static unsigned together;       /* above the numbers of reads that overlapped */
+static unsigned together;       /* above the numbers of overlapping reads */
 static bool held;
 static enum {
   NONE,
   ALL,
   OURS,                         /* in threads of the filter */
-  TOGETHER                      /* those that overlapped another one */
+  TOGETHER                      /* reads that overlapped others */
 } failing;
 static int error = EIO;         /* of reads that fail */
 static pthread_t nbdkit_thread;
@@ -107,7 +107,9 @@ on_read (void)
   return number >= MAX_THREADS && fails_locked (number) ? error : 0;
 }
 
-/* Expect N reads in flight. */
+/* Expect N reads in flight at the same time.  If HOLD is set, hold them until
+ * release.
+ */
 static void
 expect (unsigned n, bool hold)
 {
@@ -137,8 +139,8 @@ release (void)
   pthread_cond_broadcast (&changed);
 }
 
-/* All was read, with N reads more.  A block of which a piece is known is a range
- * of its own.
+/* Was all read, with N additional reads?  A block of which a piece is known is
+ * a range of its own.
  */
 static bool
 all_read (unsigned n)
@@ -184,8 +186,8 @@ fill_disk (void)
   }
 }
 
-/* A client of a new name changes a byte, so the rest is read after it.  Others
- * see the change.
+/* A client of a new name changes a byte, which others see.  The rest of the
+ * disk is read when it disconnects.
  */
 static struct client *
 change_a_byte (const char *name)
@@ -224,7 +226,7 @@ test_together (void **state)
   assert_true (has_sum ("together"));
 }
 
-/* What a connection trimmed it reads itself. */
+/* A connection reads back what it trimmed itself. */
 static void
 test_trimmed (void **state)
 {
@@ -240,7 +242,7 @@ test_trimmed (void **state)
   assert_true (has_sum ("trimmed"));
 }
 
-/* All passes together have so many threads. */
+/* The limit of threads is for all passes together. */
 static void
 test_two_exports (void **state)
 {
@@ -255,7 +257,7 @@ test_two_exports (void **state)
   for (i = 0; i < 2; i++)
     threads[i] = start (disconnect, clients[i]);
   wait_until_held ();
-  sleep_ms (20);                /* for more, which would be wrong */
+  sleep_ms (20);                /* for more reads, which would be wrong */
   release ();
   for (i = 0; i < 2; i++)
     pthread_join (threads[i], NULL);
@@ -284,7 +286,7 @@ test_error (void **state)
   assert_true (has_sum ("error"));
 }
 
-/* Errors of the plugin that sound like a reason for the pass to stop. */
+/* Errors of the plugin that are like the reasons to stop a pass. */
 static void
 test_errors (void **state)
 {
@@ -307,8 +309,8 @@ test_errors (void **state)
   error = EIO;
 }
 
-/* A plugin that fails where nbdkit knows no connection: nbdkit's thread repeats
- * these reads, and goes on alone.
+/* A plugin that fails in threads without a connection of nbdkit: nbdkit's
+ * thread repeats these reads, and continues alone.
  */
 static void
 test_error_of_ours (void **state)
@@ -356,13 +358,13 @@ test_cancel (void **state)
   before = begun;
   release ();
   pthread_join (thread, NULL);
-  assert_int_equal (begun, before); /* none after that */
+  assert_int_equal (begun, before); /* no more reads */
   assert_false (result_has ("  cancel\n"));
   client_disconnect (client);
   assert_true (has_sum ("cancel"));
 }
 
-/* With other thread models, however long reads wait. */
+/* With other thread models there is one thread, however long reads wait. */
 static void
 test_serial (void **state)
 {
@@ -386,7 +388,7 @@ end_server (void *opaque)
   return opaque;
 }
 
-/* The server ends when all has been read, and not before. */
+/* The server does not end before all missing ranges are read. */
 static void
 test_end (void **state)
 {
@@ -397,7 +399,7 @@ test_end (void **state)
   client = start (disconnect, change_a_byte ("end"));
   wait_until_held ();
   server = start (end_server, NULL);
-  sleep_ms (50);                /* for the end, which would be wrong */
+  sleep_ms (50);                /* the end would be wrong now */
   assert_false (__atomic_load_n (&has_ended, __ATOMIC_SEQ_CST));
   release ();
   pthread_join (client, NULL);
@@ -416,7 +418,7 @@ set_up (void **state)
   server_start (SIZE, path, manifest, STRING (BLOCK_SIZE));
   fill_disk ();
   disk_on_read = on_read;
-  alarm (240);                  /* if reads that are expected do not come */
+  alarm (240);                  /* if expected reads never begin */
   return 0;
 }
 

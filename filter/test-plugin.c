@@ -84,7 +84,7 @@ maybe_yield (void)
     sched_yield ();
 }
 
-/* Long enough that the filter starts another thread. */
+/* Sleep long enough that the filter starts another thread. */
 static void
 maybe_wait (void)
 {
@@ -131,8 +131,8 @@ refresh (struct view *view, uint64_t offset, uint64_t end)
       refresh_locked (view, offset, end);
 }
 
-/* Write the first dirty range of VIEW from *OFFSET on to the disk; LOSE:
- * discard it.  False: there is none.
+/* Write the first dirty range of VIEW from *OFFSET on to the disk, or discard
+ * it if LOSE is set.  Returns false if there is none.
  */
 static bool
 write_back_next (struct view *view, uint64_t *offset, uint64_t end, bool lose)
@@ -181,7 +181,7 @@ content (const struct view *view)
   return view->bytes ? view->bytes : disk;
 }
 
-/* VIEW has changed this range. */
+/* Record that VIEW has changed this range. */
 static void
 changed_locked (struct view *view, uint64_t offset, uint32_t len)
 {
@@ -352,7 +352,7 @@ lose (struct view *view)
     maybe_yield ();
 }
 
-/* If one fails, another one at the same time can succeed, as with fsync. */
+/* If one flush fails, a concurrent one can succeed, as with fsync. */
 static int
 plugin_flush (nbdkit_next *next, uint32_t flags, int *err)
 {

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Unit test: a large result file.  At each write, sync and rename a reader
- * reads it, or the server is killed, or that call fails.
+ * Unit test: a large result file.  At each write, sync and rename, a reader
+ * reads the file, the server is killed, or the call fails.
  */
 
 #include <config.h>
@@ -63,7 +63,7 @@ make_line (unsigned i, int what)
 
 static int seen[LINES][2];      /* of each name, at most two lines */
 
-/* Read it into SEEN.  Returns the number of lines with names. */
+/* Read the file into SEEN.  Returns the number of lines with names. */
 static unsigned
 read_file (void)
 {
@@ -107,8 +107,8 @@ assert_has (const int *what)
   }
 }
 
-/* Each line is the old or the new one, as a whole, and not missing if there are
- * both.
+/* Each line is the old or the new one, as a whole.  It is missing only if there
+ * is no old or no new one.
  */
 static void
 assert_has_either (void)
@@ -175,7 +175,7 @@ set_line (unsigned i, int what, bool sync)
   update (sync);
 }
 
-/* COUNT names have a line, and the file was just replaced. */
+/* Write a new file, in which COUNT names have a line. */
 static void
 start (unsigned count)
 {
@@ -276,7 +276,7 @@ fail_once (const char *call)
   return calls++ == fail_at ? EIO : 0;
 }
 
-/* No stale line is left, and the next change writes all again. */
+/* After an error no stale line is left; the next change writes all lines. */
 static void
 test_failures (void **state)
 {
@@ -304,7 +304,7 @@ test_failures (void **state)
   assert_true (fail_at > 8);
 }
 
-/* Another program has removed or changed it. */
+/* Another program has removed or changed the file. */
 static void
 test_others (void **state)
 {
@@ -323,7 +323,7 @@ test_others (void **state)
   assert_has (now);
 }
 
-/* It shrinks and grows: a small file has no comments. */
+/* The file shrinks and grows: a small one has no comments. */
 static void
 test_sizes (void **state)
 {

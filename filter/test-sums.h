@@ -20,7 +20,7 @@ void disk_sum (char sum[SUM_LEN], uint64_t size, uint32_t block_size);
 /* Is the manifest PATH complete, and that of the disk? */
 bool manifest_is_right (const char *path, uint64_t size, uint32_t block_size);
 
-/* Write it. */
+/* Write the manifest PATH of the disk. */
 void manifest_make (const char *path, uint64_t size, uint32_t block_size);
 
 #endif /* NBDKIT_BLKHASH_TEST_SUMS_H */

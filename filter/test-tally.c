@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Unit test: what the verify filter knows of each block, compared with an
+ * Unit test: the state of each block in the verify filter, compared with an
  * array.  Prints the seed, and takes BLKHASH_SEED.
  */
 
@@ -36,7 +36,7 @@ any (uint64_t limit)            /* less than LIMIT */
   return rand_r (&seed) % limit;
 }
 
-/* Often up to the end of a page. */
+/* A random length, often up to the end of a page. */
 static uint64_t
 any_length (uint64_t first)
 {
@@ -48,7 +48,7 @@ any_length (uint64_t first)
   return MIN (length, blocks - first);
 }
 
-/* From the start on, as in a manifest. */
+/* Set runs of zeros in order, as from a manifest. */
 static void
 set_zeros (void)
 {
@@ -118,7 +118,7 @@ add_transient (void)
   assert_int_equal (tally_get_changes (&tally), changes + 1);
 }
 
-/* To another tally, which knows something else of the disk, and back. */
+/* Move to another tally, which has other states, and back. */
 static void
 move_tally (void)
 {

@@ -2,9 +2,9 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * Unit test: random clients in many threads at once, without nbdkit, which is
- * not built for TSan.  Locks are taken in one order, no thread does file I/O or
- * calls the plugin with any of them held, and in the end sum and manifest are
- * right.
+ * not built for TSan.  Locks are taken in one order, no thread holds any of
+ * them while it does file I/O or calls the plugin, and in the end sum and
+ * manifest are right.
  *
  * BLOCK_SIZE and BLOCKS are set by the Makefile: with large blocks all threads
  * compete for the memory for pieces of blocks.
@@ -157,7 +157,7 @@ test_threads (void **state)
   for (i = 0; i < THREADS; i++)
     pthread_join (threads[i], NULL);
 
-  /* A client that writes one byte: all else comes from the table. */
+  /* A client writes one byte; the rest of the content is in the table. */
   disk_failures = 0;
   for (i = 0; i < sizeof names / sizeof names[0]; i++) {
     struct client *client = client_open (names[i]);

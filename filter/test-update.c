@@ -4,8 +4,9 @@
  * Unit test: the manifest of an earlier server, with blkhash-update.
  *
  * Each call that empties it before the first change fails in turn.  The plugin,
- * test-plugin.c, aborts if the manifest is not empty when it is changed.  A
- * client that only reads leaves it as it is, or finds that it is wrong.
+ * test-plugin.c, aborts if the disk is changed while the manifest is not empty.
+ * A client that only reads does not change the manifest, or finds that it is
+ * wrong.
  */
 
 #include <config.h>
@@ -87,8 +88,8 @@ fail_one (const char *call)
   return calls++ == at ? EIO : 0;
 }
 
-/* A process with a server that updates the manifest, whose call AT fails.
- * Returns the exit status of CLIENT.
+/* Run CLIENT in a process with a server that updates the manifest.  Returns the
+ * result of CLIENT.
  */
 static int
 run_server (int (*client) (void), const char *audit)
@@ -110,7 +111,7 @@ run_server (int (*client) (void), const char *audit)
   return WEXITSTATUS (status);
 }
 
-/* Returns 1 if there was no call AT. */
+/* The file call with the number AT fails.  Returns 1 if there was none. */
 static int
 write_once (void)
 {
@@ -134,7 +135,7 @@ test_failed_withdrawal (void **state)
   at = 0;
 }
 
-/* All is read, and right. */
+/* The client reads the whole disk, which matches the manifest. */
 static int
 read_all (void)
 {
@@ -148,7 +149,7 @@ read_all (void)
   return 0;
 }
 
-/* Nothing is audited before the end. */
+/* The client reads little, and the manifest is not audited. */
 static int
 read_little (void)
 {
@@ -203,7 +204,7 @@ write_elsewhere (void)
   return 0;
 }
 
-/* Overwritten before it was read: there is nothing wrong any more. */
+/* The wrong block is overwritten before it is read, so nothing is wrong. */
 static int
 overwrite (void)
 {
@@ -236,8 +237,8 @@ test_mismatch (void **state)
 
 static struct client *other;
 
-/* The read then has the old content, or the new one, of blocks that are changed
- * meanwhile; those between them are as the manifest says.
+/* Change two blocks during a read, which returns their old or new content, and
+ * for the blocks between them the content in the manifest.
  */
 static int
 write_two (void)
@@ -263,7 +264,7 @@ read_while_written (void)
   return 0;
 }
 
-/* A read has the content of a write that has not ended. */
+/* A read returns the content of a write that has not ended. */
 static void
 read_written (void)
 {
@@ -299,8 +300,8 @@ read_before_many_are_written (void)
   return read_before_write_ends (90);
 }
 
-/* The last client may not see a change of the same 64 KiB as the wrong block,
- * so its audit does not read that.  The next one can.
+/* The last client might not see a change in the same 64 KiB as the wrong block,
+ * so its audit does not read them.  That of the next client does.
  */
 static int
 hide_wrong (void)
@@ -321,7 +322,7 @@ hide_wrong (void)
   return 0;
 }
 
-/* The same block is hidden only while the audit reads it: another export
+/* The wrong block is hidden only while the audit reads it: another export
  * changes its 64 KiB during the first read, and flushes during the third.
  */
 static int
@@ -391,7 +392,7 @@ test_changes_meanwhile (void **state)
 }
 
 /* A fast zero that is refused may have changed the disk, so the manifest was
- * emptied.  It is made again, although nothing was written.  Returns 2 if the
+ * emptied.  It is written again, although no client wrote.  Returns 2 if the
  * plugin did not refuse it.
  */
 static int
@@ -422,8 +423,8 @@ test_refused_fast_zero (void **state)
   at = 0;
 }
 
-/* A flush has failed, so the manifest may not be relied on, whatever comes
- * later: a flush that works, a client that reads all, the end of the server.
+/* After a failed flush no manifest is written, whatever comes later: a flush
+ * that succeeds, a client that reads the whole disk, the end of the server.
  * Returns 2 if no flush failed.
  */
 static int
@@ -450,8 +451,8 @@ fail_flush (void)
   return 0;
 }
 
-/* At the end of the server there may be changes that were not flushed, if their
- * client has vanished.
+/* If a client that made changes vanishes, they may not be flushed at the end of
+ * the server.
  */
 static int
 vanish (void)

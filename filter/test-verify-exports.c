@@ -3,10 +3,10 @@
  *
  * Unit test: a manifest for each export of the verify filter.
  *
- * Clients in threads connect to exports at random, read their disks, and
- * disconnect, while the outputs are written.  Then one client after the other:
- * what is kept of an export that is not in use, what is refused, the files that
- * are open, and the limits.  Prints the seed, and takes BLKHASH_SEED.
+ * Clients in threads connect to random exports, read their disks, and
+ * disconnect, while the outputs are written.  Single clients then test what is
+ * kept of unused exports, what is refused, which files are open, and the
+ * limits.  Prints the seed, and takes BLKHASH_SEED.
  */
 
 #include <config.h>
@@ -88,7 +88,7 @@ struct end_record {
   unsigned char tail[MANIFEST_TAIL_SIZE];
 };
 
-/* Have the manifest NAME claim the sum of the manifest FROM. */
+/* Replace the sum in the manifest NAME with that of the manifest FROM. */
 static void
 claim_sum (const char *name, const char *from)
 {
@@ -117,11 +117,11 @@ claim_sum (const char *name, const char *from)
 
 /* ---- The server ---- */
 
-/* PARAM, of an output, can be NULL. */
+/* PARAM is the parameter of the output, or NULL for none. */
 static void
 start_with (const char *key, const char *value, const char *param)
 {
-  unlink (output);              /* of another kind */
+  unlink (output);              /* of another output */
   assert_int_equal (start ("blkhash-verify-exports", manifests, key, value,
                            param, output, NULL), 0);
   assert_int_equal (filter->after_fork (NULL), 0);
@@ -220,7 +220,7 @@ run_clients (void)
 
 /* ---- Tests ---- */
 
-/* Without an output nothing is remembered. */
+/* Without an output no export is kept. */
 static void
 test_forgotten (void **state)
 {
@@ -232,7 +232,7 @@ test_forgotten (void **state)
   stop_exports ();
 }
 
-/* With one, the tally is, but no manifest is open. */
+/* With an output the tallies are kept, but no manifest is open. */
 static void
 test_remembered (void **state)
 {
@@ -261,7 +261,7 @@ assert_refused (const char *name, const char *why)
     fail_msg ("expected: %s\n     got: %s", why, last_error);
 }
 
-/* Has the last error no character that controls a terminal or ends a line? */
+/* The last error has no character that controls a terminal or ends a line. */
 static void
 assert_printable (void)
 {
@@ -304,7 +304,7 @@ test_names (void **state)
   stop_exports ();
 }
 
-/* The export NAME, which is kept. */
+/* Returns the kept export NAME. */
 static struct export *
 find (const char *name)
 {
@@ -322,8 +322,8 @@ good_blocks (const char *name)
   return find (name)->disk->tally.counts[BLOCK_GOOD];
 }
 
-/* An export that is opened again has what was found of it, and whether its sum
- * is in the result.  What the plugin has is known when a client knows the size.
+/* An export that is opened again keeps its states, and whether its sum is in
+ * the result.  CONNECTED is set once a client knows the size.
  */
 static void
 test_reopened (void **state)
@@ -374,8 +374,8 @@ remove_manifest (const char *name)
   assert_int_equal (unlink (path), 0);
 }
 
-/* The manifest is that of another disk now: what was found does not count, even
- * if the manifest claims the same sum for a disk of another size.
+/* The manifest is replaced by that of another disk: the old states are dropped,
+ * even if the manifest claims the same sum for a disk of another size.
  */
 static void
 test_replaced (void **state)
@@ -396,8 +396,8 @@ test_replaced (void **state)
   remove_manifest ("x");
 }
 
-/* A manifest can claim any sum.  It is refused if the sum must be a given one,
- * or is written to the result.
+/* A manifest can claim any sum.  It is refused if its sum must match a given
+ * one, or is written to the result.
  */
 static void
 test_false_sum (void **state)
@@ -462,8 +462,8 @@ test_refused (void **state)
   remove_manifest ("x");
 }
 
-/* Programs that nbdkit runs inherit nothing, and at the end all is closed.  The
- * directory can be renamed meanwhile.
+/* Programs that nbdkit runs inherit no file descriptor, and all are closed at
+ * the end.  The directory can be renamed meanwhile.
  */
 static void
 test_open_files (void **state)
@@ -556,7 +556,7 @@ add_kept (unsigned count)
   }
 }
 
-/* When as many exports are kept as can be, those are served, but no others. */
+/* When the maximum number of exports is kept, only these are served. */
 static void
 test_limit (void **state)
 {

@@ -19,13 +19,13 @@
 
 #include "blkhash.h"
 
-/* How often nbdkit_error was called, and the last text. */
+/* The number of calls of nbdkit_error, and the text of the last one. */
 extern atomic_uint errors;
 extern char last_error[512];
 
-/* What nbdkit_add_extent was called with. */
+/* The extents that nbdkit_add_extent received. */
 struct nbdkit_extents {
-  size_t count, max;            /* the next ones of MAX are refused */
+  size_t count, max;            /* more than MAX are refused */
   struct nbdkit_extent *extent;
 };
 
@@ -38,7 +38,7 @@ enum fault_kind {
   FAULT_FAIL,                   /* with the error ERR */
 };
 
-/* Bytes that are not what they should be. */
+/* A range of bytes that reads find changed, or that cannot be read. */
 struct fault {
   enum fault_kind kind;
   uint64_t start, end, other;
@@ -49,7 +49,7 @@ struct fault {
 
 #define MAX_FAULTS 40
 
-/* The address of NEXT is that of the plugin. */
+/* NEXT is the first member, so its address is that of the plugin. */
 struct plugin {
   nbdkit_next next;
   unsigned char *bytes;         /* without faults */
@@ -66,7 +66,7 @@ struct plugin {
 void plugin_init (struct plugin *plugin, uint64_t size);
 void plugin_destroy (struct plugin *plugin);
 
-/* Apply FAULT, which is not one that fails, to LEN bytes from OFFSET on. */
+/* Apply FAULT, which is not FAULT_FAIL, to LEN bytes from OFFSET on. */
 void fault_apply (const struct plugin *plugin, const struct fault *fault,
                   unsigned char *buf, size_t len, uint64_t offset);
 

@@ -4,9 +4,9 @@
  * Unit test: what the verify filter writes about a disk.
  *
  * Clients in threads read a disk with faults at random, while the files are
- * written.  At the end the result, the status and the mapfile must be what the
- * tally says, also if no client has connected.  A file that cannot be written
- * is empty.  Prints the seed, and takes BLKHASH_SEED.
+ * written.  At the end the result, the status and the mapfile must match the
+ * tally, even if no client has connected.  A file that cannot be written is
+ * empty.  Prints the seed, and takes BLKHASH_SEED.
  */
 
 #include <config.h>
@@ -157,7 +157,7 @@ content (const char *path)
   return text;
 }
 
-/* Until a client has connected nothing counts, not even zeros. */
+/* Until a client has connected, no block is good, not even zeros. */
 static enum block_state
 state_of (uint64_t block)
 {
@@ -176,8 +176,8 @@ size_of (uint64_t block)
   return MIN (size - block * BLOCK, BLOCK);
 }
 
-/* The bytes of all blocks in STATE that are read, or that are zeros which are
- * not READ.
+/* Returns the bytes of the blocks in STATE, either of those that are read, or
+ * of zeros that are not.
  */
 static uint64_t
 bytes_of (enum block_state state, bool read)
@@ -369,8 +369,8 @@ test_no_client (void **state)
   }
 }
 
-/* A file that cannot be replaced, because a directory has the name of the new
- * one, is emptied.
+/* A file is emptied if it cannot be replaced, because the name of the new file
+ * is that of a directory.
  */
 static void
 test_unwritable (void **state)

@@ -145,7 +145,7 @@ next_fd (void)
   return fd;
 }
 
-/* The filter closes what it has opened, and no other file. */
+/* The filter closes the files that it opened, and no others. */
 static void
 test_closed (void **state)
 {
@@ -211,7 +211,7 @@ test_sums (void **state)
     assert_refused ("not a checksum with its tag, such as");
     stop ();
   }
-  /* Too short, too long, and something behind it. */
+  /* Too short, too long, and followed by a space. */
   snprintf (text, sizeof text, "%.*s", (int) strlen (sum) - 1, sum);
   assert_int_equal (START ("blkhash-verify-sum", text), -1);
   assert_refused ("not a checksum");
@@ -224,7 +224,7 @@ test_sums (void **state)
   assert_int_equal (START ("blkhash-verify-sum", text), -1);
   assert_refused ("not a checksum");
   stop ();
-  /* Of another kind. */
+  /* Another block size or construction. */
   snprintf (text, sizeof text, "blk-sha256/64k:%s", hex);
   assert_int_equal (START ("blkhash-verify-sum", text), -1);
   assert_refused ("its digest, block size or construction is not that of "
@@ -251,7 +251,7 @@ assert_bad_manifest (const char *file, const char *with_sum, const char *why)
   stop ();
 }
 
-/* The manifest of zeros, at FILE. */
+/* Write a manifest of zeros to FILE. */
 static void
 write_zeros (const char *file, const char *digest, uint64_t size)
 {
@@ -305,7 +305,7 @@ test_manifests (void **state)
   assert_bad_manifest (file, "none", "the digest null proves nothing");
   assert_bad_manifest (file, "blk-null/4:", "the digest null proves nothing");
 
-  /* Nothing is folded for it: that would take hours. */
+  /* These are refused without folding the leaves, which would take hours. */
   write_zeros (file, "sha256", 400);
   claim_size (file, "68719476740", "17179869185");
   assert_bad_manifest (file, "none", "it has too many blocks");
@@ -326,7 +326,7 @@ test_manifests (void **state)
 
 /* ---- Connections ---- */
 
-/* The plugin's disk has SIZE and MORE bytes. */
+/* The plugin's disk has SIZE + MORE bytes. */
 static void
 check_size (int more, bool truncate, bool right)
 {
@@ -439,7 +439,7 @@ check_extents (void *handle, uint64_t offset, uint32_t count, uint32_t flags)
   assert_int_equal (extents.extent[0].offset, offset);
   for (i = 0; i < extents.count; i++) {
     end = at + room[i].length;
-    /* Not beyond what was asked for: nbdkit 1.32 aborts then. */
+    /* nbdkit 1.32 aborts if an extent ends after the query. */
     assert_true (end <= offset + count);
     assert_true (end == offset + count || end % BLOCK == 0);
     for (; at < end; at = ROUND_DOWN (at, (uint64_t) BLOCK) + BLOCK)

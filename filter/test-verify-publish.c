@@ -3,10 +3,10 @@
  *
  * Unit test: when the verify filter writes its files.
  *
- * They are checked and emptied at the start, checked again after the fork, and
- * then written by a thread: at the start, and when a client disconnects, if
- * anything has changed.  The interval of that thread never ends here, but its
- * length is checked.  The result is synced if it replaces a sum.
+ * The files are checked and emptied at the start, checked again after the fork,
+ * and then written by a thread: once at its start, and when a client
+ * disconnects, if anything has changed.  In this test its interval never ends,
+ * but its length is checked.  The result is synced if it replaces a sum.
  */
 
 #include <config.h>
@@ -52,11 +52,11 @@ static struct {
 #define FILE_PATH outputs[0].path
 #define STATUS_PATH outputs[1].path
 
-static size_t used = OUTPUTS;   /* how many of them the server has */
+static size_t used = OUTPUTS;   /* how many of OUTPUTS the server has */
 
 /* ---- The thread ---- */
 
-static atomic_uint threads;     /* how many were created or joined */
+static atomic_uint threads;     /* number of threads created or joined */
 static atomic_uint waits;       /* of the thread */
 static struct timespec wait_start, wait_end; /* of the first wait */
 static atomic_uint syncs;
@@ -211,7 +211,8 @@ start_exports (void)
                 outputs[1].param, outputs[1].path, NULL);
 }
 
-/* Start a server by START_SERVER; its thread has written the files, and waits.
+/* Start a server with START_SERVER, and wait until its thread waits, after it
+ * has written the files.
  */
 static void
 start_thread (int (*start_server) (void))
@@ -280,8 +281,8 @@ stop_disk (void *handle)
   disk_stop (exports_first_locked ()->disk);
 }
 
-/* A client connects, calls USE, and disconnects.  WRITTEN: then the files are
- * written.
+/* A client connects, calls USE, and disconnects.  If WRITTEN is set, the files
+ * must be written after that.
  */
 static void
 visit (void (*use) (void *handle), bool written)
@@ -309,8 +310,8 @@ assert_status (const char *member)
     fail_msg ("no %s in %s", member, text);
 }
 
-/* The next reads of the first block find one bit wrong: TIMES, or all of them
- * if it is -1.
+/* The next TIMES reads of the first block, or all if it is -1, find one bit
+ * wrong.
  */
 static void
 set_fault (int times)
@@ -361,7 +362,7 @@ test_check (void **state)
   }
 }
 
-/* As another user the filter may not create what it could create before. */
+/* As another user the filter may be unable to create the files. */
 static void
 test_check_again (void **state)
 {
@@ -378,7 +379,7 @@ test_check_again (void **state)
   }
 }
 
-/* What an earlier server has written is gone before the fork. */
+/* The files of an earlier server are emptied before the fork. */
 static void
 test_empty (void **state)
 {
@@ -393,8 +394,8 @@ test_empty (void **state)
   stop ();
 }
 
-/* If that cannot be synced, it could come back after a crash: the server does
- * not start.
+/* If the empty files cannot be synced, their content could come back after a
+ * crash, so the server does not start.
  */
 static void
 test_not_empty (void **state)
@@ -465,7 +466,7 @@ test_changes (void **state)
   stop_thread ();
 }
 
-/* The manifest has changed: no block is read, but this is written. */
+/* The manifest has changed: no block is read, but the change is reported. */
 static void
 test_manifest_changed (void **state)
 {
@@ -480,7 +481,7 @@ test_manifest_changed (void **state)
   stop_thread ();
 }
 
-/* The disk of an export is replaced by one of which as much was read. */
+/* The disk of an export is replaced by another, with the same counts. */
 static void
 test_exports (void **state)
 {

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Unit test: the list of checksums of the verify filter: which lines are found
- * by which name, and which lists are refused.
+ * Unit test: the list of checksums of the verify filter: the name by which each
+ * line is found, and the lists that are refused.
  */
 
 #include <config.h>

@@ -1,12 +1,13 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Unit test: what the verify filter reads, compared with a model.
+ * Unit test: the results of reads with the verify filter, compared with a
+ * model.
  *
  * A disk with faults is read at random: bits flip, ranges are zero or have
- * other bytes, reads fail, always or a few times.  A request is right, or fails,
- * and the model says which.  Nothing that is wrong is ever cached.  Prints the
- * seed, and takes BLKHASH_SEED and BLKHASH_ROUNDS.
+ * other bytes, reads fail, always or a few times.  A request returns the right
+ * content or fails, as the model predicts.  Wrong content is never cached.
+ * Prints the seed, and takes BLKHASH_SEED and BLKHASH_ROUNDS.
  */
 
 #include <config.h>
@@ -62,12 +63,12 @@ struct model {
   uint64_t size;                /* of the disk; the plugin's can be larger */
   uint32_t block_size;
   struct {
-    enum outcome outcome;       /* how a read ends ... */
-    enum outcome reading;       /* if bad content is accepted */
+    enum outcome outcome;       /* how a read of the block ends */
+    enum outcome reading;       /* the same if bad content is accepted */
   } *blocks;
 };
 
-/* How a read of the range ends in which FAULT is. */
+/* How a read of a range with FAULT ends. */
 static enum outcome
 fault_outcome (const struct fault *fault)
 {
@@ -76,7 +77,7 @@ fault_outcome (const struct fault *fault)
   return (unsigned) fault->times <= verify_params.retry ? MUST_PASS : MAY_FAIL;
 }
 
-/* Do the bytes of a block change by FAULT? */
+/* Does FAULT change the bytes of the block? */
 static bool
 changes (const struct model *m, const struct fault *fault, uint64_t start,
          size_t len)
@@ -93,7 +94,7 @@ changes (const struct model *m, const struct fault *fault, uint64_t start,
 
 /* How a read of BLOCK ends, and *READING it if bad content is accepted.  Two
  * faults in the same block can cancel each other.  If the block is read in
- * pieces, a fault that fails hides those behind it for as long.
+ * pieces, a read that fails hides later faults.
  */
 static enum outcome
 block_outcome (const struct model *m, uint64_t block, enum outcome *reading)
@@ -129,7 +130,7 @@ block_outcome (const struct model *m, uint64_t block, enum outcome *reading)
   return MAX (*reading, changing);
 }
 
-/* It is computed once for each block. */
+/* Compute the outcome of each block once. */
 static void
 compute_outcomes (struct model *m)
 {
@@ -154,7 +155,7 @@ request_outcome (const struct model *m, uint64_t offset, uint64_t count)
   return result;
 }
 
-/* Is the content of a block with these bytes allowed? */
+/* Is BUF allowed as the content of this range? */
 static bool
 may_have (const struct model *m, const unsigned char *buf, uint64_t offset,
           uint64_t count)
@@ -325,7 +326,7 @@ any_range (const struct model *m, unsigned *s, uint64_t *offset,
     *offset = ROUND_DOWN (*offset, block);
 }
 
-/* Returns what is wrong with a request, or NULL.  *FAILED: it failed. */
+/* Make a request.  Returns what is wrong with its result, or NULL. */
 static const char *
 request (struct model *m, uint64_t offset, uint64_t count, bool *failed)
 {
@@ -347,7 +348,8 @@ request (struct model *m, uint64_t offset, uint64_t count, bool *failed)
   return wrong;
 }
 
-/* Make a random request when all requests fail if STOPPED, which is set. */
+/* Make a random request.  *STOPPED: all requests fail; set if this stops them.
+ */
 static const char *
 any_request (struct model *m, unsigned *s, bool *stopped)
 {
@@ -369,7 +371,7 @@ any_request (struct model *m, unsigned *s, bool *stopped)
 
 /* ---- After requests ---- */
 
-/* There is one disk, so its blocks have their own numbers in the cache. */
+/* The only disk has the number 0, so the keys are block numbers. */
 static void
 check_cache (const struct model *m)
 {
@@ -385,8 +387,8 @@ check_cache (const struct model *m)
   }
 }
 
-/* How the last read of each block ended, by the model, and how many there are.
- * Each block that is not good was reported, at most once.
+/* Check the state of each block against the model, and the counts of states.
+ * Each block that is not good was reported at most once.
  */
 static void
 check_tally (struct model *m)
@@ -489,7 +491,7 @@ read_at_random (void *opaque)
   return NULL;
 }
 
-/* Threads with one disk.  Not with FAIL_STOP, where one ends the others. */
+/* Threads with one disk.  Not with FAIL_STOP, which makes all of them fail. */
 static void
 test_threads (void **state)
 {
@@ -551,7 +553,7 @@ plain_model (uint64_t blocks)
   return sparse_model (blocks, 0);
 }
 
-/* A block is read from the plugin once, however it is read in parts. */
+/* A block is read from the plugin once, even if clients read it in parts. */
 static void
 test_cached (void **state)
 {
@@ -600,7 +602,7 @@ __wrap_pthread_cond_wait (pthread_cond_t *cond, pthread_mutex_t *mutex)
   return __real_pthread_cond_wait (cond, mutex);
 }
 
-/* The first read ends when all other threads wait, or read. */
+/* The first read does not end before all other threads wait or read. */
 static int
 held_pread (nbdkit_next *next, void *buf, uint32_t len, uint64_t offset,
             uint32_t flags, int *err)
@@ -625,8 +627,8 @@ read_a_part (void *opaque)
   return NULL;
 }
 
-/* Returns how many of THREADS requests fail if the first TIMES reads do, of
- * LEAST to MOST.
+/* Returns how many of THREADS requests fail if the first TIMES reads fail.  The
+ * number of reads must be from LEAST to MOST.
  */
 static unsigned
 read_one_block (int times, unsigned retry, unsigned least, unsigned most)
@@ -659,7 +661,7 @@ read_one_block (int times, unsigned retry, unsigned least, unsigned most)
   return failed;
 }
 
-/* One of them reads it for all, unless that fails. */
+/* One thread reads the block for all, unless its read fails. */
 static void
 test_parts_at_once (void **state)
 {
@@ -672,7 +674,7 @@ test_parts_at_once (void **state)
 
 /* ---- Unreadable and wrong blocks ---- */
 
-/* The reads after which one of COUNT blocks is known to be unreadable. */
+/* The maximum number of reads to find an unreadable block among COUNT. */
 static unsigned
 most_reads (uint64_t count)
 {
@@ -683,9 +685,9 @@ most_reads (uint64_t count)
   return (count > 1 ? 2 + halves : 1) + verify_params.retry;
 }
 
-/* Blocks from FIRST to LAST cannot be read: in a request for all blocks a few
- * reads find the first of them, and then it fails.  The blocks before it are
- * known, and the others can be read alone.
+/* Blocks from FIRST to LAST cannot be read.  A request for all blocks finds the
+ * first of them with a few reads, and fails.  The blocks before it are good,
+ * and those after LAST can be read alone.
  */
 static void
 check_unreadable (uint64_t count, uint64_t first, uint64_t last,
@@ -743,8 +745,8 @@ test_unreadable (void **state)
   }
 }
 
-/* The unreadable block is the last: the reads of what is before it do not fail,
- * and each that fails can take as long as a timeout.
+/* The unreadable block is the last.  Reads of the blocks before it do not fail,
+ * so few reads fail, each of which can take as long as a timeout.
  */
 static void
 test_failing_reads (void **state)
@@ -764,8 +766,8 @@ test_failing_reads (void **state)
   free_model (m);
 }
 
-/* Reads fail, as often as blocks are read again or less: no request fails.  A
- * block is transient if a read of it alone has failed.
+/* A request passes if the last retry of its unreadable block succeeds.  A block
+ * is transient if a read of it alone has failed.
  */
 static void
 test_passing_failures (void **state)
@@ -793,8 +795,8 @@ test_passing_failures (void **state)
   }
 }
 
-/* All blocks are wrong, and one is when it is read again: they are read again
- * together, once the first of them has failed the request.
+/* Many blocks are wrong, one of them only twice.  They are read again together
+ * after the first of them has failed the request.
  */
 static void
 test_all_wrong (void **state)
@@ -826,7 +828,7 @@ test_all_wrong (void **state)
   free_model (m);
 }
 
-/* Bad ranges are reported as such, and again when they were good meanwhile. */
+/* A bad range is reported once, and again if it was good meanwhile. */
 static void
 test_reports (void **state)
 {

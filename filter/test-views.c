@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Unit test: random clients in many threads, with a disk of which connections
- * can have views of their own.  When all are closed, every published sum must
- * be that of the disk, and so must the manifest.  A single client gets a sum.
+ * Unit test: random clients in many threads, whose connections can have views
+ * of the disk of their own.  When all are closed, every published sum must be
+ * that of the disk, and so must the manifest.  A single client gets a sum.
  * Some servers update the manifest of an earlier one.
  *
  * Each server is a process, with several crowds of clients in sequence.  Prints
@@ -39,10 +39,10 @@
 #include "test-sums.h"
 
 #define THREADS 4
-#define CROWDS 20               /* of a server */
+#define CROWDS 20               /* crowds of a server */
 
-/* All modes of the disk are legal: without a flush NBD does not promise that
- * other connections see a change.
+/* NBD permits all these modes: without a flush it does not promise that other
+ * connections see a change.
  */
 static struct mode {
   char name[48];
@@ -62,7 +62,7 @@ static const char *const names[] = { "a", "b", "c" };
 static unsigned nr_names;
 static bool missing_read;       /* blkhash-missing=read */
 static bool updating;           /* blkhash-update=true */
-static unsigned failures;       /* as disk_failures, in a crowd */
+static unsigned failures;       /* value of disk_failures in a crowd */
 
 static uint32_t
 below (unsigned *seed, uint32_t n)
@@ -159,7 +159,7 @@ run_job (void *opaque)
 }
 
 /* If changes can reach the disk when their connection is closed, no connection
- * may be opened between its .finalize and that: see "Changes that the filter
+ * may be opened between .finalize and that close: see "Changes that the filter
  * cannot detect" in the manual.
  */
 static pthread_rwlock_t late = PTHREAD_RWLOCK_INITIALIZER;
@@ -254,7 +254,7 @@ run_alone (unsigned *seed)
   client = client_open (name);
   client_write (client, 'x', 1, 0, 0);
   client_disconnect (client);
-  /* After a failed flush an update publishes nothing more. */
+  /* With an update, no sum is published after a failed flush. */
   check (missing_read && !(updating && mode->disk.flush == FLUSH_FAILS)
          ? name : NULL);
   if (missing_read)
@@ -265,7 +265,7 @@ run_alone (unsigned *seed)
   check (name);
 }
 
-/* The disk has content, which an earlier server described. */
+/* Fill the disk, and write its manifest, as an earlier server would. */
 static void
 make_baseline (void)
 {
@@ -278,7 +278,7 @@ make_baseline (void)
   manifest_make (manifest, size, block_size);
 }
 
-/* Update its manifest.  Without an audit only what the clients do can show an
+/* Update that manifest.  Without an audit only requests of clients can show an
  * error of the filter.
  */
 static void

@@ -7,7 +7,7 @@
  * connection is flushed or closed.  Until then the connection sees its own
  * changes, and other connections may see the old content.  So each connection
  * has a set of the blocks that it changed and did not flush.  While a block is
- * in such a set
+ * in such a set:
  *
  * - the block is hidden: a read of the block by another connection proves
  *   nothing;
@@ -31,11 +31,12 @@
  * or all changed blocks if the plugin cannot flush or a flush failed.  These
  * blocks reach the disk when the plugin closes the connection, which is after
  * the filter's .close.  So they stay hidden from connections that were opened
- * before the filter's .close.  A connection that is opened between the two is
- * not detected, because a filter has no callback after the plugin's .close.
- * One set holds the blocks of all closed connections, as long as such an older
- * connection is open.  There are two such sets, so that an older connection
- * without TLS keeps blocks hidden only from connections without TLS.
+ * before the filter's .close.  A connection that is opened between the two
+ * callbacks is not detected, because a filter has no callback after the
+ * plugin's .close.  One set holds the blocks of all closed connections, as long
+ * as such an older connection is open.  There are two such sets, so that an
+ * older connection without TLS keeps blocks hidden only from connections
+ * without TLS.
  *
  * The blocks of these sets have a size of at least 64 KiB (params.unit),
  * whatever the block size of the hash.  The reason is that caches and filters

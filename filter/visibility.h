@@ -24,7 +24,7 @@
  * are zero, the connection is not open.
  */
 struct unflushed {
-  struct unflushed *next, **link; /* in the list; LINK is NULL if it is not */
+  struct unflushed *next, **link; /* in the list, unless LINK is NULL */
   uint64_t opened;              /* its number in the order of opening, or 0 */
   bool tls;
   struct block_set changed;     /* after the last flush began; flushes that
@@ -50,7 +50,7 @@ struct closed {
 
 /* The connections of a disk.  If all members are zero, there are none. */
 struct visibility {
-  struct unflushed *conns;      /* those with changes */
+  struct unflushed *conns;      /* list of connections with changes */
   /* closed[false] is hidden from connections without TLS, closed[true] from
    * those with TLS.  A connection without TLS that stays open must not keep
    * changes hidden from connections with TLS.

@@ -26,7 +26,7 @@
 #define BLOCK_CACHE_CONDS 16
 
 /* The key of a block in the cache: its number in the disk in the lower bits,
- * and the number of the disk above them.  disk.c allows fewer blocks than that.
+ * and the number of the disk above them.  disk.c limits the number of blocks.
  */
 #define BLOCK_CACHE_BLOCK_BITS 40
 
@@ -66,7 +66,7 @@ void block_cache_destroy (struct block_cache *cache);
 /* If BLOCK is in the cache, copy LEN bytes, from its byte SKIP on, to BUF, and
  * return true.  If another thread is loading it, first wait for the end of that
  * load.  Returns false if the caller must load the block; then it must call
- * block_cache_end with LOAD, also if that fails.
+ * block_cache_end with LOAD, even if the load fails.
  */
 bool block_cache_begin (const struct block_cache *cache, uint64_t block,
                         void *buf, size_t len, size_t skip,

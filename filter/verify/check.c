@@ -142,8 +142,8 @@ add_finding (const struct check *check, struct finding *finding,
   }
 }
 
-/* Set what a block in STATE means for the request and the disk.  Returns true
- * if the request fails.
+/* Apply the effect of a block in STATE on the request and the disk.  Returns
+ * true if the request fails.
  */
 static bool
 apply_state (struct check *check, enum block_state state)
@@ -163,10 +163,10 @@ apply_state (struct check *check, enum block_state state)
 
 /* ---- Batches ---- */
 
-/* The request fails because of another block.  Retry the blocks of BATCH that
- * are not GOOD, all with one read from the first of them to the last, as often
- * as a single block.  Set GOOD of those that are right then.  Returns what
- * read_and_compare does.
+/* The request has already failed because of another block.  Retry the blocks of
+ * BATCH that are not GOOD, as often as a single block, each time with one read
+ * from the first of them to the last.  Set GOOD for those that are right now.
+ * Returns the same as read_and_compare.
  */
 static int
 retry_rest (const struct check *check,
@@ -237,7 +237,7 @@ handle_result (struct check *check, const struct compare_batch *batch, int r,
 
 /* Read BATCH.  If a range cannot be read, its first half is read, and so on
  * down to a single block.  If the first half can be read, the second half has
- * the unreadable block, so it is not read as a whole, but halved.  So an
+ * the unreadable block, so it is not read as a whole, but halved.  An
  * unreadable block is found with about log2 (count) reads, each of which may
  * end with a timeout.
  */

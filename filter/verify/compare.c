@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Is the content of blocks what the manifest says?
+ * Compare the content of blocks with the manifest.
  *
  * Blocks are hashed in groups, so that the library can hash several at once.
  */
@@ -38,8 +38,8 @@ has_leaf (struct disk *disk, const struct leaf_block *block,
 
   if (!block->zero)
     return memcmp (block->md, leaf, disk->leaf_size) == 0;
-  /* The leaf is one of data.  With a digest that is not cryptographic, data and
-   * zeros can have the same leaf.
+  /* The block is zero, but data in the manifest.  With a digest that is not
+   * cryptographic, both can have the same leaf.
    */
   return leaf_hash_zeros (disk->engine, block->len, md) == 0 &&
     memcmp (md, leaf, disk->leaf_size) == 0;

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Is the content of blocks what the manifest says?
+ * Compare the content of blocks with the manifest.
  */
 
 #ifndef NBDKIT_BLKHASH_VERIFY_COMPARE_H

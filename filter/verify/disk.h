@@ -52,8 +52,8 @@ struct disk {
 struct disk *disk_open (int fd, const char *path, const char *sum,
                         unsigned flags);
 
-/* Close the manifest, and free what requests need.  What outputs need remains:
- * sizes, tally and flags.
+/* Close the manifest, and free the members that only requests need.  Those that
+ * outputs need remain: sizes, tally and flags.
  */
 void disk_close (struct disk *disk);
 void disk_free (struct disk *disk);
@@ -65,8 +65,8 @@ bool disk_is_stopped (const struct disk *disk);
 /* Did a request find that the manifest has changed? */
 bool disk_has_changed (const struct disk *disk);
 
-/* As manifest_index_get, for a request.  Returns 0, or -1 with *ERR set, after
- * nbdkit_error; but a changed manifest is logged only once.
+/* The same as manifest_index_get, for a request.  Returns 0, or -1 with *ERR
+ * set, after nbdkit_error; but a changed manifest is logged only once.
  */
 int disk_get_run (struct disk *disk, uint64_t first, uint64_t max,
                   unsigned char *leaves, struct blkhash_manifest_run *run,

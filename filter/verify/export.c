@@ -10,7 +10,7 @@
  * its export connects, and closed when the last one has disconnected.  The
  * states of the blocks are kept if there is an output, and updated when the
  * export is opened again with the same disk.  A stopped export is kept, too.
- * Clients can use only names for which there is a manifest; but the number of
+ * Clients can use only names for which there is a manifest, and the number of
  * open manifests and the number of kept exports are limited.  Only one manifest
  * is opened at a time.
  */
@@ -99,7 +99,7 @@ open_file (struct export *export)
   return fd;
 }
 
-/* Zeros are counted only for an output, and only the result needs the sum. */
+/* Only outputs need the number of zeros, and only the result needs the sum. */
 static unsigned
 disk_flags (void)
 {

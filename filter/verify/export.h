@@ -24,13 +24,13 @@ extern pthread_mutex_t exports_lock;
 
 struct export {
   struct export *next;
-  char *name;                   /* in the result and the status; with
-                                 * blkhash-verify-exports, also of the export */
+  char *name;                   /* name in the result and the status; with
+                                 * blkhash-verify-exports, that of the export */
   char *path;                   /* of the manifest */
   struct disk *disk;            /* not replaced while there are users */
   unsigned users;               /* connections */
   char *line;                   /* the result if all is verified; NULL without
-                                 * an output */
+                                 * outputs */
   bool connected;               /* a client has connected, so the size of the
                                  * plugin's disk is right */
   bool has_sum;                 /* its sum is in the result file; for

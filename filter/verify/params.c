@@ -124,7 +124,7 @@ refuse (const char *why)
   return -1;
 }
 
-/* One disk for all exports. */
+/* Check the parameters for one disk of all exports. */
 static int
 check_one (const struct verify_params *p)
 {
@@ -138,7 +138,7 @@ check_one (const struct verify_params *p)
   return 0;
 }
 
-/* A disk for each export. */
+/* Check the parameters for a disk of each export. */
 static int
 check_exports (const struct verify_params *p)
 {

@@ -1,8 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * When the states of blocks are written to the result, the status and the
- * mapfile.
+ * Write the states of blocks to the result, the status and the mapfile.
  *
  * A thread writes the files every few seconds, and when a client disconnects,
  * if anything has changed.  So no client waits for a write, and many clients

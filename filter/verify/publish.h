@@ -1,8 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * When the states of blocks are written to the result, the status and the
- * mapfile.
+ * Write the states of blocks to the result, the status and the mapfile.
  */
 
 #ifndef NBDKIT_BLKHASH_VERIFY_PUBLISH_H

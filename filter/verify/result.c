@@ -91,7 +91,7 @@ add_lines_locked (struct lines *lines)
   return true;
 }
 
-/* There can be no line.  Returns false if there is no memory. */
+/* LINES can become empty.  Returns false if there is no memory. */
 static bool
 make_lines (struct lines *lines)
 {

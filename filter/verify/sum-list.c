@@ -127,7 +127,7 @@ compare_names (const void *a, const void *b)
   return strcmp (x->name, y->name);
 }
 
-/* A line can be repeated. */
+/* Refuse different checksums of one name; a line can be repeated. */
 static int
 check_names (const char *path)
 {

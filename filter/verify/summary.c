@@ -4,7 +4,7 @@
  * How much of an export was verified.
  *
  * The size of the plugin's disk is checked when a client connects.  Until then
- * it can be another disk, so nothing counts as zero.
+ * it may be the wrong disk, so no block counts as zero.
  */
 
 #include <config.h>

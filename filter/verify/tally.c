@@ -5,8 +5,8 @@
  *
  * The states are in pages.  A page is allocated when one of its blocks is read,
  * or if only some of them are zero in the manifest.  All pages whose blocks are
- * all zero in the manifest are one page, which is never written, because these
- * blocks are not read.
+ * all zero in the manifest are the same page, which is never modified, because
+ * these blocks are not read.
  */
 
 #include <config.h>
@@ -21,7 +21,7 @@
 
 #define PAGE 16384              /* bytes */
 #define PAGE_BLOCKS (UINT64_C (4) * PAGE)
-#define FOUR 0x55               /* times a state: a byte of four such blocks */
+#define FOUR 0x55               /* FOUR * state: four blocks in that state */
 
 static unsigned char zeros_page[PAGE] = {
   [0 ... PAGE - 1] = BLOCK_GOOD * FOUR
@@ -174,8 +174,8 @@ tally_get_changes (struct tally *tally)
   return tally->changes;
 }
 
-/* Returns the first block after FIRST, which is in PAGE, that has another
- * state, or END, where the page ends.
+/* Returns the first block after FIRST in PAGE that has another state, or END,
+ * the end of the page.
  */
 static uint64_t
 find_end (const unsigned char *page, uint64_t first, uint64_t end)

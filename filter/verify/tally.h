@@ -31,7 +31,7 @@ struct tally {
   unsigned char **pages;        /* states, 2 bits a block; NULL: not read */
 };
 
-/* What was counted at one moment. */
+/* A snapshot of the counts. */
 struct tally_counts {
   uint64_t blocks[BLOCK_STATES];
   uint64_t transient;
