@@ -5,7 +5,7 @@
  * server wrote, from which the leaf table of an export begins.
  *
  * The baseline is valid until the first change begins.  Until then the manifest
- * file is left as it is; before the change it is emptied durably, like the
+ * file is left as it is; before the change it is emptied and synced, like the
  * manifest of a sum that is withdrawn.  So a manifest that is in the file
  * always describes the disk as this filter left it.
  */

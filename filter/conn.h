@@ -30,7 +30,7 @@ struct conn {
   bool multi_conn;              /* it sees changes that other connections
                                  * flushed; see also attach_disk_locked */
   enum { CONN_OPENING, CONN_PREPARED, CONN_JOINED, CONN_DISCONNECTED } state;
-  struct export *export;        /* NULL: not joined, or not watched */
+  struct export *export;        /* NULL: see conn_join_locked */
   struct disk *disk;            /* NULL: there is none yet for this name */
   uint64_t own_changes;         /* number of disk->changes that it made */
   uint64_t seen;                /* number of changes by others that it sees */

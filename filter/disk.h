@@ -39,8 +39,8 @@ struct disk {
   struct visibility visibility;
   struct block_set changed;     /* with blkhash-update: blocks whose content in
                                  * a table may differ from the baseline */
-  struct block_set written;     /* blocks that clients changed, other than by a
-                                 * zero that succeeded */
+  struct block_set written;     /* blocks that clients changed, except by zero
+                                 * requests that succeeded */
 
   /* A ring buffer of the last changes, for exports that did not make them. */
   struct disk_change *log;      /* NULL before the first change */
@@ -71,7 +71,7 @@ void disk_change (struct disk *disk, const void *by,
 void disk_flush_ended (struct disk *disk, struct unflushed *by, bool ok);
 
 /* Returns true if there was no change; or if a flush has succeeded since the
- * last change ended, and none has failed.
+ * last change ended, and no flush has failed.
  */
 bool disk_is_durable (const struct disk *disk);
 

@@ -66,9 +66,8 @@ void exports_set_default (const char *name, bool tls);
 
 /* The export NAME, of clients with TLS or without.  export_find_locked returns
  * NULL if no client has used the export yet.  In that case export_get_locked
- * creates the export.  It returns NULL with errno if the export cannot be
- * watched: ENOMEM, or ENOSPC if there already are EXPORTS_MAX exports with the
- * same value of TLS.
+ * creates the export.  It returns NULL with errno if that fails: ENOMEM, or
+ * ENOSPC if there already are EXPORTS_MAX exports with the same value of TLS.
  */
 struct export *export_find_locked (const char *name, bool tls);
 struct export *export_get_locked (const char *name, bool tls);
@@ -111,8 +110,8 @@ const char *export_shown_name_locked (const struct export *export);
 void export_catch_up_locked (struct export *export);
 
 /* Publish the sum MD of LEN bytes; see report_sum.  If there is no memory for
- * the sum, that is reported, and the next client, or the end of the server,
- * tries again.
+ * the sum, that is reported, and the next client or the end of the server
+ * publishes it.
  */
 void export_publish_locked (struct export *export,
                             const unsigned char *md, size_t len,

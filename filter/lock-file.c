@@ -6,8 +6,8 @@
  * A lock on the file itself would be lost with the old inode.  So an empty file
  * beside it, PATH.blkhash-lock, is locked.  The server that holds the lock
  * removes this file when it unlocks.  Another server may have opened the file
- * before it was removed, and get its lock after that.  Then that name is not
- * that of the locked file any more, and the other server retries.
+ * before it was removed, and lock it after that.  It then finds that
+ * PATH.blkhash-lock is not the file that it locked, and retries.
  *
  * The lock is taken with flock(2).  It belongs to the open file description and
  * not to the process, so it survives the fork into the background.  If the file

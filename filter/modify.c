@@ -149,7 +149,7 @@ invalidate (struct export *export, uint64_t offset, uint64_t end)
 }
 
 /* Invalidate the range for all exports, and taint it in reads in flight, which
- * may return the old content.  From now on extents prove nothing there.
+ * may return the old content.  From then on extents of the range prove nothing.
  */
 static void
 invalidate_all (struct conn *conn, uint64_t offset, uint64_t end)

@@ -12,7 +12,7 @@
  * cancelled if another connection joins.
  *
  * A pass with OWN_ONLY reads back changes of a connection that disconnects,
- * through this connection.  It need not be the last one.
+ * through this connection, which need not be the last one.
  */
 
 #ifndef NBDKIT_BLKHASH_PASS_H
@@ -37,7 +37,7 @@ struct pass {
   uint64_t joins;               /* export->joins at the start */
   uint64_t changes;             /* disk->changes before the fold */
   uint64_t logged;              /* disk->logged before the fold */
-  bool saved;                   /* it owns the new file, see manifest.h */
+  bool saved;                   /* the pass owns the new file, see manifest.h */
   bool own_only;                /* read only changes by CONN that no flush makes
                                  * visible to others, see visibility_own */
   const struct strata *sample;  /* units to read, instead of missing ranges; or

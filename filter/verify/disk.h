@@ -45,9 +45,9 @@ struct disk {
 #define DISK_COUNT_ZEROS 2      /* blocks that are zero in the manifest, which
                                  * are not read, count as good */
 
-/* Read the manifest in FD, which is closed with the disk, also on error.  Check
- * that its sum is SUM, unless that is "none".  PATH is that of the file, and
- * must live as long as the disk.  Returns NULL after nbdkit_error.
+/* Read the manifest in FD, which is closed with the disk, or on error.  Check
+ * that its sum is SUM, unless that is "none".  PATH is the path of the file,
+ * and must live as long as the disk.  Returns NULL after nbdkit_error.
  */
 struct disk *disk_open (int fd, const char *path, const char *sum,
                         unsigned flags);

@@ -43,8 +43,8 @@ struct export {
 int exports_open (void);
 void exports_free (void);
 
-/* Returns the export for a client that asks for NAME, which must be released,
- * or NULL after nbdkit_error.
+/* Returns the export for a client that asks for NAME, which the caller
+ * releases, or NULL after nbdkit_error.
  */
 struct export *export_acquire (const char *name);
 void export_release (struct export *export);

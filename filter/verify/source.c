@@ -21,7 +21,7 @@
 #include "../lib/common/numbers.h"
 #include "verify/source.h"
 
-#define MAX_READ (32 * 1024 * 1024) /* bytes; any plugin accepts as many */
+#define MAX_READ (32 * 1024 * 1024) /* bytes; any plugin accepts this size */
 
 int
 source_init (struct source *source, nbdkit_next *next)

@@ -25,7 +25,7 @@ struct tally {
   uint64_t blocks;              /* of the disk */
   uint64_t counts[BLOCK_STATES];
   uint64_t transient;           /* how often a block was bad or unreadable, and
-                                 * good when it was read again at once */
+                                 * good when it was retried */
   uint64_t zeros;               /* good blocks that are zero in the manifest */
   uint64_t changes;             /* of states and TRANSIENT, by requests */
   unsigned char **pages;        /* states, 2 bits a block; NULL: not read */
@@ -42,9 +42,9 @@ struct tally_counts {
 int tally_init (struct tally *tally, uint64_t blocks);
 void tally_destroy (struct tally *tally);
 
-/* Replace the states and counts of TO by those of FROM, which has as many
- * blocks.  No other thread may use FROM, and afterwards it can only be
- * destroyed.
+/* Replace the states and counts of TO with those of FROM, which has the same
+ * number of blocks.  No other thread may use FROM, and afterwards it can only
+ * be destroyed.
  */
 void tally_move (struct tally *to, struct tally *from);
 

@@ -24,8 +24,8 @@ struct lane_costs {
   uint64_t single;              /* cost of a message with the caller's own
                                  * hash */
   uint64_t call[LANE_MAX_KERNELS]; /* cost of a call of each kernel, in the
-                                    * order of the hash; 0 if it must not be
-                                    * used */
+                                    * order of the hash's kernels; 0 if it must
+                                    * not be used */
 };
 
 struct lane_plan {

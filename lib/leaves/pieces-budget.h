@@ -66,7 +66,8 @@ void *budget_get (struct pieces_budget *budget, size_t overhead, bool *zero,
 void budget_put (struct pieces_budget *budget, void *chunk, size_t overhead);
 
 /* Called with true when the caller begins to hash a chunk, and with false after
- * it has hashed and then freed the chunk, so that budget_wait does not miss it.
+ * it has hashed the chunk and freed it: in this order budget_wait does not miss
+ * it.
  */
 void budget_busy (struct pieces_budget *budget, bool begins);
 
