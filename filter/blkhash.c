@@ -6,8 +6,8 @@
  *
  * This file has only the callbacks of nbdkit.  They pass on every request
  * unchanged: the filter changes no data, error, flag or reply.  nbdkit calls
- * those of connections and requests from several threads at the same time, and
- * those of requests even for the same connection.
+ * the callbacks of connections and requests from several threads at the same
+ * time, those of requests even for the same connection.
  */
 
 #include <config.h>

@@ -17,8 +17,8 @@
 int config_files_add (const char *key, const char *value);
 
 /* Add the file VALUE of the parameter KEY, which this filter uses, and set
- * *RESULT to its absolute path: nbdkit can change its working directory before
- * the file is opened.  Returns 1, or -1 after nbdkit_error.
+ * *RESULT to its absolute path, because nbdkit can change its working directory
+ * before the file is opened.  Returns 1, or -1 after nbdkit_error.
  */
 int config_files_parse (const char *key, const char *value,
                         const char **result);

@@ -126,7 +126,7 @@ read_ranges (const struct pass *p, uint64_t bytes, const char *why)
 }
 
 /* Query and read the missing ranges.  Returns 0 if no range is missing any
- * more, except those that others changed meanwhile, which begin_fold detects.
+ * more, except those that were changed meanwhile, which begin_fold detects.
  * Returns -1 if this connection publishes no sum.
  */
 static int
@@ -195,9 +195,9 @@ evict_pieces (const struct pass *p)
     leaves_forget_pieces (p->leaves);
 }
 
-/* Record the number of changes, so that publish detects later ones, also those
- * through another export.  Returns true if no range is missing and no change is
- * in flight.
+/* Record the number of changes, so that publish detects later changes, even
+ * those through another export.  Returns true if no range is missing and no
+ * change is in flight.
  */
 static bool
 begin_fold (struct pass *p)

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * Flush a connection whose client has disconnected, so that other connections
- * see its changes, or so that it sees theirs.
+ * see its changes, or so that it sees changes by others.
  */
 
 #ifndef NBDKIT_BLKHASH_FLUSH_H

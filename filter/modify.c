@@ -20,8 +20,8 @@
  * nbdkit's retry filter may have zeroed half of the range before the refusal,
  * or all of it if only the flush that emulates FUA was refused.  So the content
  * of the range is unknown.  But a refused fast zero does not mark the export as
- * written, so it does not cause finish.c to read the missing ranges, unless the
- * export had a sum, which it withdrew.
+ * written, so it does not cause finish.c to read the missing ranges, unless it
+ * withdrew the sum of the export.
  */
 
 #include <config.h>

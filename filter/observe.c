@@ -7,7 +7,7 @@
  * the lock.  If a request that modifies the disk accesses the same bytes at the
  * same time, these bytes are tainted: their content is unknown (see
  * inflight.h).  Each of the two requests invalidates the tainted part when it
- * ends, so it does not matter which one ends first.
+ * ends, so the order in which they end does not matter.
  *
  * A read by a stale connection proves nothing, because it may return old
  * content: another connection changed the disk, and the plugin does not

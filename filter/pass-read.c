@@ -132,9 +132,8 @@ claim_range (struct reading *r, struct range *range)
   return next_read_locked (r, range);
 }
 
-/* The plugin failed to read RANGE.  Leave it to nbdkit's thread, which reads it
- * again when it is alone.  Returns false if this thread already is alone, so
- * that the error counts.
+/* The plugin failed to read RANGE.  nbdkit's thread will read it again, alone.
+ * Returns false if this thread already is alone, so that the error counts.
  */
 static bool
 requeue_range (struct reading *r, struct range range)

@@ -8,9 +8,9 @@
  * files, and its lists are worth keeping.  So a file is recognized as ours if
  * it consists of one of:
  *
- * - one line with a sum of the default export, whose name is that of the form
- *   or "-", and with the same digest, block size and construction, as far as
- *   the line shows them;
+ * - one line with a sum of the default export, whose name is that in struct
+ *   result_form or "-", and with the same digest, block size and construction,
+ *   as far as the line shows them;
  * - one line "# incomplete NAME: why" or, if the form has them, "# bad NAME: N
  *   bytes", which only our filters write;
  * - any number of such lines, for any names, after the header.

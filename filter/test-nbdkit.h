@@ -15,10 +15,10 @@
 struct client;
 
 /* Start with a disk of SIZE bytes, the result file PATH, the manifest MANIFEST
- * and blocks of BLOCK_SIZE, as nbdkit parses it.  end is what nbdkit calls first
- * when it quits, and stop is the rest; each can be called only once.
- * The plugin aborts if a request modifies the disk while MANIFEST exists and is
- * not empty.
+ * and blocks of BLOCK_SIZE, as nbdkit parses it.  server_end does what nbdkit
+ * does first when it quits, and server_stop does the rest; each can be called
+ * only once.  The plugin aborts if a request modifies the disk while MANIFEST
+ * exists and is not empty.
  */
 void server_start (uint64_t size, const char *path, const char *manifest,
                    const char *block_size);

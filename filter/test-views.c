@@ -41,8 +41,8 @@
 #define THREADS 4
 #define CROWDS 20               /* crowds of a server */
 
-/* NBD permits all these modes: without a flush it does not promise that other
- * connections see a change.
+/* NBD permits all these modes: without a flush, other connections need not see
+ * a change.
  */
 static struct mode {
   char name[48];

@@ -265,7 +265,7 @@ visibility_needs_flush (const struct unflushed *u)
 }
 
 /* Flushes that overlap in time count as one flush, which ends when the last of
- * them ends: if one of them fails, another one can succeed because the data is
+ * them ends: if one of them fails, another can succeed only because the data is
  * already lost.  Rejected: a set for each flush, with the changes before that
  * flush began.
  */

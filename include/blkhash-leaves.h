@@ -73,8 +73,8 @@ void blkhash_leaves_free (struct blkhash_leaves *l);
 /*
  * Set the size of an image of unknown size to SIZE bytes, at most UINT64_MAX.
  * Before this call, bytes before offset 2^64 - 1 can be set, at the same cost
- * as with a known size, but the table cannot be folded.  A short last block
- * that was set before this call was copied, and this call completes and hashes
+ * as with a known size, but the table cannot be folded.  If a short last block
+ * was set earlier, its content was copied, and this call completes and hashes
  * it.  It is faster to set that block after this call.
  *
  * This call can succeed only once.  Other threads can set blocks before SIZE at
@@ -181,9 +181,9 @@ struct blkhash_leaf_sink {
  * The callbacks run in one thread at a time, in a call that sets blocks or the
  * size, or folds.  No lock of the table is held.  Other threads can set blocks
  * at the same time, but wait if too many leaves are not folded yet.  A callback
- * must not call functions of the same table.  If it returns an error, the
- * function that called it returns that error; with BLKHASH_LEAVES_ONCE it is
- * sticky, like ENOMEM.
+ * must not call functions of the same table.  If a callback returns an error,
+ * the function that called the callback returns it; with BLKHASH_LEAVES_ONCE
+ * the error is sticky, like ENOMEM.
  *
  * Errors: EINVAL if a callback is NULL, if reserved is not NULL, if another
  * thread is using the sink, or if the table was created with

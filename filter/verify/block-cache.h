@@ -21,7 +21,7 @@
 #define BLOCK_CACHE_ENTRIES 512 /* see lru.h */
 
 /* Each block uses one of these condition variables, so that the end of a load
- * wakes few threads that wait for another block.
+ * wakes few threads that wait for other blocks.
  */
 #define BLOCK_CACHE_CONDS 16
 

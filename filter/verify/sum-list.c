@@ -5,8 +5,8 @@
  *
  * A list is what blksum --tag prints.  As in blksum --check, text and comments
  * are ignored, and a damaged line is an error: nbdkit does not start.  A
- * checksum without a tag is an error, too, and so are two checksums of one
- * name, because only one of them can be right.
+ * checksum without a tag is also an error, and so are two different checksums
+ * of one name, because only one of them can be right.
  */
 
 #include <config.h>

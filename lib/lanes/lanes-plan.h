@@ -29,9 +29,9 @@ struct lane_costs {
 };
 
 struct lane_plan {
-  /* Indexed by the number of messages left: the number of messages to hash in
-   * the next call, and the kernel of the hash that does it, or LANE_NO_KERNEL
-   * to hash one message with the caller's hash.
+  /* Both are indexed by the number of messages left.  NEXT is the number of
+   * messages to hash in the next call; KERNEL is the kernel to use, or
+   * LANE_NO_KERNEL to hash one message with the caller's hash.
    */
   uint8_t next[LANES_MAX + 1];
   uint8_t kernel[LANES_MAX + 1];

@@ -89,8 +89,8 @@ piece (const unsigned char *p)
 
 /* Load the cache lines of two lanes, in pieces of four words, and prefetch
  * later lines.  On Cascade Lake the prefetch makes this kernel 1 to 2 % faster
- * if the lines are not in the L2 cache, and the AVX-512 kernels slower by as
- * much.
+ * if the lines are not in the L2 cache, but it makes the AVX-512 kernels slower
+ * by as much.
  */
 static INLINE void
 read_lines (vec x[4], const unsigned char *const *data, size_t offset,

@@ -65,9 +65,8 @@ void *budget_get (struct pieces_budget *budget, size_t overhead, bool *zero,
                   uint64_t *seen);
 void budget_put (struct pieces_budget *budget, void *chunk, size_t overhead);
 
-/* Called with true when the caller begins to hash a chunk, and with false after
- * it has hashed the chunk and freed it: in this order budget_wait does not miss
- * it.
+/* Called with true before a chunk is hashed, and with false after it was hashed
+ * and freed.  It is freed first so that budget_wait does not miss it.
  */
 void budget_busy (struct pieces_budget *budget, bool begins);
 

@@ -4,7 +4,7 @@
  * The users of a budget, which are the tables that hold pieces of blocks in it.
  *
  * A table that needs room holds its own lock, so it must not wait for the lock
- * of another one: a user whose lock is held is skipped, and the next one tried.
+ * of another table: a user whose lock is held is skipped.
  *
  * A user is added to the list with its first piece.  It is removed when it is
  * freed, or when a table that needs room finds that it holds nothing.

@@ -17,10 +17,10 @@ struct pieces;
 void share_add_user (struct pieces *pieces);
 void share_remove_user (struct pieces *pieces);
 
-/* Make the largest user hash or evict its oldest block.  Returns 0 if it did;
- * EAGAIN if the largest user is PIECES, so that the caller must do this with
- * *OLDEST; or ENOBUFS if no user can do it now.  The caller holds the lock of
- * its table.
+/* Make the largest user hash or evict its oldest block.  Returns 0 on success;
+ * EAGAIN if the largest user is PIECES itself, and the caller must hash or
+ * evict *OLDEST; or ENOBUFS if no user can release a block now.  The caller
+ * holds the lock of its table.
  */
 int share_make_room (struct pieces *pieces, struct partial **oldest);
 

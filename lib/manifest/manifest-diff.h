@@ -15,7 +15,7 @@ struct blkhash_manifest_reader;
  * DIFFER is true if the leaves differ.  The sums of images with the same size,
  * digest, block size and construction are equal if and only if their leaves
  * are.  Returns false if the sums are inconsistent.  Also returns true if this
- * cannot be checked, because one of these properties differs, or a manifest is
+ * cannot be checked: if one of these properties differs, or if a manifest is
  * that of a part or was not read to its end.
  */
 bool manifest_diff_fits_sums (const struct blkhash_manifest_reader *a,

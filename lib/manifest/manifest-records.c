@@ -58,8 +58,8 @@ input_failed (struct blkhash_manifest_reader *r, int err)
 }
 
 /* Peek at a record of SIZE bytes and its tail, and check the tail.  The CRC of
- * the record continues from CRC: that of the header for the end record, so that
- * the end record covers the header too, and 0 for all others.
+ * the record continues from CRC, which is 0, except for the end record: there
+ * it is the CRC of the header, so that the end record covers the header.
  */
 static int
 peek_record (struct blkhash_manifest_reader *r, size_t size, uint32_t crc,

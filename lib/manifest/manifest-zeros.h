@@ -10,8 +10,8 @@
  *
  * This rule applies only to cryptographic digests.  With xxh64 and xxh3-128 a
  * guest can construct a block of data that has the digest of zeros.  The writer
- * writes it as data, so a reader must accept it, although it cannot distinguish
- * it from zeros.
+ * writes that block as data, so a reader must accept its leaf, although it
+ * cannot distinguish the block from zeros.
  */
 
 #ifndef BLKHASH_MANIFEST_ZEROS_H
