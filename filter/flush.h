@@ -22,13 +22,13 @@ struct pass;
 bool flush_conn (nbdkit_next *next, struct conn *conn);
 
 /* Flush, if that is needed for the connection to see the changes that other
- * connections flushed.  Returns false if it may not see them.
+ * connections flushed.  Returns false if it might not see them.
  */
 bool flush_to_see_changes (const struct pass *p);
 
 /* With blkhash-update, flush if the disk was changed since the last flush: the
  * next server relies on the manifest, so it is not published before the changes
- * that it describes are on the disk.  Returns false if they may not be on the
+ * that it describes are on the disk.  Returns false if they might not be on the
  * disk, because this flush or an earlier one failed.
  */
 bool flush_to_update (const struct pass *p);

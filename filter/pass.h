@@ -56,7 +56,7 @@ enum {
   PASS_CANCELED = -1,           /* another connection has joined, or the export
                                  * is broken */
   PASS_STALE = -2               /* others changed the disk, and this connection
-                                 * may not see that */
+                                 * might not see it */
 };
 
 /* Returns 0 if the pass need not stop. */

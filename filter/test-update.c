@@ -451,8 +451,7 @@ fail_flush (void)
   return 0;
 }
 
-/* If a client that made changes vanishes, they may not be flushed at the end of
- * the server.
+/* If a client vanishes, its changes might not be flushed when the server ends.
  */
 static int
 vanish (void)
