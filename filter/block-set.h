@@ -38,7 +38,7 @@ void block_set_add (struct block_set *set, uint32_t block_size,
                     uint64_t offset, uint64_t end);
 
 /* Is the block with the byte at OFFSET in the set?  Sets *RUN_END, at most END,
- * to the end of the range to which the same answer applies.
+ * to the end of the range with the same answer.
  */
 bool block_set_look_up (struct block_set *set, uint32_t block_size,
                         uint64_t offset, uint64_t end, uint64_t *run_end);

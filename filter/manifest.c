@@ -36,8 +36,7 @@
 #include "output-file.h"
 #include "params.h"
 
-/* Only the owner can read the leaves: they reveal which known blocks a disk
- * has.
+/* Leaves reveal whether a disk has a given block: only the owner can read them.
  */
 #define MODE 0600
 

@@ -107,9 +107,7 @@ on_read (void)
   return number >= MAX_THREADS && fails_locked (number) ? error : 0;
 }
 
-/* Expect N reads in flight at the same time.  If HOLD is set, hold them until
- * release.
- */
+/* Expect N reads in flight.  HOLD: hold them until release. */
 static void
 expect (unsigned n, bool hold)
 {

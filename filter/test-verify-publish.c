@@ -211,9 +211,7 @@ start_exports (void)
                 outputs[1].param, outputs[1].path, NULL);
 }
 
-/* Start a server with START_SERVER, and wait until its thread waits, after it
- * has written the files.
- */
+/* Start a server with START_SERVER, and wait until it has written the files. */
 static void
 start_thread (int (*start_server) (void))
 {

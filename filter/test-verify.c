@@ -1,8 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Unit test: the results of reads with the verify filter, compared with a
- * model.
+ * Unit test: reads through the verify filter, compared with a model.
  *
  * A disk with faults is read at random: bits flip, ranges are zero or have
  * other bytes, reads fail, always or a few times.  A request returns the right
@@ -348,8 +347,7 @@ request (struct model *m, uint64_t offset, uint64_t count, bool *failed)
   return wrong;
 }
 
-/* Make a random request.  *STOPPED: all requests fail; set if this stops them.
- */
+/* Make a random request.  *STOPPED, which it can set: all requests fail. */
 static const char *
 any_request (struct model *m, unsigned *s, bool *stopped)
 {

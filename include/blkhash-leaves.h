@@ -26,16 +26,14 @@ struct blkhash_opts;
  * The program sets each byte of the image only once, and never sets it to
  * missing.  This lets the table fold and free leaves as soon as all blocks
  * before them are known, so an image that is set roughly in order takes almost
- * no memory.  Bytes of an evicted block (see blkhash_leaves_new) can be set
- * again.
+ * no memory.  Evicted blocks (see blkhash_leaves_new) can be set again.
  */
 #define BLKHASH_LEAVES_ONCE 1u
 
 /*
- * Requires BLKHASH_LEAVES_ONCE; without it, blkhash_leaves_new fails with
- * EINVAL.  The digest of the image is not computed, and blkhash_leaves_fold
- * stores none.  The leaves are only passed to the sink, so a long run of zeros
- * costs nothing.
+ * Requires BLKHASH_LEAVES_ONCE; alone it causes EINVAL.  The digest of the
+ * image is not computed, and blkhash_leaves_fold stores none.  The leaves are
+ * only passed to the sink, so a long run of zeros costs nothing.
  */
 #define BLKHASH_LEAVES_NO_SUM 2u
 
@@ -195,10 +193,9 @@ int blkhash_leaves_set_sink (struct blkhash_leaves *l,
 
 /*
  * Returns the best LEN for blkhash_leaves_data, in bytes: smaller calls can be
- * slower, and larger ones are not faster.  It is a multiple of the block size,
- * up to 512 MiB for the largest blocks, so limit it to the available memory.
- * The value can change while blocks are hashed, but an earlier value is not
- * much worse.
+ * slower, larger ones are not faster.  It is a multiple of the block size, up
+ * to 512 MiB for the largest blocks, so limit it to the available memory.  It
+ * can change while blocks are hashed, but an earlier value is not much worse.
  */
 size_t blkhash_leaves_batch (const struct blkhash_leaves *l);
 

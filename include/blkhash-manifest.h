@@ -241,9 +241,9 @@ blkhash_manifest_reader_error (const struct blkhash_manifest_reader *r);
 /*
  * Create a leaf table with the leaves of the manifest R.  R must have been
  * created without flags, and blkhash_manifest_reader_next must not have been
- * called on it.  If R is the manifest of a part, all other blocks are missing
- * in the table.  The memory grows with the leaves in the file, not with the
- * size in the header.
+ * called.  If R is the manifest of a part, all other blocks are missing in the
+ * table.  The memory grows with the leaves in the file, not with the size in
+ * the header.
  *
  * Returns NULL and sets errno to an error of blkhash_manifest_reader_next or
  * blkhash_leaves_new, or to EINVAL if R is not such a reader.
@@ -263,8 +263,7 @@ struct blkhash_leaves *blkhash_leaves_load (struct blkhash_manifest_reader *r);
  *
  * Errors: EINVAL if the image does not have these blocks, if its size is not
  * known, if the leaves do not have the size of those of L, or if reserved is
- * not 0: nothing is changed; other errors as in blkhash_leaves_data.
- * Thread-safe.
+ * not 0: nothing is changed; others as in blkhash_leaves_data.  Thread-safe.
  */
 int blkhash_leaves_put_run (struct blkhash_leaves *l,
                             const struct blkhash_manifest_run *run);

@@ -243,8 +243,8 @@ int blkhash_zero (struct blkhash *h, size_t len);
  * 1024 blocks for each thread, if it does not start and end at a block
  * boundary, or if the oldest data is still being hashed when the rest of the
  * queue is done.  The call may also hash zeros that were appended earlier, and
- * the data of the request if no thread can be started.  A request with LEN 0
- * completes like any other.
+ * its own data if no thread can be started.  A request with LEN 0 completes
+ * like any other.
  *
  * Returns EAGAIN if queue_depth requests are in flight, that is, submitted and
  * not reaped; then nothing was appended, and this error is not sticky.  Returns
@@ -257,8 +257,7 @@ int blkhash_aio_update (struct blkhash *h, const void *buf, size_t len,
 /*
  * Returns a file descriptor that becomes readable when requests have completed.
  * It is non-blocking and belongs to H.  Drain it, with a read of at least 8
- * bytes, before each call of blkhash_aio_completions, so that no wake-up is
- * lost.
+ * bytes, before blkhash_aio_completions, so that no wake-up is lost.
  *
  * Returns -1 and sets errno: ENOTSUP if the queue depth is 0, EINVAL after
  * blkhash_final.

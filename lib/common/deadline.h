@@ -53,8 +53,7 @@ deadline_in (uint64_t nanoseconds)
 }
 
 /* The same as pthread_cond_wait, but returns ETIMEDOUT if DEADLINE has passed.
- * Spurious wake-ups are possible: it can return 0 although COND was not
- * signalled.
+ * Can also return 0 without a signal (a spurious wake-up).
  */
 static inline int
 deadline_wait (pthread_cond_t *cond, pthread_mutex_t *lock,

@@ -2,8 +2,7 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * A stratified random sample, for audits: blksum --update and --resume, and the
- * filter with blkhash-update, read a sample of the blocks whose leaves they
- * take from a manifest.
+ * filter with blkhash-update, read a sample of what they take from a manifest.
  *
  * Units are divided into strata of the same length; the last one can be
  * shorter.  One unit of each stratum is chosen, so all units have the same

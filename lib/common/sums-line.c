@@ -158,10 +158,9 @@ find_bytes (char *text)
   return next > end + 2 && strcmp (next, " bytes") == 0 ? end : NULL;
 }
 
-/* Set LINE to a line without a sum: NAME, and the text after END, the end of
- * the name, if END is not NULL.  In such lines NAME is escaped although the
- * line does not start with a backslash.  A name that is not escaped correctly
- * is not changed.
+/* Set LINE to a line without a sum: NAME, and the text after its END, if END is
+ * not NULL.  Such a NAME is escaped although the line does not start with a
+ * backslash.  If it is not escaped correctly, it is not changed.
  */
 static void
 set_without_sum (struct sums_line *line, enum sums_type type, char *name,

@@ -30,8 +30,7 @@
  * The benefit is smaller for writes, and for plugins with a latency of a
  * millisecond.  Requests of 16 and 64 KiB do not benefit, except that with 16
  * requests in flight AVX-512 takes 8 % less CPU time with the wait.  AVX2,
- * which the plan does not select on this CPU, takes a seventh more in that
- * case.
+ * which the plan does not select on this CPU, then takes a seventh more.
  */
 
 #include <config.h>

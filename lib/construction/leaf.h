@@ -40,8 +40,7 @@ size_t leaf_best_count (const struct leaf_engine *engine);
 /* Gather small batches.  This is for callers that pass small batches from more
  * threads than there are CPUs, and must be called before the first batch.
  * After this call leaf_batch may wait up to one millisecond for batches of
- * other threads.  If such waits do not fill the lanes, following batches skip
- * the wait.
+ * other threads.  If that does not fill the lanes, later batches skip the wait.
  */
 void leaf_enable_gather (struct leaf_engine *engine);
 

@@ -46,8 +46,7 @@ canonical_name (const EVP_MD *md)
 }
 
 /* Returns the length of a digest in bytes, or 0 if it has no fixed length.  For
- * SHAKE, whose length is variable, this uses the default lengths that OpenSSL
- * had before 3.4.
+ * SHAKE, these are the default lengths of OpenSSL before 3.4.
  */
 static size_t
 md_size (const EVP_MD *md)

@@ -86,9 +86,8 @@ leaves_store_locked (struct blkhash_leaves *l, uint64_t index,
   return err ? leaves_set_error_locked (l, err) : 0;
 }
 
-/* Returns 0, the error of the table, or EEXIST if the table has
- * BLKHASH_LEAVES_ONCE and one of these blocks, or a piece of it, was already
- * given.
+/* Returns 0, the error of the table, or, with BLKHASH_LEAVES_ONCE, EEXIST if
+ * one of these blocks, or a piece of it, was already given.
  */
 static int
 check_new_locked (struct blkhash_leaves *l, uint64_t first, uint64_t count)

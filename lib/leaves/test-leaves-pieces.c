@@ -2,8 +2,7 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Unit test: tables that share a budget for pieces of blocks, blocks of zeros
- * into which a part is given, folds that hash such blocks, and allocations that
- * fail.
+ * into which a part is given, folds that hash these, and failed allocations.
  */
 
 #include <config.h>

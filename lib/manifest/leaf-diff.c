@@ -3,9 +3,8 @@
  *
  * Compare the leaves of two images, and report the blocks that differ.
  *
- * Each image has a current run.  The blocks that are in both runs are compared,
- * and removed from both; an empty run is replaced by the next one of its
- * iterator.
+ * Each image has a current run.  Blocks that are in both runs are compared and
+ * removed; an empty run is replaced by the next one of its iterator.
  */
 
 #include <config.h>

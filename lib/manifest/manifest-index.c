@@ -9,7 +9,7 @@
  * of a block begins at the last mark that is not beyond it, and skips records
  * by the numbers in their heads, which were validated and are pinned.  A record
  * without a mark begins in the same section as the mark before it, so less than
- * a section is skipped.
+ * that is skipped.
  */
 
 #include <config.h>

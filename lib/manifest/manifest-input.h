@@ -39,9 +39,8 @@ bool manifest_input_may_have (const struct manifest_input *input,
 
 /* Read until LEN bytes are in the buffer, and store their address, which is
  * valid until the next call.  They are not consumed.  The buffer grows only as
- * they arrive, so a record that only claims to be large takes no memory.
- * Returns 0; ENODATA if the input ends earlier; ENOMEM; or the error of
- * read(2).
+ * they arrive, so a false claim of a large record takes no memory.  Returns 0;
+ * ENODATA if the input ends earlier; ENOMEM; or the error of read(2).
  */
 int manifest_input_peek (struct manifest_input *input, size_t len,
                          const unsigned char **bytes);

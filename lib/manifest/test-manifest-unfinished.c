@@ -346,8 +346,7 @@ write_finished (unsigned char *md)
   return fd;
 }
 
-/* A finished manifest has a sum, unless it is truncated or has trailing data.
- */
+/* A finished manifest has a sum, unless truncated or with trailing data. */
 static void
 test_finished (void **state)
 {
