@@ -25,8 +25,8 @@ struct output_file {
                                  * set */
   int old;                      /* descriptor of the existing file, until it is
                                  * emptied */
-  bool kept;                    /* the old content was left; check that the file
-                                 * can be truncated */
+  bool kept;                    /* the old content was left: it must be possible
+                                 * to truncate the file */
   bool made;                    /* output_file_open created the file, not as
                                  * the target of a symbolic link; until it is
                                  * emptied */

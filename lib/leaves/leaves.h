@@ -43,7 +43,7 @@ int leaves_observe_zero (struct blkhash_leaves *l, uint64_t len,
 /* Store in *OFFSET and *LEN a range of whole blocks, in bytes, that
  * observations have contradicted and no earlier call has returned.  If too many
  * were contradicted between two calls, it is the whole image.  Returns false if
- * there is none, without a lock: a server calls it after each observation.
+ * there is none, and then takes no lock: it is called after each observation.
  */
 bool leaves_next_contradiction (struct blkhash_leaves *l,
                                 uint64_t *offset, uint64_t *len);
