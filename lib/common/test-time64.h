@@ -11,8 +11,8 @@
 
 #include <time.h>
 
-/* Append this to the declaration of __wrap_FUNCTION: it sets the symbol that is
- * called.
+/* Append this to the declaration of __wrap_FUNCTION.  It gives the function the
+ * name to which the linker redirects the calls of such programs.
  */
 #if defined __USE_TIME_BITS64 && defined __TIMESIZE && __TIMESIZE == 32
 #define WRAPS_TIME64(function) __asm__ ("__wrap___" #function "64")

@@ -1,13 +1,13 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The users of a budget, which are the tables that hold pieces of blocks in it.
+ * The users of a memory budget: the tables whose pieces of blocks it counts.
  *
  * A table that needs room holds its own lock, so it must not wait for the lock
  * of another table: a user whose lock is held is skipped.
  *
  * A user is added to the list with its first piece.  It is removed when it is
- * freed, or when a table that needs room finds that it holds nothing.
+ * freed, or if it holds nothing at the time that any table needs room.
  */
 
 #include <config.h>
@@ -93,7 +93,7 @@ find_largest_locked (struct pieces_budget *budget, struct pieces *first)
     next = user->next_user;
     if (rank == 0) {
       remove_user_locked (user);
-      /* The user may have added a piece while it was still listed. */
+      /* A user that adds a piece while it is listed does not list itself. */
       if (user->held > 0)
         add_user_locked (user);
     }
