@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * The baseline: with blkhash-update, the leaves of the manifest that an earlier
- * server wrote, from which the leaf table of an export begins.
+ * server wrote.  The leaf table of one export begins with them.
  *
  * The baseline is valid until the first change begins.  Until then the manifest
  * file is left as it is; before the change it is emptied and synced, like the
@@ -37,8 +37,8 @@ bool baseline_is_valid_locked (void);
  */
 struct blkhash_leaves *baseline_take_locked (uint64_t size);
 
-/* Returns true if the baseline was valid, so that the caller must wait in
- * report_await_withdrawals.
+/* Make the baseline invalid.  Returns true if it was valid; then the caller
+ * must wait in report_await_withdrawals.
  */
 bool baseline_withdraw_locked (void);
 

@@ -37,8 +37,8 @@ struct block_set {
 void block_set_add (struct block_set *set, uint32_t block_size,
                     uint64_t offset, uint64_t end);
 
-/* Is the block with the byte at OFFSET in the set?  Sets *RUN_END, at most END,
- * to the end of the range with the same answer.
+/* Is the block with the byte at OFFSET in the set?  The answer is the same for
+ * all bytes up to *RUN_END, which is set to END or less.
  */
 bool block_set_look_up (struct block_set *set, uint32_t block_size,
                         uint64_t offset, uint64_t end, uint64_t *run_end);
@@ -60,7 +60,7 @@ block_set_contains (struct block_set *set, uint32_t block_size,
 void block_set_remove (struct block_set *set, uint32_t block_size,
                        uint64_t offset, uint64_t end);
 
-/* Add all blocks of FROM; move empties FROM. */
+/* Add all blocks of FROM.  block_set_move also empties FROM. */
 void block_set_add_set (struct block_set *set, uint32_t block_size,
                         struct block_set *from);
 void block_set_move (struct block_set *set, uint32_t block_size,
@@ -73,8 +73,8 @@ void block_set_move (struct block_set *set, uint32_t block_size,
 bool block_set_next (struct block_set *set, uint32_t block_size,
                      uint64_t *offset, uint64_t *end);
 
-/* Returns true if no block was added since the set was cleared; false even if
- * all blocks were removed by block_set_remove.
+/* Returns true if no block was added since the set was cleared.  A set whose
+ * blocks were all removed by block_set_remove does not count as empty.
  */
 static inline bool
 block_set_is_empty (const struct block_set *set)

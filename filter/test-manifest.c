@@ -3,8 +3,8 @@
  *
  * Unit test: changes and errors at every step of writing the manifest.
  *
- * At each write, sync and rename when a client disconnects, or before a change,
- * another client changes the disk, or the call fails.  The plugin,
+ * A disconnect or a change makes the filter write, sync and rename.  Each such
+ * call fails, or another client changes the disk just before it.  The plugin,
  * test-plugin.c, asserts that there is no stale manifest, and in the end the
  * manifest must be right.  Also tests a lack of memory for the line of a sum.
  */
@@ -84,8 +84,8 @@ check_manifest (void)
 
 static unsigned calls, at;
 static int fail_with;           /* errno; 0: another client writes instead */
-static struct client *writer;   /* a client of the same disk, by the name */
-static const char *writer_name;
+static struct client *writer;   /* the other client */
+static const char *writer_name; /* the name of its export */
 static pthread_t thread;
 static bool started;
 static atomic_bool written;
@@ -119,7 +119,7 @@ is_published (const char *name)
 }
 
 /* Let the other client write.  Before the sum is published, its write does not
- * wait.  Later it withdraws the sum, and waits for the thread of this call.
+ * wait.  After that, the write withdraws the sum, and waits for this thread.
  */
 static int
 interfere (const char *call)
@@ -164,8 +164,8 @@ disconnect_at (unsigned number)
 
 /* ---- Tests ---- */
 
-/* The writer invalidates the sum.  There is a new one after it has
- * disconnected, or before, if it uses another name and wrote early enough.
+/* The writer invalidates the sum.  When it disconnects, there is a new one.  If
+ * it uses another name and wrote early enough, there is one even before that.
  */
 static void
 change_at_each_call (const char *name)
@@ -186,7 +186,7 @@ change_at_each_call (const char *name)
   }
   client_disconnect (writer);
   check_manifest ();
-  assert_true (i >= 5);         /* 2 writes, 2 syncs, a rename; the result */
+  assert_true (i >= 5);         /* manifest: 2 writes, 2 syncs, a rename */
 }
 
 static void
@@ -197,7 +197,7 @@ test_change (void **state)
   change_at_each_call ("b");
 }
 
-/* Reads by another name contradict each other: a right sum, or none. */
+/* Reads of another export contradict each other: a sum, if any, is right. */
 static void
 test_contradiction (void **state)
 {
