@@ -76,10 +76,10 @@ qcow2_l2_tables (const struct qcow2 *qcow2)
 int qcow2_read_header (const struct imagefile *file, struct qcow2 *qcow2,
                        struct error *error);
 
-/* Prefetch the L2 tables of the next L1 entries, up to a fixed number.  ENTRY
- * points to the L1 entry at INDEX, which is followed by COUNT - 1 other
- * entries.  *NEXT is the first index whose table was not prefetched yet; it
- * must be 0 before the first call.
+/* Prefetch the L2 tables of the L1 entries from INDEX on, up to a fixed number.
+ * ENTRY points to the entry at INDEX, the first of COUNT entries.  *NEXT is the
+ * first index whose table was not prefetched yet; it must be 0 before the first
+ * call.
  */
 void qcow2_prefetch (const struct imagefile *file, const struct qcow2 *qcow2,
                      const unsigned char *entry, uint64_t index,

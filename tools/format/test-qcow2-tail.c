@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Test which compressed clusters that pass the end of the file are complete,
- * with generated files.
+ * Test, with generated files, that a compressed cluster whose length passes the
+ * end of the file is accepted only if its stream is complete.
  */
 
 #include <config.h>
@@ -65,9 +65,7 @@ teardown (void **state)
   return 0;
 }
 
-/* Prepare a file that has the first SIZE bytes, and for which no check was made
- * yet.
- */
+/* Make FILE the first SIZE bytes of BYTES, and forget all earlier checks. */
 static void
 begin (uint64_t size)
 {
@@ -165,7 +163,7 @@ test_sizes (void **state)
   begin (10000 + 8191);
   assert_string_equal (check (10000), "");
 
-  /* A cluster of this size needs a longer stream. */
+  /* The stream is for a cluster of 4096 bytes, not of 8192 or 2048. */
   qcow2.cluster_bits = 13;
   begin (10000 + 8191);
   assert_bad (10000, "not complete");
@@ -212,8 +210,8 @@ test_type (void **state)
   assert_bad (20000 + LEN, "(type 2)");
 }
 
-/* Many entries can have the same offset.  Entries with different offsets cannot
- * cause more work than the tail has bytes.
+/* An offset that many entries share is checked once.  The streams at different
+ * offsets must not be longer, in total, than the tail.
  */
 static void
 test_work (void **state)
@@ -232,7 +230,7 @@ test_work (void **state)
     assert_string_equal (check (at), "");
   for (i = 1; i < blocks && *check (at + i * 5) == '\0'; i++)
     ;
-  assert_int_equal (i, 8);      /* 9018 bytes of 8192 */
+  assert_int_equal (i, 8);      /* 9 streams: 9018 bytes, more than 8192 */
   assert_bad (at + blocks * 5, "overlap");
 }
 
