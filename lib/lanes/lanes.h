@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Hash many messages of the same length at a time, each in its own lane, with a
- * SIMD (multi-buffer) implementation, called a kernel: the one that is best on
- * this CPU for the number of messages.  For few messages the caller's own hash
- * of one message, such as OpenSSL's, can be as fast.
+ * Hash many messages of the same length at a time, each in its own lane of a
+ * SIMD (multi-buffer) implementation, which is called a kernel.  A plan selects
+ * the kernel that is best on this CPU for each number of messages.  For few
+ * messages the caller's own hash function, such as OpenSSL's, can be as fast.
  */
 
 #ifndef BLKHASH_LANES_H
@@ -20,8 +20,8 @@
 struct lanes;                   /* thread-safe */
 
 /* HASH is the name of a hash, as returned by digest_name.  Returns NULL with
- * errno set to ENOTSUP if that hash has no kernel for this CPU or BLKHASH_CPU
- * lists none of them; EIO if a kernel that would be used computes wrong
+ * errno set to ENOTSUP if that hash has no kernel for this CPU, or none that
+ * BLKHASH_CPU lists; EIO if a kernel that would be used computes wrong
  * results; or ENOMEM.
  *
  * BLKHASH_CPU, for tests, is a comma-separated list of kernels ("avx512-x16")
@@ -52,7 +52,7 @@ size_t lanes_full_group (const struct lanes *lanes);
 
 /* At first the plan is a guess.  lanes_measure replaces it with a plan that is
  * based on measured costs; the measurement takes some hundred microseconds.
- * The caller reports the bytes that it hashes with lanes_add, and calls
+ * The caller hashes data, reports the number of bytes to lanes_add, and calls
  * lanes_measure when a measurement is due: after the first MiBs in this
  * process, and again some seconds later.  lanes_measure does nothing if no
  * measurement is due, or if another thread is measuring.  Returns 0, or EIO if
@@ -62,8 +62,8 @@ void lanes_add (struct lanes *lanes, size_t bytes);
 bool lanes_measure_is_due (const struct lanes *lanes);
 int lanes_measure (struct lanes *lanes, const struct single_hash *single);
 
-/* For diagnostics: measure now, and store the costs and the plan.  The plan is
- * the one based on these costs, or the forced one.  The plan in use does not
+/* For diagnostics: measure now, and store the costs, and the plan that is based
+ * on them or, if BLKHASH_CPU is set, the plan in use.  The plan in use does not
  * change.  Returns 0, the error of SINGLE, or EIO if any kernel computes wrong
  * results.
  */

@@ -19,7 +19,7 @@ struct manifest_observer {
 
 struct manifest_input {
   int fd;
-  struct manifest_observer observer; /* or all members are zero */
+  struct manifest_observer observer; /* all zero if there is none */
   uint64_t offset;              /* number of bytes consumed */
   uint64_t left;                /* number of bytes not consumed; UINT64_MAX if
                                  * the input is not a regular file */
@@ -37,10 +37,10 @@ void manifest_input_destroy (struct manifest_input *input);
 bool manifest_input_may_have (const struct manifest_input *input,
                               uint64_t len);
 
-/* Read until LEN bytes are in the buffer, and store their address, which is
- * valid until the next call.  They are not consumed.  The buffer grows only as
- * they arrive, so a false claim of a large record takes no memory.  Returns 0;
- * ENODATA if the input ends earlier; ENOMEM; or the error of read(2).
+/* Read until LEN bytes are in the buffer, and set *BYTES to their address,
+ * which is valid until the next call.  They are not consumed.  The buffer grows
+ * only as bytes arrive, so a false length in the file takes no memory.  Returns
+ * 0; ENODATA if the input ends earlier; ENOMEM; or the error of read(2).
  */
 int manifest_input_peek (struct manifest_input *input, size_t len,
                          const unsigned char **bytes);
