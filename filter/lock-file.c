@@ -5,9 +5,9 @@
  *
  * A lock on the file itself would be lost with the old inode.  So an empty file
  * beside it, PATH.blkhash-lock, is locked.  The server that holds the lock
- * removes this file when it unlocks.  Another server may have opened the file
- * before it was removed, and lock it after that.  It then finds that
- * PATH.blkhash-lock is not the file that it locked, and retries.
+ * removes this file when it unlocks.  Another server can open the lock file
+ * before the removal, and lock it after the removal.  That server then finds
+ * that PATH.blkhash-lock is not the file that it locked, and retries.
  *
  * The lock is taken with flock(2).  It belongs to the open file description and
  * not to the process, so it survives the fork into the background.  If the file
@@ -94,7 +94,7 @@ open_and_lock (struct lock_file *lock, const char *param, const char *path)
     if (has_name (lock))
       return 0;
     close (lock->fd);           /* the previous holder of the lock has removed
-                                 * it */
+                                 * the lock file */
   }
 }
 

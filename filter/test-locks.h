@@ -8,7 +8,7 @@
  *   -Wl,--wrap=write,--wrap=pwrite,--wrap=fsync
  *   -Wl,--wrap=rename,--wrap=flock
  *
- * Locks that are initialised at one place in the code are one kind.  The test
+ * Locks that the same call in the code initialises are of one kind.  The test
  * aborts if locks of two kinds were ever nested in both orders, or two locks of
  * one kind were nested, even if no threads wait for each other.  It also aborts
  * if a file is written, synced or renamed with any lock held.
@@ -33,7 +33,9 @@ extern _Thread_local int (*on_file_call) (const char *call);
 /* The number of bytes that this thread wrote with write and pwrite. */
 extern _Thread_local uint64_t file_bytes_written;
 
-/* How often this thread took any lock, or LOCK since locks_watch (LOCK). */
+/* locks_taken returns how often this thread took any lock, locks_taken_watched
+ * how often it took LOCK since it called locks_watch (LOCK).
+ */
 unsigned locks_taken (void);
 void locks_watch (pthread_mutex_t *lock);
 unsigned locks_taken_watched (void);

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * For unit tests: the expected sum of the disk of test-nbdkit.h, by the
- * streaming API, which does not use leaf tables as the filter does.
+ * streaming API.  Unlike the filter, it does not use leaf tables.
  */
 
 #ifndef NBDKIT_BLKHASH_TEST_SUMS_H
@@ -13,11 +13,12 @@
 
 #include "blkhash.h"
 
-/* The digits of the sum of the first SIZE bytes. */
 #define SUM_LEN (2 * BLKHASH_MAX_MD_SIZE + 1)
+
+/* Write the sum of the first SIZE bytes, in hexadecimal, to SUM. */
 void disk_sum (char sum[SUM_LEN], uint64_t size, uint32_t block_size);
 
-/* Is the manifest PATH complete, and that of the disk? */
+/* Is PATH a complete manifest, and does it describe the disk? */
 bool manifest_is_right (const char *path, uint64_t size, uint32_t block_size);
 
 /* Write the manifest PATH of the disk. */
