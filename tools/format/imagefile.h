@@ -16,9 +16,9 @@
 #include "io/file.h"
 #include "util/error.h"
 
-/* The limit of memory for the tables of an image that qemu keeps in memory.
- * For 64 TiB, blocks of 1 MiB with entries of 4 bytes need 256 MiB, and so do
- * clusters of 2 MiB with entries of 8 bytes.
+/* The maximum size, in bytes, of those tables of an image that qemu keeps in
+ * memory.  The table of a disk of 64 TiB has 256 MiB if it has 4 bytes for each
+ * block of 1 MiB, or 8 bytes for each cluster of 2 MiB.
  */
 #define IMAGEFILE_TABLE_MAX (UINT64_C (512) << 20)
 

@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Test the parser of qcow2 headers and tables, with generated images of a few
- * clusters: each field at its limit and beyond, and each kind of cluster that
- * ends within the file or just beyond.
+ * clusters: each field at its limit and beyond it, and clusters of each kind,
+ * which end at the end of the file or just beyond it.
  */
 
 #include <config.h>
@@ -76,7 +76,7 @@ put_l2 (unsigned i, uint64_t entry)
   put64 (2 * b.cluster + i * 8, entry);
 }
 
-/* Read the header and check the tables, and store the reason in *ERROR. */
+/* Read the header and check the tables.  Returns 0, or -1 and sets *ERROR. */
 static int
 inspect (struct qcow2 *qcow2, struct error *error)
 {
@@ -190,7 +190,7 @@ test_names (void **state)
   put64 (8, 3000);
   put32 (16, 4);
   memcpy (b.bytes + 3000, "base", 4);
-  put32 (104, 0xe2792aca);      /* padded to 8 bytes */
+  put32 (104, 0xe2792aca);      /* the name is padded to 8 bytes */
   put32 (108, 3);
   memcpy (b.bytes + 112, "raw", 3);
   put32 (120, 0x12345678);      /* unknown: skipped */
@@ -239,7 +239,7 @@ test_bitmaps (void **state)
   assert_good ();
 }
 
-/* Version 2 has no features; header extensions are in their place. */
+/* Version 2 has header extensions where version 3 has the features. */
 static void
 test_version_2 (void **state)
 {
@@ -308,9 +308,7 @@ test_standard_clusters (void **state)
   put_l2 (0, COPIED | (3 * b.cluster) | 1); /* reads as zeros */
   assert_good ();
 
-  /* Only the part of the last cluster that is before the end of the disk
-   * counts.
-   */
+  /* If the disk ends within the last cluster, the file may end there too. */
   build (2, 0);
   put64 (24, b.cluster + 512);
   b.size = 3 * b.cluster + 512;
@@ -348,7 +346,7 @@ static void
 test_compressed_clusters (void **state)
 {
   /* With clusters of 4096 bytes the offset is in bits 0 to 57, and the number
-   * of sectors above.
+   * of sectors in bits 58 to 61.
    */
   const uint64_t descriptor = COMPRESSED | (UINT64_C (2) << 58);
 
@@ -391,7 +389,7 @@ test_compression_type (void **state)
   b.bytes[104] = 0;
   assert_bad ("not complete");
   b.bytes[104] = 1;
-  put32 (100, 104);             /* a header extension is there */
+  put32 (100, 104);             /* now byte 104 begins an extension */
   put32 (104, 0x01234567);
   assert_bad ("not complete");
   put32 (100, 112);

@@ -13,7 +13,7 @@
 #include "format/run.h"
 
 /* The block allocation table (BAT) has an entry of 64 bits for each block of
- * the disk, in order.  After each VHDX.CHUNK of these entries there is an
+ * the disk, in order.  After the entries of each chunk of blocks there is an
  * additional entry, which is used only by images with a parent.
  */
 #define VHDX_BAT_NAME "the block allocation table"
@@ -41,8 +41,8 @@ struct vhdx {
 };
 
 /* Returns the kind of the block that ENTRY maps, or RUN_QEMU if the entry is
- * invalid.  The kind is RUN_ZEROS if qemu reads zeros: the specification does
- * not define the content of undefined and unmapped blocks.
+ * invalid.  The specification does not define the content of undefined and
+ * unmapped blocks; they are RUN_ZEROS because qemu reads zeros.
  */
 static inline enum run_kind
 vhdx_kind (uint64_t entry)
@@ -70,9 +70,9 @@ vhdx_entry_at (const struct vhdx *vhdx, uint64_t n)
 }
 
 /* Read the tables, and check that each present block lies inside the file, and
- * that no block is partially present or invalid.  qemu (7.2) refuses an image
- * with a block outside the file, without a reason, and reports the other blocks
- * only as read errors.  Returns 0, or -1 on error.
+ * that no block is partially present or invalid.  qemu (7.2) refuses a block
+ * outside the file with the error "Invalid argument", and reports a partially
+ * present or invalid block only as a read error.  Returns 0, or -1 on error.
  */
 int vhdx_check (const struct imagefile *file, struct vhdx *vhdx,
                 struct error *error);

@@ -16,9 +16,8 @@ struct error;
 struct extent;
 struct nbd_handle;
 
-/* The maximum number of requests ahead of the range that is read.  With 2 GiB
- * in each request and a latency of 30 ms, the status of 1 TiB takes two
- * seconds.
+/* The maximum number of requests ahead of the range that is read.  If each is
+ * for 2 GiB, and the latency is 30 ms, the status of 1 TiB takes two seconds.
  */
 #define NBD_AHEAD 8
 

@@ -23,8 +23,8 @@ struct part {
 int part_parse (struct part *part, const char *text);
 
 /* Set *FIRST and *COUNT to the blocks of the part in an image of SIZE bytes;
- * *COUNT can be 0.  The image is divided at multiples of PART_UNIT, or of the
- * block size if it has fewer than N units of PART_UNIT.  The lengths of the
+ * *COUNT can be 0.  The image is divided at multiples of PART_UNIT or, if the
+ * image is smaller than N * PART_UNIT, of the block size.  The lengths of the
  * parts differ by at most one such unit.
  */
 void part_blocks (const struct part *part, uint64_t size, uint32_t block_size,
