@@ -64,7 +64,7 @@ assert_irregular (const struct qcow2 *qcow2, uint64_t descriptor,
 
   assert_false (entry.compressed);
   assert_false (entry.regular);
-  /* Irregular clusters that qemu may read are decoded, to be checked. */
+  /* As qemu decodes it, so that all data that qemu may read is checked. */
   assert_int_equal (entry.allocated, allocated);
 }
 
@@ -112,7 +112,7 @@ test_data_file (void **state)
 }
 
 /* With clusters of 64 KiB the offset is in bits 0 to 53, and the number of
- * sectors above.
+ * additional sectors in the bits above.
  */
 static void
 test_compressed (void **state)

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Check that the sparse vmdk formats of ESX are complete, and limit their grain
- * directories.
+ * Check that images in the sparse vmdk formats of ESX are complete, and that
+ * their grain directories are not too large.
  *
  * qemu (7.2 to 10) allocates a directory of the size that is recorded in the
  * header.  It reads zeros beyond the end of the file, in grains that the
@@ -11,9 +11,9 @@
  * In a COWD image, an entry of the directory is the sector of a grain table,
  * and an entry of a table is the sector of a grain.  SESPARSE is not documented
  * by its vendor; it is checked as qemu reads it: an entry of the directory has
- * the number of a grain table, and an entry of a table the number of a grain,
- * with its 12 low bits above the high bits.  The four highest bits of an entry
- * are its type.
+ * the number of a grain table, and an entry of a table the number of a grain.
+ * The low 12 bits of a grain number are in bits 48 to 59 of the entry, and the
+ * high bits in bits 0 to 47.  Bits 60 to 63 of an entry are its type.
  */
 
 #include <config.h>
@@ -79,8 +79,8 @@ vmdk_cowd_check (const struct imagefile *file, uint64_t *memory,
   return check_directory (&map, le32_at (head + 20) * SECTOR, *memory, error);
 }
 
-/* An entry of another type is invalid.  It gets an offset beyond the end of any
- * file, so that it is reported as an error.
+/* A grain table has type 1.  An entry of another type is invalid: it gets an
+ * offset beyond the end of any file, so that it is reported as an error.
  */
 static bool
 sesparse_table (const struct map *map, uint64_t entry, uint64_t *offset)

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Check that the sparse vmdk formats of ESX are complete.
+ * Check that images in the sparse vmdk formats of ESX are complete.
  */
 
 #ifndef BLKSUM_VMDK_ESX_H
