@@ -8,10 +8,10 @@
  * the queue if it is allowed to, and reads otherwise; for a pipe, reading comes
  * first.
  *
- * While reads do not wait, and the depth is the number of threads, the oldest
- * buffer is the one that the thread has just read, so its data stays in the
- * cache of one core.  When reads wait, there are more threads than are allowed
- * to hash, and most of them are in a read.
+ * While reads do not wait for the storage, and the depth is the number of
+ * threads, the oldest buffer is the one that the thread has just read, so its
+ * data stays in the cache of one core.  When reads wait for the storage, there
+ * are more threads than may hash, and most of them are in a read.
  *
  * A thread that gets work wakes another thread if there is more work, so no
  * thread is woken without work.
@@ -259,8 +259,8 @@ scheduler_queue (struct scheduler *scheduler, struct buffer *buffer)
 
 /* ---- Hash ---- */
 
-/* Report and free BUFFER.  ERR is the result of adding it to the table, and
- * *COUNT the number of buffers in its state: READING or HASHING.
+/* Report that BUFFER is done, and free it.  ERR is the result of adding it to
+ * the table.  COUNT points to scheduler->reading or scheduler->hashing.
  */
 static void
 finish_buffer (struct scheduler *scheduler, struct buffer *buffer, int err,
