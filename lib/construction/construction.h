@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The construction of the outer hash, which computes the digest of the image
- * from its leaves: flat, linear or streams.
+ * The construction of the outer hash: flat, linear or streams.  The outer hash
+ * computes the digest of the image from its leaves.
  */
 
 #ifndef BLKHASH_CONSTRUCTION_H

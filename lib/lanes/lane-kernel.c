@@ -22,7 +22,7 @@ store_be (unsigned char *p, uint64_t x, size_t size)
     p[--size] = x;
 }
 
-/* The word sizes are constants, so that the compiler unrolls the loop. */
+/* The sizes 4 and 8 are constants, so that the loop of store_be is unrolled. */
 static void
 store_word (const struct lane_hash *hash, unsigned char *p, uint64_t x)
 {
@@ -65,9 +65,8 @@ get_digest (const struct lane_hash *hash, const union lane_state *state,
                                                       : state->word32[index]);
 }
 
-/* Returns the number of message blocks in a message of LEN bytes that are
- * hashed without padding.  BLAKE2b compresses the last block differently, so
- * that block is not counted.
+/* Returns how many blocks of a message of LEN bytes are hashed without padding.
+ * BLAKE2b compresses the last block differently, so that block is not counted.
  */
 static size_t
 whole_blocks (const struct lane_hash *hash, size_t len)
@@ -77,8 +76,8 @@ whole_blocks (const struct lane_hash *hash, size_t len)
   return len / hash->block;
 }
 
-/* Copy the bytes of a message of LEN bytes that come after its whole blocks to
- * END, and pad them.  Returns the number of message blocks in END.
+/* Copy the bytes after the whole blocks of MESSAGE to END, and pad them.
+ * Returns the number of message blocks in END.
  */
 static size_t
 pad (const struct lane_hash *hash, unsigned char end[2 * LANE_MAX_BLOCK],
@@ -112,7 +111,7 @@ set_last (const struct lane_hash *hash, union lane_state *state, size_t lanes,
   }
 }
 
-/* Lanes that have no message hash the message of the first lane again. */
+/* A lane without a message hashes the message of the first lane again. */
 void
 lane_kernel_hash (const struct lane_hash *hash,
                   const struct lane_kernel *kernel,
