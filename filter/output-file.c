@@ -7,14 +7,14 @@
  * A new version is written to a new file in the same directory, which is
  * renamed over the old file.  So a reader sees either the old version or the
  * new one.  With SYNC, the new file is synced and renamed, and then the
- * directory is synced.  After a crash before the last step, the file has the
- * old or the new version; after a crash after it, the new version.  Without
- * SYNC, a crash can bring back the old version, or leave an incomplete one.
+ * directory is synced.  A crash before the end of this last step leaves the old
+ * or the new version, a later crash the new version.  Without SYNC, a crash can
+ * bring back the old version, or leave an incomplete one.
  *
  * If any of these steps fails, the old content must not remain: the file is
  * truncated in place and synced, or removed if that fails too.  If the
- * directory could not be synced, the name of the old inode could come back, so
- * the old inode is truncated too.
+ * directory could not be synced, the path could refer to the old inode again
+ * after a crash, so the old inode is truncated too.
  *
  * At the start, an existing file is emptied and synced if an earlier server
  * wrote it.  Any other file may be valuable, such as the disk itself.  In that
@@ -71,8 +71,7 @@ sync_directory (const struct output_file *file)
 
 /* ---- At the start ---- */
 
-/* Create the file if it does not exist, even as the target of a symbolic link.
- */
+/* Create the file, or the target of a symbolic link, if it does not exist. */
 static int
 make (struct output_file *file, const char *path)
 {
@@ -141,8 +140,8 @@ output_file_open (struct output_file *file, const char *path)
   file->directory = file->old = -1;
   if (!file->path)
     return -1;
-  /* The other checks are made with the lock, because output_file_stop does not
-   * remove a new file without it.
+  /* Lock the file before the checks below: if one fails, output_file_stop must
+   * remove a new file, which it does only with the lock.
    */
   return lock_file_lock (&file->lock, file->param, file->path) == -1 ||
     config_files_check (file->param, file->path) == -1 ||
@@ -167,7 +166,7 @@ output_file_empty (struct output_file *file)
   if (!file->path)
     return 0;
   /* After a crash, the content of an earlier server must not come back, and
-   * neither must the name of an earlier file that was removed.
+   * the path must not refer again to an earlier file that was removed.
    */
   r = ftruncate (file->old, 0) == -1 || fsync (file->old) == -1 ||
     sync_directory (file) == -1 ? -1 : 0;
@@ -201,8 +200,8 @@ open_new (const struct output_file *file)
                file->mode);
 }
 
-/* In a directory with the sticky bit, a file of another user can neither be
- * replaced nor removed.  Returns 0, or -1 after nbdkit_error.
+/* In a directory with the sticky bit, a file of another user cannot be replaced
+ * or removed, only truncated.  Returns 0, or -1 after nbdkit_error.
  */
 static int
 check_kept (const struct output_file *file)
@@ -281,9 +280,9 @@ write_text (int fd, const char *text, bool sync)
   return r;
 }
 
-/* The directory was not synced, so the inode OLD could come back under its
- * name.  Truncate OLD.  If that fails, remove the file; the caller syncs the
- * directory again.
+/* The directory was not synced, so after a crash the path could refer to the
+ * inode OLD again.  Truncate OLD.  If that fails, remove the file; the caller
+ * syncs the directory again.
  */
 static void
 empty_old (const struct output_file *file, int old)
