@@ -59,8 +59,8 @@ struct options {
                                  * incremental.old is set instead, update a
                                  * manifest */
   struct verify_options verify;
-  struct incremental_request incremental; /* its hash and RESUMABLE are not
-                                           * set */
+  struct incremental_request incremental; /* its hash and set_resumable are
+                                           * not set */
 
   /* Output. */
   enum output_form form;

@@ -36,9 +36,10 @@ struct manifest_file {
 bool manifest_file_is_stdout (const char *name);
 
 /* Begin the manifest NAME of an image that is hashed with OPTS.  SIZE can be
- * BLKHASH_SIZE_UNKNOWN.  An existing file is replaced only if overwrite_check
- * with POLICY and SOURCE, which is the image or NULL, permits it.  Returns 0,
- * or -1 with the reason; then the manifest need not be closed.
+ * BLKHASH_SIZE_UNKNOWN.  An existing file is replaced only if
+ * overwrite_check_path with POLICY and SOURCE, which is the image or NULL,
+ * permits it.  Returns 0, or -1 with the reason; then the manifest need not be
+ * closed.
  */
 int manifest_file_open (struct manifest_file *manifest, const char *name,
                         enum overwrite_policy policy,

@@ -85,7 +85,7 @@ leave_group (struct image_runs *iter)
   group->members[group->members[0] != iter] = NULL;
 }
 
-/* IMAGE failed: stop the other member. */
+/* ITER failed: stop the other member. */
 static void
 group_failed (struct image_group *group, const struct image_runs *iter)
 {
