@@ -10,7 +10,6 @@
 #include <config.h>
 
 #include <errno.h>
-#include <stdio.h>
 
 #include "blkhash.h"
 
@@ -67,13 +66,9 @@ int
 job_hash_source (const struct hash_request *request, struct source *source,
                  struct sum *sum, struct error *error)
 {
-  int r;
-
   *sum = (struct sum) { .hash = NULL };
-  r = request->manifest ? hash_with_manifest (request, source, sum, error)
-                        : hash_to_sum (request, source, sum, error);
-  snprintf (sum->format, sizeof sum->format, "%s", source->format);
-  return r;
+  return request->manifest ? hash_with_manifest (request, source, sum, error)
+                           : hash_to_sum (request, source, sum, error);
 }
 
 int

@@ -10,7 +10,6 @@
 #include <config.h>
 
 #include <errno.h>
-#include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
 
@@ -69,8 +68,8 @@ total_bytes (const struct incremental *inc)
 }
 
 /* Write the leaves of IMAGE, which is open, and of the baseline to the
- * manifest, and to JOURNAL unless it is NULL.  Returns the same as
- * incremental_hash.
+ * manifest, and to JOURNAL unless it is NULL.  Sets what SUM has of the image.
+ * Returns the same as incremental_hash.
  */
 static int
 write_manifest (struct incremental *inc, struct image_runs *image,
@@ -100,7 +99,10 @@ write_manifest (struct incremental *inc, struct image_runs *image,
   journal_runs_init (&journalled, &overlay.runs, journal, error);
   r = manifest_file_write (&inc->manifest,
                            journal ? &journalled.runs : &overlay.runs, error);
-  sum->hole = overlay.base_zeros;
+  if (r == 0) {
+    *sum = image->sum;
+    sum->hole += overlay.base_zeros;
+  }
   return overlay.differs ? 1 : r;
 }
 
@@ -116,7 +118,6 @@ incremental_hash (struct incremental *inc, struct journal *journal,
   struct image_runs image;
   int r;
 
-  *sum = (struct sum) { .hash = NULL };
   request.progress = progress_begin (&inc->request->progress,
                                      total_bytes (inc));
   r = image_runs_open (&image, inc->source, &request, NULL, error);
@@ -127,21 +128,8 @@ incremental_hash (struct incremental *inc, struct journal *journal,
   progress_end (request.progress, r == 0);
   if (r != 0)
     return r;
-  sum->hole += image.sum.hole;
-  sum->read = image.sum.read;
-  sum->reads = image.sum.reads;
-  sum->size = inc->source->size;
   sum->incremental = true;
-  memcpy (sum->format, inc->source->format, sizeof sum->format);
-  r = manifest_file_finish (&inc->manifest, sum, error);
-  sum->zero -= sum->hole;
-  return r;
-}
-
-int
-incremental_publish (struct incremental *inc, struct error *error)
-{
-  return manifest_file_publish (&inc->manifest, error);
+  return manifest_file_finish (&inc->manifest, sum, error);
 }
 
 /* ---- Open and close ---- */

@@ -64,11 +64,9 @@ int incremental_hash (struct incremental *incremental,
                       struct journal *journal, struct sum *sum,
                       struct error *error);
 
-/* Publish the manifest.  Returns 0, or -1 with the reason. */
-int incremental_publish (struct incremental *incremental,
-                         struct error *error);
-
-/* Close INCREMENTAL.  The manifest is discarded unless it was published. */
+/* Close INCREMENTAL.  The manifest is discarded unless manifest_file_publish
+ * has published it.
+ */
 void incremental_close (struct incremental *incremental);
 
 #endif /* BLKSUM_INCREMENTAL_H */

@@ -203,7 +203,7 @@ manifest_file_finish (struct manifest_file *manifest, struct sum *sum,
                                             sum->md, &sum->md_len);
 
   sum->data = manifest->ends_with_data ? data - more : data;
-  sum->zero = sum->size - sum->data;
+  sum->zero = sum->size - sum->data - sum->hole;
   return err ? write_failed (manifest, err, error) : 0;
 }
 
@@ -222,10 +222,7 @@ manifest_file_hash (struct manifest_file *manifest, struct source *source,
   if (r == -1)
     return -1;
   *sum = image.sum;
-  if (manifest_file_finish (manifest, sum, error) == -1)
-    return -1;
-  sum->zero -= sum->hole;
-  return 0;
+  return manifest_file_finish (manifest, sum, error);
 }
 
 int

@@ -63,8 +63,8 @@ int manifest_file_write (struct manifest_file *manifest,
                          struct leaf_runs *runs, struct error *error);
 
 /* Write the end of the manifest, after all leaves of an image of sum->size
- * bytes.  Stores in SUM the sum, which a part does not have, and the number of
- * bytes that are data and zero.
+ * bytes, of which sum->hole were not read.  Stores in SUM the sum, which a part
+ * does not have, and the number of bytes that are data and zero.
  */
 int manifest_file_finish (struct manifest_file *manifest, struct sum *sum,
                           struct error *error);

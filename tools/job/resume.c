@@ -210,7 +210,7 @@ publish (struct resume *resume, struct incremental *inc,
   sum_line_hex (sum->md, sum->md_len, hex);
   r = state_add_sum (resume->checkpoint.state_path, hex, error);
   if (r == 0)
-    r = incremental_publish (inc, error);
+    r = manifest_file_publish (&inc->manifest, error);
   if (r == 0)
     new_file_sync_directory (resume->checkpoint.file.path);
   return r;

@@ -130,7 +130,7 @@ hash (struct update *update, struct sum *sum, struct error *error)
     return -1;
   r = incremental_hash (&inc, NULL, sum, error);
   if (r == 0)
-    r = incremental_publish (&inc, error);
+    r = manifest_file_publish (&inc.manifest, error);
   incremental_close (&inc);
   return r;
 }

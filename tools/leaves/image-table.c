@@ -8,6 +8,7 @@
 #include <config.h>
 
 #include <stddef.h>
+#include <string.h>
 
 #include "blkhash.h"
 
@@ -75,6 +76,7 @@ image_table_fill (struct source *source, struct blkhash_leaves *leaves,
   else if (fold (leaves, &scan, sum, error) == -1 ||
            source_check_unchanged (source, error) == -1)
     r = -1;
+  memcpy (sum->format, source->format, sizeof sum->format);
   scan_destroy (&scan);
   return r;
 }

@@ -38,8 +38,8 @@ struct image_request {
 };
 
 /* Read the image of SOURCE into the table LEAVES, and fold it.  Stores in SUM
- * the number of bytes that were read, and the digest if the table computes one,
- * but not the hash options.  Returns 0; or -1, also if the image changed while
+ * the format, the numbers of bytes and reads, and the digest if the table
+ * computes one, but not the hash options.  Returns 0; or -1, also if the image changed while
  * it was read, with the reason, unless request->stopped returned true; then
  * SOURCE can only be closed.
  */
