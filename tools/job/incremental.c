@@ -89,16 +89,15 @@ write_manifest (struct incremental *inc, struct image_runs *image,
     .progress = progress,
     .error = error,
   };
-  struct journal_runs journalled;
+  struct leaf_runs *runs = &overlay.runs;
   int r;
 
   manifest_runs_init (&base, baseline->reader, baseline->name,
-                      inc->source->size,
-                      NULL, error);
+                      inc->source->size, NULL, error);
   overlay_runs_init (&overlay);
-  journal_runs_init (&journalled, &overlay.runs, journal, error);
-  r = manifest_file_write (&inc->manifest,
-                           journal ? &journalled.runs : &overlay.runs, error);
+  if (journal)
+    runs = journal_follow (journal, runs, error);
+  r = manifest_file_write (&inc->manifest, runs, error);
   if (r == 0) {
     *sum = image->sum;
     sum->hole += overlay.base_zeros;

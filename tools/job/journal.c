@@ -137,21 +137,22 @@ journal_append (struct journal *journal, const struct blkhash_manifest_run *run,
 static int
 next (struct leaf_runs *runs, struct blkhash_manifest_run *run)
 {
-  const struct journal_runs *j = (struct journal_runs *) runs;
-  int err = j->all->next (j->all, run);
+  struct journal *journal = (struct journal *) runs;
+  int err = journal->all->next (journal->all, run);
 
   if (err)
     return err;
-  return journal_append (j->journal, run, j->error) == 0 ? 0 : ECANCELED;
+  return journal_append (journal, run, journal->reason) == 0 ? 0 : ECANCELED;
 }
 
-void
-journal_runs_init (struct journal_runs *journal_runs, struct leaf_runs *all,
-                   struct journal *journal, struct error *error)
+struct leaf_runs *
+journal_follow (struct journal *journal, struct leaf_runs *all,
+                struct error *error)
 {
-  *journal_runs = (struct journal_runs) {
-    .runs.next = next, .all = all, .journal = journal, .error = error
-  };
+  journal->runs.next = next;
+  journal->all = all;
+  journal->reason = error;
+  return &journal->runs;
 }
 
 int

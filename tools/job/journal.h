@@ -24,6 +24,10 @@ struct files;
 struct journal_file;
 
 struct journal {
+  struct leaf_runs runs;        /* see journal_follow */
+  struct leaf_runs *all;
+  struct error *reason;         /* receives the reason */
+
   const struct journal_file *file; /* its writer is protected by the lock */
   const struct files *files;    /* of the image, or NULL */
   pthread_t thread;
@@ -51,17 +55,11 @@ int journal_append (struct journal *journal,
                     const struct blkhash_manifest_run *run,
                     struct error *error);
 
-/* An iterator that returns the runs of ALL, and appends each to the journal. */
-struct journal_runs {
-  struct leaf_runs runs;
-  struct leaf_runs *all;
-  struct journal *journal;
-  struct error *error;          /* receives the reason */
-};
-
-void journal_runs_init (struct journal_runs *journal_runs,
-                        struct leaf_runs *all, struct journal *journal,
-                        struct error *error);
+/* Returns an iterator of the runs of ALL, which appends each to the journal.  It
+ * is a part of JOURNAL.  ERROR receives the reason of a failure.
+ */
+struct leaf_runs *journal_follow (struct journal *journal,
+                                  struct leaf_runs *all, struct error *error);
 
 /* Write the remaining leaves, and stop.  Returns 0, or -1 with the first error.
  */
