@@ -15,7 +15,6 @@
 
 #include "blkhash-manifest.h"
 
-#include "../lib/common/numbers.h"
 #include "../lib/common/sum-line.h"
 #include "job/compare-input.h"
 #include "job/manifest.h"
@@ -156,22 +155,16 @@ compare_input_close (struct compare_input *input)
 
 /* ---- Its leaves ---- */
 
-/* Returns the length to hash of an image of SIZE bytes.  The block in which the
- * image ends must be comparable with the same block of the other input.  That
- * input may continue, so the block is padded with zeros.  If the other input is
- * a manifest, it has only the digest of its last block, so zeros are appended
- * only up to the size of the manifest.
+/* The block in which an image ends must be comparable with the same block of
+ * OTHER.  That input may continue, so the block is padded with zeros.  If OTHER
+ * is a manifest, it has only the digest of its last block, so zeros are
+ * appended only up to the size of the manifest.
  */
-static uint64_t
-table_size (void *opaque, uint64_t size)
+static struct padding
+choose_padding (const struct compare_input *other, uint32_t block_size)
 {
-  const struct compare_input *input = opaque;
-  uint32_t block_size = blkhash_opts_get_block_size (input->opts);
-  uint64_t more = -size & (block_size - 1);
-
-  if (input->other->source)
-    return more < UINT64_MAX - size ? size + more : size;
-  return MAX (size, input->other->size);
+  return other->source ? (struct padding) { .to_unit = block_size }
+    : (struct padding) { .to_unit = 1, .to_size = other->size };
 }
 
 static bool
@@ -190,8 +183,9 @@ start_image (struct compare_input *input, struct image_group *group,
     .opts = input->opts,
     .progress = progress,
     .wanted = input->request->subset.n > 0 ? is_in_subset : NULL,
-    .table_size = table_size,
     .opaque = input,
+    .padding = choose_padding (input->other,
+                               blkhash_opts_get_block_size (input->opts)),
   };
 
   return image_runs_open (&input->image, input->source, &request, group,

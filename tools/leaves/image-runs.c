@@ -206,11 +206,7 @@ is_closed (void *opaque)
 static uint64_t
 table_size (const struct image_runs *iter)
 {
-  const struct image_request *request = &iter->request;
-  uint64_t size = iter->source->size;
-
-  return size == SOURCE_SIZE_UNKNOWN || !request->table_size
-    ? size : request->table_size (request->opaque, size);
+  return padding_add (&iter->request.padding, iter->source->size);
 }
 
 static void

@@ -13,7 +13,6 @@
 #include "blkhash.h"
 
 #include "leaves/image-table.h"
-#include "read/scan.h"
 #include "source/source.h"
 #include "util/error.h"
 #include "util/progress.h"
@@ -29,9 +28,9 @@ init_scan (struct scan *scan, struct blkhash_leaves *leaves,
 {
   scan_init (scan, leaves, blkhash_opts_get_block_size (request->opts));
   scan->progress = request->progress;
-  scan->table_size = request->table_size;
+  scan->padding = request->padding;
   scan->wanted = request->wanted;
-  scan->table_size_opaque = scan->wanted_opaque = request->opaque;
+  scan->wanted_opaque = request->opaque;
   scan->stopped = request->stopped;
   scan->stopped_opaque = request->stopped_opaque;
 }
@@ -68,9 +67,9 @@ image_table_fill (struct source *source, struct blkhash_leaves *leaves,
   int r;
 
   init_scan (&scan, leaves, request);
-  /* An empty image that is compared has nothing to read: its table is zero. */
-  r = request->table_size && source->size == 0 ? 0
-                                               : source_scan (source, &scan);
+  /* An empty image that is padded has nothing to read: its table is zero. */
+  r = request->padding.to_unit > 0 && source->size == 0
+    ? 0 : source_scan (source, &scan);
   if (r == -1)
     *error = scan.error;
   else if (fold (leaves, &scan, sum, error) == -1 ||

@@ -10,6 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "read/scan.h"
+
 struct blkhash_leaves;
 struct blkhash_opts;
 struct error;
@@ -26,11 +28,8 @@ struct image_request {
    * as zeros.  If NULL, all are read.  Called by one thread at a time.
    */
   bool (*wanted) (void *opaque, uint64_t offset, uint64_t *len);
-  /* Returns the size of the table for an image of SIZE bytes.  The table is
-   * zero beyond the image.  If NULL, the table has the size of the image.
-   */
-  uint64_t (*table_size) (void *opaque, uint64_t size);
-  void *opaque;                 /* of both functions */
+  void *opaque;
+  struct padding padding;       /* of the table */
 
   bool (*stopped) (void *opaque); /* returns true if the table is not needed
                                    * any more; called by any thread; or NULL */

@@ -11,11 +11,20 @@
 #include "blkhash.h"
 
 #include "../lib/common/cleanup.h"
+#include "../lib/common/numbers.h"
 #include "../lib/common/zero.h"
 #include "read/scan.h"
 #include "util/progress.h"
 
 #define SEARCH_UNIT (64 * 1024) /* bytes: alignment of ranges to search */
+
+uint64_t
+padding_add (const struct padding *padding, uint64_t size)
+{
+  uint64_t more = padding->to_unit > 0 ? -size & (padding->to_unit - 1) : 0;
+
+  return MAX (more < UINT64_MAX - size ? size + more : size, padding->to_size);
+}
 
 void
 scan_init (struct scan *scan, struct blkhash_leaves *leaves,
@@ -95,8 +104,7 @@ scan_add_zero (struct scan *scan, uint64_t len, uint64_t offset)
 int
 scan_set_size (struct scan *scan, uint64_t size)
 {
-  uint64_t full = scan->table_size
-    ? scan->table_size (scan->table_size_opaque, size) : size;
+  uint64_t full = padding_add (&scan->padding, size);
   int err = blkhash_leaves_set_size (scan->leaves, full);
 
   return err ? err : blkhash_leaves_zero (scan->leaves, full - size, size);

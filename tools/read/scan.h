@@ -22,6 +22,17 @@
 struct blkhash_leaves;
 struct progress;
 
+/* Zeros that the table has beyond the end of the image. */
+struct padding {
+  uint32_t to_unit;             /* up to a multiple of so many bytes, a power of
+                                 * two; 0: there is no padding */
+  uint64_t to_size;             /* at least up to this size of the table, bytes
+                                 */
+};
+
+/* Returns the size of the table for an image of SIZE bytes. */
+uint64_t padding_add (const struct padding *padding, uint64_t size);
+
 struct scan {
   /* Set once. */
   struct blkhash_leaves *leaves; /* NULL: search for data */
@@ -29,12 +40,7 @@ struct scan {
   uint64_t from;                /* bytes; missing ranges from FROM to TO are
                                  * read */
   const struct progress *progress; /* or NULL; called by any thread */
-  /* Called at the end of an image whose size was unknown: returns the size of
-   * the table for SIZE bytes.  The table is zero beyond the image.  If NULL,
-   * the table has the size of the image.
-   */
-  uint64_t (*table_size) (void *opaque, uint64_t size);
-  void *table_size_opaque;
+  struct padding padding;       /* of the table */
   /* Returns true if missing bytes at OFFSET must be read, and stores in *LEN
    * the number of bytes for which the answer is the same.  Bytes that are not
    * read count as zero.  If NULL, all are read.  Called by one thread at a
