@@ -179,7 +179,7 @@ static struct leaf_runs *
 start_image (struct compare_input *input, struct image_group *group,
              const struct progress *progress)
 {
-  const struct image_request request = {
+  const struct scan_request request = {
     .opts = input->opts,
     .progress = progress,
     .wanted = input->request->subset.n > 0 ? is_in_subset : NULL,

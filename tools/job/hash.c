@@ -17,6 +17,7 @@
 #include "job/manifest-file.h"
 #include "job/manifest.h"
 #include "leaves/image-table.h"
+#include "read/scan.h"
 #include "source/open.h"
 #include "source/source.h"
 #include "util/clock.h"
@@ -30,7 +31,7 @@ hash_to_sum (const struct hash_request *request, struct source *source,
 {
   struct blkhash_leaves *leaves =
     blkhash_leaves_new (request->opts, source->size, BLKHASH_LEAVES_ONCE);
-  struct image_request all = { .opts = request->opts };
+  struct scan_request all = { .opts = request->opts };
   int r;
 
   if (!leaves)
@@ -46,7 +47,7 @@ static int
 hash_with_manifest (const struct hash_request *request, struct source *source,
                     struct sum *sum, struct error *error)
 {
-  struct image_request all = { .opts = request->opts };
+  struct scan_request all = { .opts = request->opts };
   struct manifest_file manifest;
   int r;
 

@@ -109,7 +109,7 @@ int
 incremental_hash (struct incremental *inc, struct journal *journal,
                   struct sum *sum, struct error *error)
 {
-  struct image_request request = {
+  struct scan_request request = {
     .opts = inc->request->opts,
     .wanted = is_wanted,
     .opaque = &inc->sample,

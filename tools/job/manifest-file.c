@@ -209,7 +209,7 @@ manifest_file_finish (struct manifest_file *manifest, struct sum *sum,
 
 int
 manifest_file_hash (struct manifest_file *manifest, struct source *source,
-                    const struct image_request *request, struct sum *sum,
+                    const struct scan_request *request, struct sum *sum,
                     struct error *error)
 {
   struct image_runs image;

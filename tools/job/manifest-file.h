@@ -16,7 +16,7 @@
 struct blkhash_manifest_writer;
 struct blkhash_opts;
 struct error;
-struct image_request;
+struct scan_request;
 struct leaf_runs;
 struct source;
 struct sum;
@@ -73,7 +73,7 @@ int manifest_file_finish (struct manifest_file *manifest, struct sum *sum,
  * Returns 0, or -1 with the reason.
  */
 int manifest_file_hash (struct manifest_file *manifest, struct source *source,
-                        const struct image_request *request, struct sum *sum,
+                        const struct scan_request *request, struct sum *sum,
                         struct error *error);
 
 /* Publish the manifest.  Returns 0, or -1 with the reason. */

@@ -23,7 +23,7 @@
 #include "job/manifest-file.h"
 #include "job/overwrite.h"
 #include "job/part.h"
-#include "leaves/image-table.h"
+#include "read/scan.h"
 #include "source/open.h"
 #include "source/source.h"
 #include "util/error.h"
@@ -143,7 +143,7 @@ write_part (const struct part_job *job, struct manifest_file *manifest,
             struct error *error)
 {
   struct read_range range = find_read_range (job);
-  struct image_request request = {
+  struct scan_request request = {
     .opts = job->request->opts,
     .wanted = is_in_read_range,
     .opaque = &range,

@@ -22,10 +22,10 @@ search (const struct progress_form *form, struct source *source,
   int r;
 
   scan_init_search (&scan, source->size);
-  scan.progress = progress_begin_aside (form,
-                                        source->full_size - source->size);
+  scan.request.progress =
+    progress_begin_aside (form, source->full_size - source->size);
   r = source_seek_data (source, &scan, offset, error);
-  progress_end (scan.progress, r != -1);
+  progress_end (scan.request.progress, r != -1);
   scan_destroy (&scan);
   return r;
 }

@@ -23,6 +23,7 @@
 #include "../lib/common/deadline.h"
 #include "../lib/common/numbers.h"
 #include "leaves/image-runs.h"
+#include "leaves/image-table.h"
 #include "source/source.h"
 
 #define MAX_RUNS 1024           /* in a batch */
@@ -357,7 +358,7 @@ destroy (struct image_runs *iter)
 
 int
 image_runs_open (struct image_runs *iter, struct source *source,
-                 const struct image_request *request,
+                 const struct scan_request *request,
                  struct image_group *group, struct error *error)
 {
   int err;

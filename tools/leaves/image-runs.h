@@ -18,7 +18,7 @@
 #include <stddef.h>
 
 #include "../lib/manifest/leaf-runs.h"
-#include "leaves/image-table.h"
+#include "read/scan.h"
 #include "util/error.h"
 #include "util/result.h"
 
@@ -40,7 +40,7 @@ struct image_runs {
 
   /* Set once. */
   struct source *source;
-  struct image_request request;
+  struct scan_request request;
   struct image_group *group;    /* or NULL */
   struct error *error;          /* receives the reason */
   struct blkhash_leaves *leaves;
@@ -72,7 +72,7 @@ struct image_runs {
  * iterator returns ECANCELED without a reason.
  */
 int image_runs_open (struct image_runs *iter, struct source *source,
-                     const struct image_request *request,
+                     const struct scan_request *request,
                      struct image_group *group, struct error *error);
 
 /* Stop and free the iterator, which need not have reached its end.  If the

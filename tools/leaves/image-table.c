@@ -13,6 +13,7 @@
 #include "blkhash.h"
 
 #include "leaves/image-table.h"
+#include "read/scan.h"
 #include "source/source.h"
 #include "util/error.h"
 #include "util/progress.h"
@@ -21,19 +22,6 @@
 _Static_assert (SOURCE_SIZE_UNKNOWN == BLKHASH_SIZE_UNKNOWN &&
                 SOURCE_SIZE_UNKNOWN == PROGRESS_NO_SIZE,
                 "a size that is not known is the same everywhere");
-
-static void
-init_scan (struct scan *scan, struct blkhash_leaves *leaves,
-           const struct image_request *request)
-{
-  scan_init (scan, leaves, blkhash_opts_get_block_size (request->opts));
-  scan->progress = request->progress;
-  scan->padding = request->padding;
-  scan->wanted = request->wanted;
-  scan->wanted_opaque = request->opaque;
-  scan->stopped = request->stopped;
-  scan->stopped_opaque = request->stopped_opaque;
-}
 
 /* Fold the complete table. */
 static int
@@ -60,13 +48,14 @@ fold (struct blkhash_leaves *leaves, const struct scan *scan, struct sum *sum,
 
 int
 image_table_fill (struct source *source, struct blkhash_leaves *leaves,
-                  const struct image_request *request, struct sum *sum,
+                  const struct scan_request *request, struct sum *sum,
                   struct error *error)
 {
   struct scan scan;
   int r;
 
-  init_scan (&scan, leaves, request);
+  scan_init (&scan, leaves, blkhash_opts_get_block_size (request->opts));
+  scan.request = *request;
   /* An empty image that is padded has nothing to read: its table is zero. */
   r = request->padding.to_unit > 0 && source->size == 0
     ? 0 : source_scan (source, &scan);

@@ -116,7 +116,7 @@ static void
 open_member (struct image_runs *image, struct script *script,
              struct image_group *group, struct error *error)
 {
-  const struct image_request request = { .opts = opts };
+  const struct scan_request request = { .opts = opts };
 
   script->source = (struct source) {
     .ops = &ops, .size = (uint64_t) script->blocks * BLOCK

@@ -104,7 +104,7 @@ scan_add_zero (struct scan *scan, uint64_t len, uint64_t offset)
 int
 scan_set_size (struct scan *scan, uint64_t size)
 {
-  uint64_t full = padding_add (&scan->padding, size);
+  uint64_t full = padding_add (&scan->request.padding, size);
   int err = blkhash_leaves_set_size (scan->leaves, full);
 
   return err ? err : blkhash_leaves_zero (scan->leaves, full - size, size);
@@ -134,7 +134,7 @@ scan_count (struct scan *scan, uint64_t len, bool hole)
 
     *(hole ? &scan->hole : &scan->read) += len;
   }
-  progress_add (scan->progress, len);
+  progress_add (scan->request.progress, len);
 }
 
 void
@@ -145,7 +145,7 @@ scan_read_done (struct scan *scan, uint64_t latency, unsigned in_flight)
 
     read_stats_add (&scan->stats, latency, in_flight);
   }
-  progress_reading (scan->progress, latency, in_flight);
+  progress_reading (scan->request.progress, latency, in_flight);
 }
 
 bool
@@ -162,7 +162,9 @@ scan_fail (struct scan *scan, const struct error *error)
 bool
 scan_has_failed (struct scan *scan)
 {
-  if (scan->stopped && scan->stopped (scan->stopped_opaque))
+  const struct scan_request *request = &scan->request;
+
+  if (request->stopped && request->stopped (request->stopped_opaque))
     return true;
 
   SCOPED_LOCK (&scan->lock);
@@ -191,14 +193,16 @@ static int
 next_wanted (struct scan *scan, uint64_t offset, uint64_t *start,
              uint64_t *len)
 {
+  const struct scan_request *request = &scan->request;
+
   for (;;) {
     int err = next_missing (scan, offset, start, len);
     uint64_t same;
     bool wanted;
 
-    if (err || !scan->wanted)
+    if (err || !request->wanted)
       return err;
-    wanted = scan->wanted (scan->wanted_opaque, *start, &same);
+    wanted = request->wanted (request->opaque, *start, &same);
     if (*len > same)
       *len = same;
     if (wanted)

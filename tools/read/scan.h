@@ -20,6 +20,7 @@
 #include "util/read-stats.h"
 
 struct blkhash_leaves;
+struct blkhash_opts;
 struct progress;
 
 /* Zeros that the table has beyond the end of the image. */
@@ -33,13 +34,11 @@ struct padding {
 /* Returns the size of the table for an image of SIZE bytes. */
 uint64_t padding_add (const struct padding *padding, uint64_t size);
 
-struct scan {
-  /* Set once. */
-  struct blkhash_leaves *leaves; /* NULL: search for data */
-  size_t block_size;            /* of the table, bytes */
-  uint64_t from;                /* bytes; missing ranges from FROM to TO are
-                                 * read */
-  const struct progress *progress; /* or NULL; called by any thread */
+/* What a job asks for. */
+struct scan_request {
+  const struct blkhash_opts *opts; /* of the table */
+  const struct progress *progress; /* counts each byte, in any thread; or NULL
+                                    */
   struct padding padding;       /* of the table */
   /* Returns true if missing bytes at OFFSET must be read, and stores in *LEN
    * the number of bytes for which the answer is the same.  Bytes that are not
@@ -47,10 +46,19 @@ struct scan {
    * time.
    */
   bool (*wanted) (void *opaque, uint64_t offset, uint64_t *len);
-  void *wanted_opaque;
-  bool (*stopped) (void *opaque); /* returns true if the request is canceled;
-                                 * called by any thread; or NULL */
+  void *opaque;
+  bool (*stopped) (void *opaque); /* returns true if the table is not needed
+                                   * any more; called by any thread; or NULL */
   void *stopped_opaque;
+};
+
+struct scan {
+  /* Set once. */
+  struct blkhash_leaves *leaves; /* NULL: search for data */
+  size_t block_size;            /* of the table, bytes */
+  uint64_t from;                /* bytes; missing ranges from FROM to TO are
+                                 * read */
+  struct scan_request request;  /* zeros, until the caller sets it */
 
   pthread_mutex_t lock;         /* protects the fields below */
   uint64_t to;                  /* bytes; a search sets it to the first data */
@@ -61,7 +69,7 @@ struct scan {
                                  * all threads */
 };
 
-/* Initialize a request to fill all of LEAVES, a table with blocks of BLOCK_SIZE
+/* Initialize a scan that fills all of LEAVES, a table with blocks of BLOCK_SIZE
  * bytes.
  */
 void scan_init (struct scan *scan, struct blkhash_leaves *leaves,
