@@ -93,16 +93,11 @@ compare_input_open (struct compare_input *input,
                     const struct compare_request *request, const char *operand,
                     bool check_sum)
 {
-  int r;
-
   *input = (struct compare_input) {
     .operand = operand, .request = request, .fd = -1
   };
-  r = job_manifest_path (operand) ? open_manifest (input, check_sum)
-                                  : open_image (input);
-  if (r == -1)
-    compare_input_close (input);
-  return r;
+  return job_manifest_path (operand) ? open_manifest (input, check_sum)
+                                     : open_image (input);
 }
 
 int

@@ -44,8 +44,8 @@ struct compare_input {
 };
 
 /* Open OPERAND.  The sum of a manifest is computed while it is read if
- * CHECK_SUM is set.  Returns 0, or -1 with the reason in INPUT.  After an error
- * INPUT need not be closed.
+ * CHECK_SUM is set.  Returns 0, or -1 with the reason in INPUT, which must be
+ * closed in any case.
  */
 int compare_input_open (struct compare_input *input,
                         const struct compare_request *request,

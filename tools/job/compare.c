@@ -354,13 +354,14 @@ job_compare (const struct compare_request *request,
              struct error *error)
 {
   struct compare compare = {
-    .request = request, .difference = difference, .both = { .fd = -1 }
+    .request = request, .difference = difference,
+    .input = { { .fd = -1 }, { .fd = -1 } }, .both = { .fd = -1 }
   };
   const char *const *operands = request->operands;
   /* If all leaves of two manifests are compared, sums_match checks the sums. */
   bool check_sum = !job_manifest_path (operands[0]) ||
     !job_manifest_path (operands[1]) || is_partial (&compare);
-  int i, r;
+  int i, r = 0;
 
   *difference = (struct difference) { .differ = false };
   *operand = operands[0];
@@ -370,19 +371,16 @@ job_compare (const struct compare_request *request,
       (is_stdin (&compare, 0) || is_stdin (&compare, 1)))
     return error_set (error, "standard input cannot be an image and the list "
                       "of changes");
-  for (i = 0; i < 2; i++) {
+  for (i = 0; i < 2 && r == 0; i++) {
     *operand = operands[i];
-    if (compare_input_open (&compare.input[i], request, operands[i],
-                            check_sum) == -1) {
+    r = compare_input_open (&compare.input[i], request, operands[i], check_sum);
+    if (r == -1)
       *error = compare.input[i].error;
-      if (i == 1)
-        compare_input_close (&compare.input[0]);
-      return -1;
-    }
   }
-  if (compare_input_is_same_pipe (&compare.input[0], &compare.input[1]))
+  if (r == 0 && compare_input_is_same_pipe (&compare.input[0],
+                                            &compare.input[1]))
     r = error_set (error, "a pipe cannot be both images");
-  else
+  if (r == 0)
     r = compare_inputs (&compare, operand, error);
   if (r == 0 && request->size != SOURCE_WHOLE && request->subset.n == 0 &&
       !request->first_only && request->find_trailing_data)
