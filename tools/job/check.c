@@ -63,27 +63,17 @@ report_malformed (struct check *check, const char *why)
   });
 }
 
+/* Report that a filter had no checksum of an image, or found a bad block. */
 static void
-report_incomplete (struct check *check, const struct sums_line *line)
+report_comment (struct check *check, const struct sums_line *line)
 {
+  bool bad = line->type == SUMS_BAD;
   struct error error = { "" };
 
-  error_set (&error, "incomplete: %s", line->why);
+  error_set (&error, "%s: %s", bad ? "bad" : "incomplete", line->why);
   report_line (check, &(struct check_line) {
-    .outcome = LINE_INCOMPLETE, .name = line->name,
-    .verdict = "FAILED incomplete", .error = &error
-  });
-}
-
-static void
-report_bad (struct check *check, const struct sums_line *line)
-{
-  struct error error = { "" };
-
-  error_set (&error, "bad: %s", line->why);
-  report_line (check, &(struct check_line) {
-    .outcome = LINE_BAD, .name = line->name, .verdict = "FAILED bad",
-    .error = &error
+    .outcome = bad ? LINE_BAD : LINE_INCOMPLETE, .name = line->name,
+    .verdict = bad ? "FAILED bad" : "FAILED incomplete", .error = &error
   });
 }
 
@@ -180,8 +170,8 @@ check_line (struct check *check, const struct sums_line *line)
   switch (line->type) {
   case SUMS_NOTHING: break;
   case SUMS_SUM: check_sum (check, line); break;
-  case SUMS_INCOMPLETE: report_incomplete (check, line); break;
-  case SUMS_BAD: report_bad (check, line); break;
+  case SUMS_INCOMPLETE:
+  case SUMS_BAD: report_comment (check, line); break;
   case SUMS_OTHER: report_malformed (check, NULL); break;
   case SUMS_DAMAGED: report_malformed (check, line->why); break;
   }

@@ -21,8 +21,6 @@ struct error;
 struct source;
 struct source_options;
 
-#define IDENTITY_AGE 2          /* seconds: older times are trusted */
-
 struct identity {
   char *text;                   /* lines: the format, the operand with
                                  * --image-opts, each file, and whether changes
