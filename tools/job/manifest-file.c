@@ -59,15 +59,12 @@ open_spool (struct new_file *file, struct error *error)
 
 static int
 open_target (struct manifest_file *manifest, const char *name,
-             enum overwrite_policy policy, uint64_t size,
-             const struct source *source, struct error *error)
+             enum overwrite_policy policy, const struct source *source,
+             struct error *error)
 {
   char *path;
   int r;
 
-  manifest->to_stdout = manifest_file_is_stdout (name);
-  manifest->spooled = manifest->to_stdout && size == BLKHASH_SIZE_UNKNOWN;
-  manifest->file = (struct new_file) { .fd = -1 };
   if (manifest->spooled)
     return open_spool (&manifest->file, error);
   if (manifest->to_stdout)
@@ -114,20 +111,10 @@ write_failed (const struct manifest_file *manifest, int err,
   return error_errno (error, err, "cannot write the manifest");
 }
 
-/* Called after the writer was created, or after its creation failed with errno
- * set.
- */
+/* Close MANIFEST, whose writer could not be created. */
 static int
-finish_open (struct manifest_file *manifest, const struct blkhash_opts *opts,
-             struct error *error)
+open_failed (struct manifest_file *manifest, int err, struct error *error)
 {
-  int err = errno;
-
-  manifest->block_size = blkhash_opts_get_block_size (opts);
-  manifest->data = 0;
-  manifest->ends_with_data = false;
-  if (manifest->writer)
-    return 0;
   manifest_file_close (manifest);
   return error_errno (error, err, "cannot create a manifest");
 }
@@ -138,13 +125,20 @@ manifest_file_open (struct manifest_file *manifest, const char *name,
                     const struct blkhash_opts *opts, uint64_t size,
                     const struct source *source, struct error *error)
 {
+  bool to_stdout = manifest_file_is_stdout (name);
   int fd;
 
-  if (open_target (manifest, name, policy, size, source, error) == -1)
+  *manifest = (struct manifest_file) {
+    .to_stdout = to_stdout,
+    .spooled = to_stdout && size == BLKHASH_SIZE_UNKNOWN,
+    .file = { .fd = -1 },
+    .block_size = blkhash_opts_get_block_size (opts),
+  };
+  if (open_target (manifest, name, policy, source, error) == -1)
     return -1;
   fd = manifest->file.fd == -1 ? STDOUT_FILENO : manifest->file.fd;
   manifest->writer = blkhash_manifest_writer_new (opts, size, fd);
-  return finish_open (manifest, opts, error);
+  return manifest->writer ? 0 : open_failed (manifest, errno, error);
 }
 
 int
@@ -152,13 +146,15 @@ manifest_file_open_part (struct manifest_file *manifest, const char *path,
                          const struct blkhash_opts *opts, uint64_t size,
                          uint64_t first, uint64_t count, struct error *error)
 {
-  *manifest = (struct manifest_file) { .to_stdout = false };
+  *manifest = (struct manifest_file) {
+    .block_size = blkhash_opts_get_block_size (opts)
+  };
   if (new_file_open (&manifest->file, path, error) == -1)
     return -1;
   manifest->writer =
     blkhash_manifest_writer_new_part (opts, size, first, count,
                                       manifest->file.fd);
-  return finish_open (manifest, opts, error);
+  return manifest->writer ? 0 : open_failed (manifest, errno, error);
 }
 
 /* Returns 0, or an errno value. */
