@@ -42,7 +42,6 @@ check_files (struct checkpoint *checkpoint, const char *path,
   if (!checkpoint->state_path)
     return error_errno (error, ENOMEM, "cannot hash");
   has = state_read (&checkpoint->state, checkpoint->state_path, error);
-  checkpoint->has_state = has == 1;
   if (has == -1)
     return -1;
   return overwrite_check_path (checkpoint->name, has ? OVERWRITE_CHECK_START
@@ -153,8 +152,7 @@ has_published_sum (const struct checkpoint *checkpoint,
   char hex[SUM_HEX_SIZE];
 
   sum_line_hex (md, md_len, hex);
-  return checkpoint->has_state && checkpoint->state.sum &&
-    strcmp (hex, checkpoint->state.sum) == 0;
+  return checkpoint->state.sum && strcmp (hex, checkpoint->state.sum) == 0;
 }
 
 static int
@@ -189,7 +187,7 @@ checkpoint_validate (const struct checkpoint *checkpoint,
   if (finished)
     return refuse_finished (checkpoint, error);
 
-  *why = !checkpoint->has_state ||
+  *why = !checkpoint->state.journal ||
     strcmp (checkpoint->state.journal, manifest_reader_id (reader)) != 0
     ? "has no matching state file"
     : stale_reason (&checkpoint->state, identity);

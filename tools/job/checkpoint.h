@@ -8,8 +8,6 @@
 #ifndef BLKSUM_CHECKPOINT_H
 #define BLKSUM_CHECKPOINT_H
 
-#include <stdbool.h>
-
 #include "job/journal-file.h"
 #include "job/state.h"
 
@@ -22,8 +20,7 @@ struct checkpoint {
   const char *name;             /* of the manifest, from the command line */
   struct journal_file file;
   char *state_path;
-  struct state state;           /* valid if has_state */
-  bool has_state;
+  struct state state;           /* zeros if there is none */
 };
 
 /* Open and scan the manifest of REQUEST.  The file is created if it does not
