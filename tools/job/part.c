@@ -96,18 +96,6 @@ find_existing (const struct part_job *job, struct error *error)
 
 /* ---- Making the manifest ---- */
 
-/* Returns the offset of BLOCK in bytes, but at most the size of the image,
- * which can end within the last block.
- */
-static uint64_t
-block_offset (const struct part_job *job, uint64_t block)
-{
-  uint64_t size = job->source->size;
-  uint32_t block_size = blkhash_opts_get_block_size (job->request->opts);
-
-  return block > size / block_size ? size : block * block_size;
-}
-
 /* The range that is read: the part, extended to multiples of PART_ALIGNMENT. */
 struct read_range {
   uint64_t start, end;          /* bytes */
@@ -117,8 +105,9 @@ static struct read_range
 find_read_range (const struct part_job *job)
 {
   uint64_t size = job->source->size;
-  uint64_t start = block_offset (job, job->first);
-  uint64_t end = block_offset (job, job->first + job->count);
+  uint32_t block_size = blkhash_opts_get_block_size (job->request->opts);
+  uint64_t start = part_offset (job->first, size, block_size);
+  uint64_t end = part_offset (job->first + job->count, size, block_size);
   uint64_t more = -end & (PART_ALIGNMENT - 1);
 
   if (job->count > 0) {

@@ -20,6 +20,7 @@
 #include "job/manifest.h"
 #include "job/parts.h"
 #include "util/error.h"
+#include "util/part.h"
 
 /* ---- A file ---- */
 
@@ -197,14 +198,6 @@ parts_close (struct parts *parts)
 
 /* ---- Completeness ---- */
 
-uint64_t
-parts_offset (const struct parts *parts, uint64_t block)
-{
-  uint32_t block_size = blkhash_opts_get_block_size (parts->opts);
-
-  return block > parts->size / block_size ? parts->size : block * block_size;
-}
-
 /* Two parts of the same N either have the same blocks, or no block in common.
  */
 static int
@@ -231,11 +224,12 @@ static void
 print_missing (const struct parts *parts, uint64_t block, uint64_t end,
                FILE *out)
 {
-  uint64_t start = parts_offset (parts, block);
+  uint32_t block_size = blkhash_opts_get_block_size (parts->opts);
+  uint64_t start = part_offset (block, parts->size, block_size);
 
-  if (out && block < end)
+  if (block < end)
     fprintf (out, "the %" PRIu64 " bytes at %" PRIu64 " are in no part\n",
-             parts_offset (parts, end) - start, start);
+             part_offset (end, parts->size, block_size) - start, start);
 }
 
 /* Check that no blocks are missing.  The parts do not overlap. */

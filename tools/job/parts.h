@@ -58,7 +58,4 @@ int parts_reopen (const struct parts *parts, const struct part_file *file,
                   struct blkhash_manifest_reader **reader,
                   struct error *error);
 
-/* Returns the offset of BLOCK in bytes, but at most the size of the image. */
-uint64_t parts_offset (const struct parts *parts, uint64_t block);
-
 #endif /* BLKSUM_PARTS_H */

@@ -45,6 +45,12 @@ part_blocks (const struct part *part, uint64_t size, uint32_t block_size,
   *count = end - *first;
 }
 
+uint64_t
+part_offset (uint64_t block, uint64_t size, uint32_t block_size)
+{
+  return block > size / block_size ? size : block * block_size;
+}
+
 char *
 part_path (const struct part *part, const char *dir)
 {

@@ -30,6 +30,11 @@ int part_parse (struct part *part, const char *text);
 void part_blocks (const struct part *part, uint64_t size, uint32_t block_size,
                   uint64_t *first, uint64_t *count);
 
+/* Returns the offset of BLOCK in bytes, but at most SIZE, that of the image,
+ * which can end within the last block.
+ */
+uint64_t part_offset (uint64_t block, uint64_t size, uint32_t block_size);
+
 /* Returns the path of the manifest of the part in DIR.  The caller frees it.
  * Returns NULL if there is no memory.
  */
