@@ -4,6 +4,10 @@
  * The job: hash an image with the help of its old manifest, and a list or a
  * dirty bitmap of the ranges that have changed since.
  *
+ * The name of a dirty bitmap can contain the sum of its manifest.  It is checked
+ * before anything is hashed, and before an audit can find a difference.  The sum
+ * is at the end of the manifest, so the manifest is read twice then.
+ *
  * Change trackers can be wrong, and some have been.  The audit, of a sample of
  * the other blocks, can detect this.
  */
@@ -18,8 +22,9 @@
 
 #include "blkhash-manifest.h"
 
+#include "../lib/common/sum-line.h"
+#include "changes/bitmap-name.h"
 #include "changes/list.h"
-#include "job/bitmap-check.h"
 #include "job/incremental.h"
 #include "job/manifest.h"
 #include "job/manifest-file.h"
@@ -47,6 +52,68 @@ static bool
 is_stdin (const char *name)
 {
   return strcmp (name, "-") == 0;
+}
+
+static struct blkhash_manifest_reader *
+new_reader (const struct update *update, struct error *error)
+{
+  char reason[BLKHASH_MAX_REASON_SIZE];
+  struct blkhash_manifest_reader *r =
+    blkhash_manifest_reader_new (update->fd, 0, reason, sizeof reason);
+
+  if (!r)
+    error_set (error, "%s: %s", update->request->old, reason);
+  return r;
+}
+
+/* Read the manifest R to its end, and store its sum in HEX, in hexadecimal
+ * digits.  Returns 0, or -1 with the reason.
+ */
+static int
+read_sum (struct blkhash_manifest_reader *r, const char *name, char *hex,
+          struct error *error)
+{
+  unsigned char md[BLKHASH_MAX_MD_SIZE];
+  struct blkhash_manifest_run run;
+  unsigned md_len;
+  int err;
+
+  do
+    err = blkhash_manifest_reader_next (r, &run);
+  while (err == 0);
+  if (err != ENOENT)
+    return error_set (error, "%s: %s", name,
+                      blkhash_manifest_reader_error (r));
+  if (blkhash_manifest_reader_sum (r, md, &md_len) != 0)
+    return error_set (error, "%s is the manifest of a part of an image, which "
+                      "has no sum", name);
+  sum_line_hex (md, md_len, hex);
+  return 0;
+}
+
+/* Check that the name BITMAP contains the sum of the old manifest, or the first
+ * digits of this sum.
+ */
+static int
+check_bitmap (const struct update *update, const char *bitmap,
+              struct error *error)
+{
+  const char *name = update->request->old;
+  off_t start = lseek (update->fd, 0, SEEK_CUR);
+  struct blkhash_manifest_reader *r;
+  char hex[SUM_HEX_SIZE];
+  int status = -1;
+
+  if (start == -1)
+    return error_errno (error, errno, "cannot read %s twice, to check that "
+                        "the dirty bitmap belongs to it", name);
+  r = new_reader (update, error);
+  if (r && read_sum (r, name, hex, error) == 0)
+    status = bitmap_name_check (bitmap, hex, error);
+  blkhash_manifest_reader_free (r);
+  if (status == 0 && lseek (update->fd, start, SEEK_SET) == -1)
+    return error_errno (error, errno, "cannot read %s", name);
+  return status;
 }
 
 static int
@@ -95,19 +162,16 @@ open_old (struct update *update, struct error *error)
 {
   const char *name = update->request->old;
   const char *bitmap = update->hash.source.bitmap;
-  char reason[BLKHASH_MAX_REASON_SIZE];
 
   update->fd = is_stdin (name) ? fcntl (STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
                                : open (name, O_RDONLY | O_CLOEXEC);
   if (update->fd == -1)
     return error_errno (error, errno, "cannot open %s", name);
-  if (bitmap && bitmap_check_manifest (bitmap, update->fd, name, error) == -1)
+  if (bitmap && bitmap_name_has_sum (bitmap) &&
+      check_bitmap (update, bitmap, error) == -1)
     return -1;
-  update->reader = blkhash_manifest_reader_new (update->fd, 0, reason,
-                                                sizeof reason);
-  if (!update->reader)
-    return error_set (error, "%s: %s", name, reason);
-  return check_old (update, error);
+  update->reader = new_reader (update, error);
+  return update->reader ? check_old (update, error) : -1;
 }
 
 /* ---- The new manifest ---- */
