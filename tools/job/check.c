@@ -20,10 +20,9 @@
 #include <sys/stat.h>
 
 #include "../lib/common/sums-line.h"
-#include "job/check.h"
 #include "job/expect-subset.h"
 #include "job/expected-sum.h"
-#include "job/hash.h"
+#include "job/job.h"
 #include "job/manifest.h"
 #include "source/open.h"
 #include "sums/list.h"

@@ -19,8 +19,8 @@
 #include "blkhash.h"
 
 #include "../lib/common/sums-line.h"
-#include "job/compare.h"
 #include "job/expect-subset.h"
+#include "job/job.h"
 #include "source/open.h"
 #include "util/error.h"
 #include "util/request.h"

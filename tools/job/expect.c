@@ -22,10 +22,9 @@
 #include "blkhash.h"
 
 #include "../lib/common/sum-line.h"
-#include "job/expect.h"
 #include "job/expect-subset.h"
 #include "job/expected-sum.h"
-#include "job/hash.h"
+#include "job/job.h"
 #include "job/manifest.h"
 #include "job/trailing-data.h"
 #include "source/open.h"

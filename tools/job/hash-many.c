@@ -38,8 +38,7 @@
 
 #include "blkhash.h"
 
-#include "job/hash.h"
-#include "job/hash-many.h"
+#include "job/job.h"
 #include "job/manifest.h"
 #include "util/error.h"
 #include "util/in-order.h"

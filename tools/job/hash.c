@@ -13,7 +13,7 @@
 
 #include "blkhash.h"
 
-#include "job/hash.h"
+#include "job/job.h"
 #include "job/manifest-file.h"
 #include "job/manifest.h"
 #include "leaves/image-table.h"

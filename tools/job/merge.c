@@ -17,8 +17,8 @@
 
 #include "blkhash-manifest.h"
 
+#include "job/job.h"
 #include "job/manifest-file.h"
-#include "job/merge.h"
 #include "job/parts.h"
 #include "leaves/manifest-runs.h"
 #include "util/clock.h"

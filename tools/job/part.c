@@ -19,10 +19,10 @@
 
 #include "blkhash-manifest.h"
 
+#include "job/job.h"
 #include "job/manifest.h"
 #include "job/manifest-file.h"
 #include "job/overwrite.h"
-#include "job/part.h"
 #include "read/scan.h"
 #include "source/open.h"
 #include "source/source.h"

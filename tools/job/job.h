@@ -1,0 +1,106 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * The jobs.  Each is in the file of its name, job_hash in hash.c.  Requests are
+ * in util/request.h, results in util/result.h.
+ *
+ * A job returns 0, or -1 with the reason in ERROR.  With OPERAND, the reason is
+ * about *OPERAND.
+ */
+
+#ifndef BLKSUM_JOB_H
+#define BLKSUM_JOB_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct check_request;
+struct check_result;
+struct compare_request;
+struct difference;
+struct error;
+struct expect_request;
+struct expect_result;
+struct hash_request;
+struct incremental_request;
+struct merge_request;
+struct part_request;
+struct source;
+struct sum;
+
+/* Hash the operand. */
+int job_hash (const struct hash_request *request, struct sum *sum,
+              struct error *error);
+
+/* The same for SOURCE, which is open, and stays open.  The time in SUM is not
+ * set.  After an error SOURCE can only be closed.
+ */
+int job_hash_source (const struct hash_request *request, struct source *source,
+                     struct sum *sum, struct error *error);
+
+/* Receives the result for an operand.  R is the return value of job_hash: 0
+ * with SUM, or -1 with ERROR.  Returns false to stop.
+ */
+typedef bool hash_many_result (void *opaque, const char *operand, int r,
+                               const struct sum *sum,
+                               const struct error *error);
+
+/* Hash COUNT OPERANDS, each like job_hash with REQUEST, whose operand is not
+ * used.  If TOGETHER is set, several small files are hashed in parallel.
+ * RESULT is called for each operand, in order, by the calling thread.  All
+ * other threads have ended when this returns.
+ */
+void job_hash_many (const struct hash_request *request, bool together,
+                    char **operands, size_t count, hash_many_result *result,
+                    void *opaque);
+
+/* Check all images in a list.  Fails if the list could not be read to its end.
+ * In any case RESULT counts the lines that were read.
+ */
+int job_check (const struct check_request *request,
+               struct check_result *result, struct error *error);
+
+/* Compare the image with the expected checksum.  The reason of a failure is
+ * about the expected checksum if *OPERAND is NULL.
+ */
+int job_expect (const struct expect_request *request,
+                struct expect_result *result, const char **operand,
+                struct error *error);
+
+/* Find the ranges in which two images differ.  The reason of a failure is about
+ * *OPERAND unless the function of the request failed.
+ */
+int job_compare (const struct compare_request *request,
+                 struct difference *difference, const char **operand,
+                 struct error *error);
+
+/* Write the manifest of a part of the operand.  A complete manifest of the same
+ * part that exists is kept.
+ */
+int job_part (const struct part_request *request, struct error *error);
+
+/* Merge the manifests of the parts into the manifest of the image, and set
+ * SUM.
+ */
+int job_merge (const struct merge_request *request, struct sum *sum,
+               const char **operand, struct error *error);
+
+/* Hash the operand, and continue where an earlier run was interrupted.  Returns
+ * 1 with ERROR set if an audited block differs from the earlier run.
+ */
+int job_resume (const struct incremental_request *request, struct sum *sum,
+                struct error *error);
+
+/* Remove the state file of MANIFEST, after the sum was printed.  As long as it
+ * exists, and the image is not modified, the next run returns the same sum
+ * without reading the image.
+ */
+void job_resume_end (const char *manifest);
+
+/* Hash the changed ranges of the operand.  Returns 1 with ERROR set if an
+ * audited block outside of the changed ranges has changed.
+ */
+int job_update (const struct incremental_request *request, struct sum *sum,
+                struct error *error);
+
+#endif /* BLKSUM_JOB_H */
