@@ -61,12 +61,10 @@ print_reads (const struct sum *sum)
 static void
 print_checksum (const struct sum *sum)
 {
-  size_t i;
+  char hex[SUM_HEX_SIZE];
 
-  fputs ("\"checksum\":\"", stdout);
-  for (i = 0; i < sum->md_len; i++)
-    printf ("%02x", sum->md[i]);
-  putchar ('"');
+  sum_line_hex (sum->md, sum->md_len, hex);
+  printf ("\"checksum\":\"%s\"", hex);
 }
 
 static void

@@ -64,12 +64,6 @@ job_manifest_check_params (const struct hash_request *request,
 }
 
 static int
-read_failed (const struct blkhash_manifest_reader *r, struct error *error)
-{
-  return error_set (error, "%s", blkhash_manifest_reader_error (r));
-}
-
-static int
 read_runs (struct blkhash_manifest_reader *r, const struct progress *progress,
            struct sum *sum, struct error *error)
 {
@@ -86,7 +80,7 @@ read_runs (struct blkhash_manifest_reader *r, const struct progress *progress,
     *(run.leaves ? &sum->data : &sum->hole) += len;
   }
   if (err != ENOENT)
-    return read_failed (r, error);
+    return error_set (error, "%s", blkhash_manifest_reader_error (r));
   if (blkhash_manifest_reader_sum (r, sum->md, &sum->md_len) != 0)
     return error_set (error, "it is the manifest of a part of an image, which "
                       "has no sum");

@@ -128,8 +128,7 @@ is_in_read_range (void *opaque, uint64_t offset, uint64_t *len)
 }
 
 static int
-write_part (const struct part_job *job, struct manifest_file *manifest,
-            struct error *error)
+make_manifest (const struct part_job *job, struct error *error)
 {
   struct read_range range = find_read_range (job);
   struct scan_request request = {
@@ -137,27 +136,20 @@ write_part (const struct part_job *job, struct manifest_file *manifest,
     .wanted = is_in_read_range,
     .opaque = &range,
   };
-  struct sum sum;
-  int r;
-
-  request.progress = progress_begin (&job->request->progress,
-                                     range.end - range.start);
-  r = manifest_file_hash (manifest, job->source, &request, &sum, error);
-  progress_end (request.progress, r == 0);
-  return r == 0 ? manifest_file_publish (manifest, error) : -1;
-}
-
-static int
-make_manifest (const struct part_job *job, struct error *error)
-{
   struct manifest_file manifest;
+  struct sum sum;
   int r;
 
   if (manifest_file_open_part (&manifest, job->path, job->request->opts,
                                job->source->size, job->first, job->count,
                                error) == -1)
     return -1;
-  r = write_part (job, &manifest, error);
+  request.progress = progress_begin (&job->request->progress,
+                                     range.end - range.start);
+  r = manifest_file_hash (&manifest, job->source, &request, &sum, error);
+  progress_end (request.progress, r == 0);
+  if (r == 0)
+    r = manifest_file_publish (&manifest, error);
   manifest_file_close (&manifest);
   return r;
 }
