@@ -2,30 +2,51 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * With --size: search for data after the image on its disk.
+ *
+ * A source reads only missing ranges of a scan, and in a search nothing is
+ * missing after the first data: see read/scan.h.  Extents of zeros are not read.
  */
 
 #include <config.h>
 
 #include "job/trailing-data.h"
 #include "read/scan.h"
-#include "source/seek-data.h"
 #include "source/source.h"
 #include "util/progress.h"
 #include "util/result.h"
 
-/* Returns 1 with OFFSET set, 0 if there is no data, or -1. */
+/* Read up to the full size, beyond that of --size. */
+static int
+scan_full_size (struct source *source, struct scan *scan, struct error *error)
+{
+  uint64_t size = source->size;
+  int r;
+
+  source->size = source->full_size;
+  r = source_scan (source, scan);
+  source->size = size;
+  if (r == 0)
+    return source_check_unchanged (source, error);
+  *error = scan->error;
+  return -1;
+}
+
 static int
 search (const struct progress_form *form, struct source *source,
-        uint64_t *offset, struct error *error)
+        struct trailing_data *trailing, struct error *error)
 {
   struct scan scan;
   int r;
 
   scan_init_search (&scan, source->size);
-  scan.request.progress =
-    progress_begin_aside (form, source->full_size - source->size);
-  r = source_seek_data (source, &scan, offset, error);
-  progress_end (scan.request.progress, r != -1);
+  scan.request.progress = progress_begin_aside (form, trailing->len);
+  r = scan_full_size (source, &scan, error);
+  progress_end (scan.request.progress, r == 0);
+  if (r == 0) {
+    trailing->state = scan.to < source->full_size ? TRAILING_DATA
+                                                  : TRAILING_ZERO;
+    trailing->offset = scan.to;
+  }
   scan_destroy (&scan);
   return r;
 }
@@ -34,8 +55,6 @@ int
 trailing_data_find (const struct progress_form *form, struct source *source,
                     struct trailing_data *trailing, struct error *error)
 {
-  int r;
-
   *trailing = (struct trailing_data) { .state = TRAILING_NONE };
   if (source->full_size == source->size)
     return 0;
@@ -44,9 +63,5 @@ trailing_data_find (const struct progress_form *form, struct source *source,
     return 0;
   }
   trailing->len = source->full_size - source->size;
-  r = search (form, source, &trailing->offset, error);
-  if (r == -1)
-    return -1;
-  trailing->state = r == 1 ? TRAILING_DATA : TRAILING_ZERO;
-  return 0;
+  return search (form, source, trailing, error);
 }
