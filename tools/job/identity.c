@@ -87,7 +87,7 @@ identity_init (struct identity *identity,
                const struct source_options *options, const char *operand,
                const struct source *source, struct error *error)
 {
-  const struct files *files = source_files (source);
+  const struct files *files = source->files;
   size_t len;
   FILE *out;
 

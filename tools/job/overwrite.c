@@ -28,7 +28,7 @@
 static bool
 is_source_file (const struct source *source, const struct stat *st)
 {
-  const struct files *files = source ? source_files (source) : NULL;
+  const struct files *files = source ? source->files : NULL;
   const struct file *file = files ? files->first : NULL;
 
   while (file &&

@@ -145,7 +145,7 @@ make_id (char id[STATE_ID_DIGITS + 1], struct error *error)
 static int
 sync_image (const struct source *source, struct error *error)
 {
-  const struct files *files = source_files (source);
+  const struct files *files = source->files;
   const struct file *file;
 
   for (file = files ? files->first : NULL; file; file = file->next)
@@ -234,7 +234,7 @@ hash_and_publish (struct resume *resume, struct incremental *inc,
   int r;
 
   if (journal_start (&journal, &resume->checkpoint.file,
-                     source_files (resume->source), error) == -1)
+                     resume->source->files, error) == -1)
     return -1;
   resume->request->set_resumable (true);
   r = incremental_hash (inc, &journal, sum, error);

@@ -79,15 +79,6 @@ test_wait (void **state)
 static struct files files;
 static struct file parts[2];
 
-static const struct files *
-its_files (const struct source *source)
-{
-  (void) source;
-  return &files;
-}
-
-static const struct source_ops ops = { .files = its_files };
-static const struct source_ops ops_of_nbd = { .close = NULL };
 
 static void
 make_files (void)
@@ -107,9 +98,9 @@ make_files (void)
 }
 
 static void
-make (struct identity *identity, const struct source_ops *its_ops)
+make (struct identity *identity, const struct files *its_files)
 {
-  struct source source = { .ops = its_ops, .format = "qcow2" };
+  struct source source = { .files = its_files, .format = "qcow2" };
   struct source_options options = { .image_opts = false };
   struct error error = { "" };
 
@@ -123,7 +114,7 @@ expect_other (const struct identity *before, bool same_files)
 {
   struct identity after;
 
-  make (&after, &ops);
+  make (&after, &files);
   assert_string_not_equal (before->text, after.text);
   assert_int_equal (identity_is_of_same_files (before->text, after.text),
                     same_files);
@@ -138,7 +129,7 @@ test_text (void **state)
 
   (void) state;
   make_files ();
-  make (&identity, &ops);
+  make (&identity, &files);
   assert_string_equal (identity.text, "format: qcow2\n"
                        "file: 1 2 3 4.000000005 6.000000007\n"
                        "file: 1 3 3 4.000000005 6.000000007\n");
@@ -168,20 +159,20 @@ test_not_detected (void **state)
   struct identity identity;
 
   (void) state;
-  make (&identity, &ops_of_nbd);
+  make (&identity, NULL);
   assert_string_equal (identity.text, "format: qcow2\nassumed: unchanged\n");
   assert_false (identity.detects_changes);
   identity_destroy (&identity);
 
   make_files ();
   files.remote = true;
-  make (&identity, &ops);
+  make (&identity, &files);
   assert_false (identity.detects_changes);
   identity_destroy (&identity);
 
   make_files ();
   parts[1].st.st_mode = S_IFBLK;
-  make (&identity, &ops);
+  make (&identity, &files);
   assert_false (identity.detects_changes);
   assert_non_null (strstr (identity.text, "\nfile: 1 2 "));
   assert_non_null (strstr (identity.text, "\ndevice: 0\n"));
@@ -192,7 +183,7 @@ test_not_detected (void **state)
 static void
 test_operand (void **state)
 {
-  struct source source = { .ops = &ops_of_nbd, .format = "raw" };
+  struct source source = { .format = "raw" };
   struct source_options options = { .image_opts = true };
   struct error error = { "" };
   struct identity identity;

@@ -314,12 +314,6 @@ direct_check_unchanged (struct source *source, struct error *error)
   return files_check_unchanged (&direct->qi.files, error);
 }
 
-static const struct files *
-direct_files (const struct source *source)
-{
-  return &((const struct direct *) source)->qi.files;
-}
-
 static void
 free_direct (struct direct *direct)
 {
@@ -342,7 +336,6 @@ static const struct source_ops direct_ops = {
   .scan = direct_scan,
   .image = direct_image,
   .check_unchanged = direct_check_unchanged,
-  .files = direct_files,
   .close = direct_close,
 };
 
@@ -403,6 +396,7 @@ direct_open (const struct qemu_image *qi, struct source **source,
   }
   direct->source.ops = &direct_ops;
   direct->source.size = direct->chain.size;
+  direct->source.files = &direct->qi.files;
   strcpy (direct->source.format, qi->info.format);
   *source = &direct->source;
   return 1;

@@ -32,12 +32,6 @@ qemu_check_unchanged (struct source *source, struct error *error)
   return files_check_unchanged (&((struct qemu *) source)->qi.files, error);
 }
 
-static const struct files *
-qemu_files (const struct source *source)
-{
-  return &((const struct qemu *) source)->qi.files;
-}
-
 static void
 qemu_close (struct source *source)
 {
@@ -48,7 +42,6 @@ qemu_close (struct source *source)
 static const struct source_ops qemu_ops = {
   .scan = qemu_scan,
   .check_unchanged = qemu_check_unchanged,
-  .files = qemu_files,
   .close = qemu_close,
 };
 
@@ -66,6 +59,7 @@ qemu_open (const struct qemu_image *qi, struct source **source,
     return -1;
   }
   qemu->source.size = qemu->qi.size;
+  qemu->source.files = &qemu->qi.files;
   snprintf (qemu->source.format, sizeof qemu->source.format, "%s",
             qi->info.format);
   *source = &qemu->source;

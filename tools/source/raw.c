@@ -78,12 +78,6 @@ raw_check_unchanged (struct source *source, struct error *error)
   return files_check_unchanged (&((struct raw *) source)->files, error);
 }
 
-static const struct files *
-raw_files (const struct source *source)
-{
-  return &((const struct raw *) source)->files;
-}
-
 static void
 raw_close (struct source *source)
 {
@@ -101,7 +95,6 @@ static const struct source_ops raw_ops = {
   .scan = raw_scan,
   .image = raw_image,
   .check_unchanged = raw_check_unchanged,
-  .files = raw_files,
   .close = raw_close,
 };
 
@@ -119,6 +112,7 @@ raw_open (const struct source_options *options, const struct files *files,
       .ops = &raw_ops,
       .format = "raw",
       .size = size > start ? size - start : 0,
+      .files = &raw->files,
     },
     .options = options,
     .files = *files,

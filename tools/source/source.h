@@ -52,11 +52,6 @@ struct source_ops {
    */
   int (*check_unchanged) (struct source *source, struct error *error);
 
-  /* Returns the local files of the source, with their state when they were
-   * opened.  Is NULL if they are not known.
-   */
-  const struct files *(*files) (const struct source *source);
-
   /* Read the dirty bitmap that the options name, before the source is read, and
    * store the dirty ranges in RANGES.  Returns 0, or -1 with the reason.  Is
    * NULL if this kind of source has no bitmaps.
@@ -74,6 +69,8 @@ struct source {
   uint64_t size;                /* size of the image in bytes;
                                  * SOURCE_SIZE_UNKNOWN until the end was read */
   uint64_t full_size;           /* size with trailing data */
+  const struct files *files;    /* local files, with their state when they were
+                                 * opened; NULL if they are not known */
 };
 
 static inline int
@@ -88,12 +85,6 @@ source_check_unchanged (struct source *source, struct error *error)
   if (!source->ops->check_unchanged)
     return 0;
   return source->ops->check_unchanged (source, error);
-}
-
-static inline const struct files *
-source_files (const struct source *source)
-{
-  return source->ops->files ? source->ops->files (source) : NULL;
 }
 
 static inline void
