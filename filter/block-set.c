@@ -30,7 +30,7 @@ block_set_add (struct block_set *set, uint32_t block_size,
 
   if (offset >= end)
     return;
-  /* Usually the range is already in the set: a look-up is cheaper. */
+  /* Usually the set already has the range, and a look-up is cheaper. */
   if (block_set_contains (set, block_size, offset, end, &run_end) &&
       run_end == end)
     return;
@@ -47,9 +47,9 @@ block_set_add (struct block_set *set, uint32_t block_size,
   set->last_out = (struct byte_range) { 0 };
 }
 
-/* Returns the rest of the run that contains block INDEX, from this block on; or
- * the whole disk if the set has no blocks or all.  Sets *IN to whether the run
- * is in the set.
+/* Sets *IN to whether block INDEX is in the set.  Returns the range of bytes
+ * from this block on to which the same answer applies; or the whole disk, if
+ * the set has no tree because it is empty or has all blocks.
  */
 static struct byte_range
 find_run (const struct block_set *set, uint32_t block_size, uint64_t index,

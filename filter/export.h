@@ -33,7 +33,7 @@ extern pthread_mutex_t exports_lock;
 struct export {
   struct export *next;          /* in the order of creation */
   char *name;
-  bool tls;                     /* of clients with TLS; set once */
+  bool tls;                     /* its clients use TLS; set once */
   struct report_line line;      /* in the report; its text and WAS_SET change
                                  * only under exports_lock */
 
@@ -49,10 +49,10 @@ struct export {
                                  * reset, or NULL */
   bool baseline;                /* the table began with leaves of a manifest */
   char mismatch[96];            /* BROKEN points to this after a mismatch */
-  bool silent;                  /* it is not reported */
-  unsigned conns;               /* connections that are joined */
+  bool silent;                  /* the export is not reported */
+  unsigned conns;               /* connections that are CONN_JOINED */
   uint64_t joins;               /* connections that ever joined */
-  uint64_t newest;              /* the highest conn->number of these */
+  uint64_t newest;              /* highest conn->number that ever joined */
   bool finishing;               /* between conn_disconnect and conn_finish_end
                                  * of its last connection */
   bool published;               /* the report has its sum */
@@ -61,13 +61,13 @@ struct export {
   uint64_t bytes_read;          /* by clients, since the last sum */
 };
 
-/* Set the plugin's name for the default export to NAME. */
+/* Set the plugin's name for the default export to a copy of NAME. */
 void exports_set_default (const char *name, bool tls);
 
-/* The export NAME, of clients with TLS or without.  export_find_locked returns
- * NULL if no client has used the export yet.  In that case export_get_locked
- * creates the export.  It returns NULL with errno if that fails: ENOMEM, or
- * ENOSPC if there already are EXPORTS_MAX exports with the same value of TLS.
+/* Return the export NAME of the clients with TLS, or of those without.  If no
+ * client has used it yet, export_find_locked returns NULL, and
+ * export_get_locked creates it, or returns NULL with errno: ENOMEM, or ENOSPC
+ * if there already are EXPORTS_MAX exports with the same value of TLS.
  */
 struct export *export_find_locked (const char *name, bool tls);
 struct export *export_get_locked (const char *name, bool tls);
@@ -86,8 +86,9 @@ struct disk *exports_disk_locked (const char *name);
  */
 bool export_set_size_locked (struct export *export, uint64_t size, bool newer);
 
-/* Check the SIZE of a disk that is opened.  Returns 0, or -1 after nbdkit_error
- * if there is a valid baseline of another size.  Takes the lock.
+/* Check the SIZE of the disk that a connection opens.  Returns 0, or -1 after
+ * nbdkit_error if there is a valid baseline of another size.  Takes
+ * exports_lock.
  */
 int exports_check_size (uint64_t size);
 
@@ -96,8 +97,8 @@ int exports_check_size (uint64_t size);
  */
 bool exports_set_tls_locked (struct disk *disk);
 
-/* Set whether the export is IDLE: no connection uses it.  Pieces of blocks of
- * an idle export are evicted before those of exports in use (see leaves.h).
+/* Set whether the export is idle, because no connection uses it.  Pieces of
+ * its blocks are then evicted before those of exports in use (see leaves.h).
  */
 void export_set_idle_locked (struct export *export, bool idle);
 
@@ -109,18 +110,18 @@ const char *export_shown_name_locked (const struct export *export);
  */
 void export_catch_up_locked (struct export *export);
 
-/* Publish the sum MD of LEN bytes; see report_sum.  If there is no memory for
- * the sum, that is reported, and the next client or the end of the server
- * publishes it.
+/* Publish the sum MD of LEN bytes, unless the export is silent; see report_sum.
+ * If there is no memory for it, the report says so, and the sum is computed
+ * again when the next client disconnects, or when the server ends.
  */
 void export_publish_locked (struct export *export,
                             const unsigned char *md, size_t len,
                             bool has_manifest);
 
-/* A reason for export_incomplete_locked; the argument is a uint64_t. */
+/* The format of a reason for export_incomplete_locked, with a uint64_t. */
 #define EXPORT_UNKNOWN_BYTES "the content of %" PRIu64 " bytes is not known"
 
-/* Reasons without an argument. */
+/* Two other reasons. */
 #define EXPORT_NOT_AUDITED "the manifest was not audited"
 #define EXPORT_NOT_FLUSHED "the changes cannot be flushed"
 
@@ -129,8 +130,8 @@ void export_publish_locked (struct export *export,
  */
 bool export_is_unused_locked (const struct export *export);
 
-/* Returns the reason why the export cannot have a sum, even if all of it is
- * read, or NULL.
+/* Returns NULL if the export can have a sum once all of it has been read, or
+ * the reason why it cannot.
  */
 const char *export_why_no_sum_locked (const struct export *export);
 
@@ -142,22 +143,23 @@ void export_incomplete_locked (struct export *export, const char *why);
  */
 bool export_withdraw_locked (struct export *export);
 
-/* Withdraw all sums of DISK, and the baseline.  Report the reason WHY for
- * exports other than BY.  Returns true if anything was withdrawn.  The time
- * depends on the number of exports with a sum, not on the number of all
- * exports.
+/* Withdraw all sums of DISK, and the baseline.  BY can be NULL; for each other
+ * export whose sum was withdrawn, report the reason WHY.  Returns true if
+ * anything was withdrawn.  The time depends on the number of exports with a
+ * sum, not on the number of all exports.
  */
 bool exports_withdraw_locked (struct disk *disk, struct export *by,
                               const char *why);
 
-/* Returns true if DISK has a sum, or the manifest of an earlier server is
- * valid.  Then a change must call exports_withdraw_locked.
+/* Returns true if an export of DISK has a sum, or the baseline is valid.  If
+ * so, a change of DISK must call exports_withdraw_locked.
  */
 bool exports_have_sum_locked (const struct disk *disk);
 
-/* Called if content that was read contradicts whole blocks of the table, LEN
- * bytes at OFFSET.  If these are blocks of the baseline that no request
- * changed, other blocks of it may be wrong too, so there is no sum.
+/* Called if content that was read contradicts the table in the whole blocks of
+ * the LEN bytes at OFFSET.  If the export has a baseline, and one of them was
+ * not changed since, other blocks of the baseline may be wrong too: the export
+ * becomes broken.
  */
 void export_check_baseline_locked (struct export *export, uint64_t offset,
                                    uint64_t len);

@@ -13,16 +13,17 @@
 /* Called in this order.  They return 0, or -1 after nbdkit_error and
  * files_stop.
  *
- * open: check that the files can be written and that an earlier server may have
- * written their content.
- * start: empty them, but leave the manifest as it is if KEEP_MANIFEST is set.
- * check: check again that they can be written, because nbdkit may have changed
+ * open: checks that the files can be written, and that their old content looks
+ * like that of an earlier server.
+ * start: empties them, except the manifest if KEEP_MANIFEST is set.
+ * check: checks again that they can be written, because nbdkit may have changed
  * its user.
  */
 int files_open (void);
 int files_start (bool keep_manifest);
 int files_check (void);
 
+/* Close the files; if the start failed, remove those that it created. */
 void files_stop (void);
 
 #endif /* NBDKIT_BLKHASH_FILES_H */

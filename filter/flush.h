@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Flush a connection whose client has disconnected, so that other connections
- * see its changes, or so that it sees changes by others.
+ * Flush a connection whose client has disconnected.  After that other
+ * connections see its changes, and it sees those that they flushed.
  */
 
 #ifndef NBDKIT_BLKHASH_FLUSH_H
@@ -22,14 +22,16 @@ struct pass;
 bool flush_conn (nbdkit_next *next, struct conn *conn);
 
 /* Flush, if that is needed for the connection to see the changes that other
- * connections flushed.  Returns false if it might not see them.
+ * connections flushed.  Returns false if it might not see them: the flush
+ * failed, or the plugin cannot flush and does not advertise multi-conn.
  */
 bool flush_to_see_changes (const struct pass *p);
 
 /* With blkhash-update, flush if the disk was changed since the last flush: the
  * next server relies on the manifest, so it is not published before the changes
- * that it describes are on the disk.  Returns false if they might not be on the
- * disk, because this flush or an earlier one failed.
+ * that it describes are on the disk.  Returns false if they might not be there:
+ * this flush or an earlier one failed, or a change is in flight.  If the plugin
+ * cannot flush, returns true without a flush.
  */
 bool flush_to_update (const struct pass *p);
 

@@ -28,7 +28,8 @@ struct request {
                                  * a change, the part that a flush of another
                                  * connection may have overwritten; empty if
                                  * they are equal */
-  const void *by;               /* the connection: its struct unflushed */
+  const void *by;               /* struct unflushed of its connection; set by
+                                 * the caller after inflight_begin */
   bool tainted;                 /* taint is not empty; atomic, never reset */
 };
 
@@ -37,7 +38,7 @@ struct inflight {
 };
 
 /* Initialize REQUEST, and taint it and the requests in flight where they
- * overlap.  It is in flight until inflight_end.
+ * overlap, unless both are reads.  It is in flight until inflight_end.
  */
 void inflight_begin (struct inflight *inflight, struct request *request,
                      bool change, uint64_t offset, uint64_t len);

@@ -19,12 +19,12 @@ struct conn;
 struct nbdkit_extents;
 
 /* For each request observe_begin is called before the plugin, then observe_data
- * or observe_extents if the plugin succeeds, then observe_end.  A connection
- * that has disconnected can still read, see pass.h.
+ * or observe_extents if the plugin succeeds, and in any case observe_end.  A
+ * connection that has disconnected can still read, see pass.h.
  *
- * An extent with NBDKIT_EXTENT_ZERO is known to be zero, except where clients
- * changed the disk.  The list may extend beyond the request.  If FIRST_ONLY is
- * set, only its first entry is used.
+ * An extent with NBDKIT_EXTENT_ZERO is known to be zero, except in the blocks
+ * of disk->written.  The list of extents may reach beyond the request.  If
+ * FIRST_ONLY is set, only the first extent is used.
  */
 void observe_begin (struct conn *conn, struct request *request,
                     uint64_t offset, uint64_t len);

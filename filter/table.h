@@ -11,19 +11,19 @@
 
 struct blkhash_leaves;
 
-/* The limit is 128 TiB with blocks of 64 KiB.  Hashing a hole of that size
- * takes about 40 s.  Without a limit, an export of 8 EiB, which costs nothing
- * to serve, would keep the server from exiting for weeks.
+/* A larger export has no sum.  The limit is 128 TiB with blocks of 64 KiB; to
+ * hash a hole of that size takes about 40 s.  Without a limit, an export of 8
+ * EiB, which costs nothing to serve, would delay the server's exit for weeks.
  */
 #define TABLE_MAX_BLOCKS (UINT64_C (1) << 31)
 
 /* Create a leaf table for an export of SIZE bytes.  Returns NULL with errno. */
 struct blkhash_leaves *table_new (uint64_t size);
 
-/* Create a leaf table with the leaves of the manifest in FD, after verifying
- * its sum.  Returns NULL after nbdkit_error if it is not the complete manifest
- * of an image, or its hash parameters are not those of this filter.  *SIZE is
- * set to the size of the image in bytes.
+/* Create a leaf table with the leaves of the manifest in FD, and set *SIZE to
+ * the size of the image in bytes.  Returns NULL after nbdkit_error if the
+ * manifest is damaged, its sum is wrong, it is that of a part of an image, or
+ * its hash parameters are not those of this filter; or on another error.
  */
 struct blkhash_leaves *table_load (int fd, uint64_t *size);
 

@@ -5,8 +5,8 @@
  *
  * With multi-conn, NBD guarantees that other connections see a change after a
  * flush of the connection that made it.  Without multi-conn, the filter assumes
- * that they see it after they have been flushed, too.  See visibility.c for the
- * algorithm.
+ * that another connection sees the change once that other connection, too, has
+ * been flushed.  See visibility.c for the algorithm.
  *
  * Ranges are in bytes, END is exclusive.  Not thread-safe: the caller holds
  * exports_lock.
@@ -27,7 +27,8 @@ struct unflushed {
   struct unflushed *next, **link; /* in the list, unless LINK is NULL */
   uint64_t opened;              /* its number in the order of opening, or 0 */
   bool tls;
-  struct block_set changed;     /* after the last flush began; flushes that
+  struct block_set changed;     /* after the last flush began, and those that a
+                                 * failed flush may have lost; flushes that
                                  * overlap count as one */
   struct block_set flushing;    /* before the first flush in flight began */
   struct block_set trimmed;     /* since it was opened, and not overwritten */
@@ -37,15 +38,14 @@ struct unflushed {
   bool failed;                  /* the last flush failed */
 };
 
-/* Changes by closed connections.  They are hidden from connections whose number
- * is sets.opened or less.
+/* Changes by closed connections.  They are hidden from the older connections,
+ * those whose OPENED is at most sets.opened.
  */
 struct closed {
   struct unflushed sets;
-  unsigned nr_open;             /* number of open connections of this kind, with
-                                 * or without TLS */
-  unsigned nr_older;            /* number of these whose number is sets.opened
-                                 * or less */
+  unsigned nr_open;             /* number of open connections with TLS, or of
+                                 * those without: see struct visibility */
+  unsigned nr_older;            /* how many of these are older connections */
 };
 
 /* The connections of a disk.  If all members are zero, there are none. */
@@ -95,9 +95,9 @@ bool visibility_conflict (struct visibility *v, const struct unflushed *u,
 bool visibility_hidden (struct visibility *v, struct unflushed *u,
                         uint64_t offset, uint64_t end, uint64_t *run_end);
 
-/* Returns true if this connection changed the byte at OFFSET in such a way that
- * no flush makes the change visible to other connections.  Sets *RUN_END as
- * above.
+/* Called after the last flush of a connection.  Returns true if it changed the
+ * byte at OFFSET, and no flush has made this change visible to others.  Sets
+ * *RUN_END as above.
  */
 bool visibility_own (struct unflushed *u,
                      uint64_t offset, uint64_t end, uint64_t *run_end);
