@@ -76,7 +76,7 @@ void blkhash_leaves_free (struct blkhash_leaves *l);
  * it.  It is faster to set that block after this call.
  *
  * This call can succeed only once.  Other threads can set blocks before SIZE at
- * the same time.  A manifest cannot have the size UINT64_MAX.
+ * the same time.  An image of UINT64_MAX bytes cannot have a manifest.
  *
  * Errors: EINVAL if the size is already known, or if bytes at or after SIZE
  * were set, even if they are missing again: nothing is changed; ENOMEM, EIO,
@@ -90,13 +90,14 @@ int blkhash_leaves_set_size (struct blkhash_leaves *l, uint64_t size);
  * and can overlap ranges of earlier calls, which it replaces.  Blocks can
  * arrive in pieces.
  *
- * The table keeps digests, not content: if a part of a complete block that is
- * not all zero is set again, or to missing, the rest of that block becomes
- * missing.
+ * The table keeps digests, not content: if a part of a complete block of data
+ * is replaced or set to missing, the rest of that block becomes missing.  The
+ * rest of a complete block of zeros remains zero.
  *
- * Zeros are hashed when they are folded, at the cost of blkhash_zero: with
- * BLKHASH_LEAVES_ONCE in this call or a later one, and with
- * BLKHASH_LEAVES_NO_SUM never.  Limit LEN and the size if they are not trusted.
+ * The leaves of zeros are hashed when they are folded, which takes as long as
+ * blkhash_zero.  With BLKHASH_LEAVES_ONCE this call or a later one folds them;
+ * with BLKHASH_LEAVES_NO_SUM they are not hashed.  Limit LEN and the size if
+ * they are not trusted.
  *
  * Data is hashed by the calling threads; a thread may also hash blocks of other
  * threads, which wait for it.  BUF can be used again when the call returns.
@@ -183,10 +184,9 @@ struct blkhash_leaf_sink {
  * the function that called the callback returns it; with BLKHASH_LEAVES_ONCE
  * the error is sticky, like ENOMEM.
  *
- * Errors: EINVAL if a callback is NULL, if reserved is not NULL, if another
- * thread is using the sink, or if the table was created with
- * BLKHASH_LEAVES_ONCE and block 0 was set or the table was folded.  So set the
- * sink before any block.
+ * Errors: EINVAL if a callback is NULL, if reserved is not NULL, or if another
+ * thread is using the sink; with BLKHASH_LEAVES_ONCE also if block 0 was set,
+ * or the table was folded.  So set the sink before any block.
  */
 int blkhash_leaves_set_sink (struct blkhash_leaves *l,
                              const struct blkhash_leaf_sink *sink);

@@ -239,12 +239,12 @@ int blkhash_zero (struct blkhash *h, size_t len);
  *
  * Synchronous and asynchronous calls can be mixed: all of them append to the
  * image, in the order of the calls.  Memory is bounded, so the call may wait
- * for earlier data to be hashed: if the request is much larger than 2 MiB or
- * 1024 blocks for each thread, if it does not start and end at a block
- * boundary, or if the oldest data is still being hashed when the rest of the
- * queue is done.  The call may also hash zeros that were appended earlier, and
- * its own data if no thread can be started.  A request with LEN 0 completes
- * like any other.
+ * for earlier data to be hashed.  It may do so if the request has much more
+ * than 2 MiB, or than 1024 blocks, for each thread; if it does not start and
+ * end at a block boundary; or if the queue is full, because its oldest data is
+ * still being hashed although all later data was hashed.  The call may also
+ * hash zeros that were appended earlier, and its own data if no thread can be
+ * started.  A request with LEN 0 completes like any other.
  *
  * Returns EAGAIN if queue_depth requests are in flight, that is, submitted and
  * not reaped; then nothing was appended, and this error is not sticky.  Returns
@@ -285,10 +285,11 @@ int blkhash_aio_completions (struct blkhash *h,
 /*
  * Wait for the work in flight, and store the hash in MD, a buffer of
  * BLKHASH_MAX_MD_SIZE bytes, and its length in bytes in *LEN (LEN may be NULL).
- * The length of "null" is 0.  It can be called only once, even if it fails:
+ * The length of "null" is 0.  This can be called only once, even if it fails:
  * every later call on H except blkhash_free fails with EINVAL.
  *
- * Returns the first error of any call, or EINVAL.  Then nothing is stored.
+ * Returns 0, the first error of an earlier call or of this one, or EINVAL if it
+ * was called before.  After an error nothing is stored.
  */
 int blkhash_final (struct blkhash *h, unsigned char *md, unsigned int *len);
 

@@ -29,8 +29,8 @@ struct hash_spec {
  */
 int hash_spec_parse (const char *text, struct hash_spec *spec);
 
-/* Is the construction specified?  "sha256/64k" specifies flat, "sha256"
- * specifies no construction.
+/* Are the block size and the construction specified, and not only the digest?
+ * "sha256/64k" specifies both: the construction is flat.
  */
 static inline bool
 hash_spec_is_complete (const struct hash_spec *spec)
@@ -40,9 +40,9 @@ hash_spec_is_complete (const struct hash_spec *spec)
 
 /* Create the library's options for SPEC.  Parameters that SPEC does not
  * specify, and the threads and queue depth, are copied from DEFAULTS.  The
- * caller frees the result.  Returns NULL with errno EINVAL if the digest, EDOM
- * if the block size, or ENOTSUP if the construction is not supported; or
- * ENOMEM.
+ * caller frees the result.  Returns NULL with errno: EINVAL if there is no such
+ * digest, EDOM if the block size is not allowed, ENOTSUP if the number of
+ * streams is not allowed; ENOMEM.
  */
 struct blkhash_opts *hash_spec_opts (const struct hash_spec *spec,
                                      const struct blkhash_opts *defaults);

@@ -7,7 +7,7 @@
  * with a warning, so that a list can be part of another text, such as a signed
  * mail.  A line that looks like a checksum, but in which a character is missing
  * or wrong, is damaged.  Damage is an error, because otherwise the check would
- * succeed although the image was not read.  sha256sum skips both.
+ * succeed although the image was not read.  sha256sum skips damaged lines, too.
  */
 
 #include <config.h>
@@ -158,9 +158,10 @@ find_bytes (char *text)
   return next > end + 2 && strcmp (next, " bytes") == 0 ? end : NULL;
 }
 
-/* Set LINE to a line without a sum: NAME, and the text after its END, if END is
- * not NULL.  Such a NAME is escaped although the line does not start with a
- * backslash.  If it is not escaped correctly, it is not changed.
+/* Set LINE to a line of TYPE, which has no sum.  END is the end of NAME, after
+ * which the reason follows, or NULL if there is no reason.  Such a NAME is
+ * escaped although the line does not start with a backslash.  If its escapes
+ * are invalid, it is not changed.
  */
 static void
 set_without_sum (struct sums_line *line, enum sums_type type, char *name,
@@ -212,7 +213,8 @@ set_sum (struct sums_line *line, const char *spec, const char *hex, char *name,
     };
 }
 
-/* Parse TEXT after "blk-".  A name can have any content, even ") = ". */
+/* Parse TEXT, which follows "blk-".  A name can contain anything, even ") = ".
+ */
 static void
 parse_tagged (char *text, bool escaped, struct sums_line *line)
 {

@@ -28,8 +28,8 @@ struct sums_line {
   const char *why;              /* of INCOMPLETE, BAD and DAMAGED */
 };
 
-/* Parse TEXT, a line of LEN bytes without its newline, which contains no NUL
- * and is terminated by one.  TEXT is modified, and LINE points into it.
+/* Parse TEXT, a line of LEN bytes with no newline and no NUL, followed by a
+ * NUL.  TEXT is modified, and LINE points into it.
  */
 void sums_line_parse (char *text, size_t len, struct sums_line *line);
 

@@ -7,9 +7,9 @@
  * are hashing than there are CPUs, a thread takes a group of blocks from the
  * queue, oldest first, and hashes them itself.  The blocks can belong to
  * batches of other threads; their data is not copied.  The other threads wait
- * until their batches are done.  After leaf_enable_gather, a batch that does not
- * fill the lanes waits up to GATHER_TIMEOUT for other batches, so that groups
- * are full even if each thread has only a few blocks.
+ * until their batches are done.  After leaf_enable_gather, a batch that does
+ * not fill the lanes waits up to GATHER_TIMEOUT for other batches, so that
+ * groups are full even if each thread has only a few blocks.
  *
  * The benefit of that wait was measured on a busy Rocket Lake machine with 2
  * CPUs.  nbdcopy read 512 MiB from a file in memory through the filter, in
@@ -28,9 +28,9 @@
  *             CPU       1.7 (1.5 - 1.9)    1.4 (1.3 - 1.6)    1.0 (0.9 - 1.1)
  *
  * The benefit is smaller for writes, and for plugins with a latency of a
- * millisecond.  Requests of 16 and 64 KiB do not benefit, except that with 16
- * requests in flight AVX-512 takes 8 % less CPU time with the wait.  AVX2,
- * which the plan does not select on this CPU, then takes a seventh more.
+ * millisecond.  Requests of 16 and 64 KiB do not benefit, with one exception:
+ * with 16 in flight, the wait saves AVX-512 8 % of the CPU time.  In that case
+ * it costs AVX2, which the plan does not select on this CPU, a seventh more.
  */
 
 #include <config.h>

@@ -3,13 +3,14 @@
  *
  * The outer hash: computes the digest of the image from its leaves, in order.
  *
- * Flat is one chain over all leaves and the size; linear is flat without the
- * size.  With S streams there are S chains, leaf i belongs to chain i mod S,
- * and the result is the digest of the digests of the chains, without the size.
+ * A chain is a digest that is computed over a sequence of leaves.  Flat is one
+ * chain over all leaves and the size; linear is flat without the size.  With S
+ * streams there are S chains, leaf i belongs to chain i mod S, and the result
+ * is the digest of the digests of the chains, without the size.
  *
  * If an image is mostly empty, most of the time is spent on runs of zero
- * blocks.  Their leaves are appended from a buffer of repeated leaves of zero
- * blocks, so that each call of the digest hashes many bytes.
+ * blocks.  Their leaves are appended from a buffer that repeats the leaf of a
+ * zero block, so that each call of the digest hashes many bytes.
  */
 
 #include <config.h>

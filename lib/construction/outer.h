@@ -4,7 +4,8 @@
  * The outer hash: computes the digest of the image from its leaves, in order.
  * The construction is flat, linear or streams.
  *
- * An outer hash is used by one thread at a time.
+ * An outer hash is used by one thread at a time.  Functions that return int
+ * return 0 or an errno value.
  */
 
 #ifndef BLKHASH_OUTER_H
@@ -19,7 +20,7 @@ struct digest;
 struct outer;
 
 /* DIGEST must outlive the outer hash.  CONSTRUCTION and ZERO_LEAF, the leaf of
- * a block of zeros, are copied.  Returns NULL with errno set on failure.
+ * a full block of zeros, are copied.  Returns NULL with errno set on failure.
  */
 struct outer *outer_create (const struct digest *digest,
                             const struct construction *construction,
@@ -30,7 +31,7 @@ void outer_free (struct outer *outer);
 int outer_leaves (struct outer *outer, const unsigned char *leaves,
                   size_t count);
 
-/* Append the leaf of a block of zeros COUNT times. */
+/* Append ZERO_LEAF COUNT times. */
 int outer_zeros (struct outer *outer, uint64_t count);
 
 /* Store in MD the digest of the image, whose size is SIZE bytes.  After this

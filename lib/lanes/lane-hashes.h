@@ -12,8 +12,8 @@
 /* Terminated by NULL. */
 extern const struct lane_hash *const lane_hashes[];
 
-/* Find the hash that digest_name calls NAME.  Returns NULL if it has no
- * kernels.
+/* Find the hash NAME, spelled as digest_name returns it.  Returns NULL if that
+ * hash has no kernels.
  */
 const struct lane_hash *lane_hash_find (const char *name);
 

@@ -16,19 +16,19 @@
 #include "lanes/lanes-plan.h"         /* struct lane_costs */
 
 /* The caller's own hash of one message.  UPDATE adds LEN bytes of DATA to the
- * message.  Returns 0 or an errno value.
+ * message, and returns 0 or an errno value.
  */
 struct single_hash {
   int (*update) (void *opaque, const void *data, size_t len);
   void *opaque;
 };
 
-/* Set COSTS to the times, in picoseconds, of hashing a message block with
- * SINGLE, and a message block of each lane with each kernel of HASH whose bit
- * is set in USABLE.  These kernels must have passed their self-test.  The cost
- * of a kernel that is far slower than SINGLE is 0, as if it was not usable.  A
- * measurement takes some hundred microseconds.  Returns 0, or the error that
- * SINGLE returned.
+/* Measure the times, in picoseconds: COSTS->single is that of hashing a message
+ * block with SINGLE, COSTS->call[i] that of hashing one message block in every
+ * lane with kernel i of HASH.  It is 0 if bit i of USABLE is not set, or if the
+ * kernel is far slower than SINGLE.  The kernels in USABLE must have passed
+ * their self-test.  A measurement takes some hundred microseconds.  Returns 0,
+ * or the error that SINGLE returned.
  */
 int lane_costs_measure (const struct lane_hash *hash, unsigned usable,
                         const struct single_hash *single,

@@ -40,7 +40,8 @@ choose (vec e, vec f, vec g)
   return xor (g, _mm256_and_si256 (e, xor (f, g)));
 }
 
-/* In SHA-512, B ^ C is the A ^ B of the previous round. */
+/* In SHA-512, B ^ C was already computed, as the A ^ B of the previous round.
+ */
 static INLINE vec
 majority (vec a, vec b, vec c)
 {

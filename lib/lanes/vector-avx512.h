@@ -60,7 +60,9 @@ swap_bytes (vec x)
   return _mm512_shuffle_epi8 (x, _mm512_broadcast_i32x4 (order));
 }
 
-/* Transpose PIECE rows of words within each piece of 128 bits. */
+/* In each piece of 128 bits, transpose the matrix of its PIECE words in PIECE
+ * rows.
+ */
 #define PIECE (128 / WORD)
 
 static INLINE void

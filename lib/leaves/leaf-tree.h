@@ -17,9 +17,9 @@ enum leaf_state {
   LEAF_MISSING,                 /* the initial state of every block */
   LEAF_ZERO,                    /* the block is all zero */
   LEAF_DATA,                    /* the leaf of the block is stored */
-  LEAF_PARTIAL,                 /* the content that is known is stored
-                                 * elsewhere: some pieces of the block, or all
-                                 * of it until it is hashed */
+  LEAF_PARTIAL,                 /* some pieces of the block are known, or all of
+                                 * it is known but not hashed yet; they are not
+                                 * stored in the tree */
 };
 
 /* Consecutive blocks in the same state.  A long run can be returned in parts.
@@ -48,8 +48,8 @@ void leaf_tree_set_blocks (struct leaf_tree *tree, uint64_t blocks);
  */
 size_t leaf_tree_path_size (const struct leaf_tree *tree);
 
-/* Set COUNT blocks from FIRST to LEAF_MISSING, LEAF_ZERO or LEAF_PARTIAL.
- * Returns 0, or ENOMEM if some of them were not set.
+/* Set COUNT blocks, the first of which is FIRST, to STATE: LEAF_MISSING,
+ * LEAF_ZERO or LEAF_PARTIAL.  Returns 0, or ENOMEM if some were not set.
  */
 int leaf_tree_set (struct leaf_tree *tree, uint64_t first, uint64_t count,
                    enum leaf_state state);

@@ -53,8 +53,9 @@ struct blkhash_leaves {
                                  * TREE and PIECES */
   uint64_t given_end;           /* end of the ranges that were given or observed
                                  * while the size was unknown */
-  uint64_t blocks;              /* number of blocks for leaves_size; can be read
-                                 * without the lock when the size is known */
+  uint64_t blocks;              /* number of blocks in leaves_size (l); can be
+                                 * read without the lock when the size is known
+                                 */
   struct leaf_tree *tree;
   struct pieces_budget own_budget; /* budget of PIECES, unless they share one;
                                     * it has its own locks */
@@ -85,8 +86,9 @@ struct blkhash_leaves {
                                  * has fallen to half of MAX_UNFOLDED */
 };
 
-/* While the size is unknown, the image has the maximum size.  All ranges lie
- * within the image, even if its size becomes known during a call.
+/* Returns the size of the image, or the maximum size while it is unknown.  All
+ * ranges that leaves_enter_range accepted lie within this size, even if the
+ * size of the image becomes known during a call.
  */
 static inline uint64_t
 leaves_size (const struct blkhash_leaves *l)
@@ -117,10 +119,10 @@ enum leaves_op { GIVE, OBSERVE, FORGET };
 /* SIZE can be BLKHASH_SIZE_UNKNOWN. */
 void leaves_init_size (struct blkhash_leaves *l, uint64_t size);
 
-/* Begin a call on *LEN bytes at OFFSET.  Returns EINVAL if they are not in the
- * image.  While the size is unknown, the size cannot be set below the end of
- * this range from now on.  A range to forget is truncated at the end of the
- * ranges that were given.
+/* Begin a call on *LEN bytes at OFFSET.  Returns 0, or EINVAL if they are not
+ * in the image.  If the size is unknown, it cannot be set below the end of this
+ * range later, except if OP is FORGET: then *LEN is reduced to the part before
+ * the end of all ranges that were given or observed.
  */
 int leaves_enter_range (struct blkhash_leaves *l, enum leaves_op op,
                         uint64_t offset, uint64_t *len);

@@ -19,9 +19,10 @@ struct pieces;
 struct pieces_budget {
   size_t bound;                 /* bytes; set once */
 
-  /* Protects USERS, the list of tables that hold memory, and keeps them alive.
-   * It is taken while the lock of a table is held.  A thread that holds it can
-   * try, but must not wait for, the lock of a table.
+  /* Protects USERS, the list of tables that hold memory.  No table in the list
+   * is freed while this lock is held.  It is taken while the lock of a table is
+   * held, so a thread that holds it must not wait for the lock of another
+   * table, but only try to take it.
    */
   pthread_mutex_t users_lock;
   struct pieces *users;
@@ -33,7 +34,7 @@ struct pieces_budget {
   unsigned busy;                /* chunks that are being hashed */
   uint64_t freed;               /* number of chunks freed so far */
   unsigned tables;
-  size_t chunk;                 /* size of a chunk in bytes, of all tables */
+  size_t chunk;                 /* bytes in a chunk, the same in all tables */
   unsigned char *base;          /* mapping of BOUND bytes, or NULL */
   size_t cut;                   /* bytes from BASE on that are cut into
                                  * chunks */
@@ -59,19 +60,19 @@ void budget_remove_table (struct pieces_budget *budget);
  * for it elsewhere.  If *ZERO is set, a zeroed chunk is preferred; on return
  * *ZERO says if the chunk is zeroed.  Returns NULL with errno set to ENOMEM, or
  * to ENOBUFS if the bound would be exceeded.  With ENOBUFS, *SEEN is set for
- * budget_wait.  budget_put frees the chunk.
+ * budget_wait.  budget_put frees CHUNK, and takes the same OVERHEAD.
  */
 void *budget_get (struct pieces_budget *budget, size_t overhead, bool *zero,
                   uint64_t *seen);
 void budget_put (struct pieces_budget *budget, void *chunk, size_t overhead);
 
-/* Called with true before a chunk is hashed, and with false after it was hashed
- * and freed.  It is freed first so that budget_wait does not miss it.
+/* Called with true before a chunk is hashed, and with false after the chunk was
+ * hashed and freed: in this order, so that budget_wait sees the free chunk.
  */
 void budget_busy (struct pieces_budget *budget, bool begins);
 
-/* Wait until a chunk is freed after SEEN was stored.  Returns false if no chunk
- * was freed and none is being hashed.
+/* Wait until a chunk was freed after SEEN was stored, and return true.  Returns
+ * false as soon as none was freed, and no chunk is being hashed.
  */
 bool budget_wait (struct pieces_budget *budget, uint64_t seen);
 

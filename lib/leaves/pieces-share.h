@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The users of a budget for pieces of blocks: when there is no room, the
- * largest user evicts a block.
+ * The users of a budget for pieces of blocks.  When there is no room, the
+ * largest idle user evicts a block, or the largest user if none is idle.
  */
 
 #ifndef BLKHASH_PIECES_SHARE_H
@@ -17,10 +17,10 @@ struct pieces;
 void share_add_user (struct pieces *pieces);
 void share_remove_user (struct pieces *pieces);
 
-/* Make the largest user hash or evict its oldest block.  Returns 0 on success;
- * EAGAIN if the largest user is PIECES itself, and the caller must hash or
- * evict *OLDEST; or ENOBUFS if no user can release a block now.  The caller
- * holds the lock of its table.
+/* Make that user hash or evict its oldest block.  If it cannot, try the others
+ * in the same order.  Returns 0 if a block was released; EAGAIN if it is the
+ * turn of PIECES itself, and the caller must hash or evict *OLDEST; or ENOBUFS
+ * if no user can release a block now.  The caller holds the lock of its table.
  */
 int share_make_room (struct pieces *pieces, struct partial **oldest);
 

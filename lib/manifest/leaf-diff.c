@@ -126,8 +126,8 @@ struct input {
   bool ended;
 };
 
-/* Read the next run of each image whose current run is empty, and that has not
- * ended.
+/* Read the next run of each image that has not ended and whose current run is
+ * empty.
  */
 static int
 read_on (struct leaf_diff *diff, struct input inputs[2])

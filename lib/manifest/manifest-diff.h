@@ -14,9 +14,9 @@ struct blkhash_manifest_reader;
 /* Check that the sums of two manifests are consistent with their leaves.
  * DIFFER is true if the leaves differ.  The sums of images with the same size,
  * digest, block size and construction are equal if and only if their leaves
- * are.  Returns false if the sums are inconsistent.  Also returns true if this
- * cannot be checked: if one of these properties differs, or if a manifest is
- * that of a part or was not read to its end.
+ * are.  Returns false if the sums are inconsistent.  Returns true if they are
+ * consistent, or cannot be checked: because one of these properties differs, or
+ * because a manifest is that of a part or was not read to its end.
  */
 bool manifest_diff_fits_sums (const struct blkhash_manifest_reader *a,
                               const struct blkhash_manifest_reader *b,

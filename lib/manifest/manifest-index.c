@@ -8,8 +8,8 @@
  * bytes, and the first record that begins in a section gets a mark.  A look-up
  * of a block begins at the last mark that is not beyond it, and skips records
  * by the numbers in their heads, which were validated and are pinned.  A record
- * without a mark begins in the same section as the mark before it, so less than
- * that is skipped.
+ * without a mark begins in the same section as the record with the mark before
+ * it, so a look-up skips less than the size of a section.
  */
 
 #include <config.h>
@@ -29,8 +29,8 @@
 #include "manifest/manifest-unfinished.h"
 #include "manifest/pinned-file.h"
 
-/* In bytes: dozens of records, if these have few blocks.  The marks take less
- * than a hundredth of the size of the file.
+/* In bytes.  A section begins dozens of records if these have few blocks.  The
+ * memory for the marks is less than a hundredth of the size of the file.
  */
 #define MARK_DISTANCE 2048
 
@@ -234,7 +234,9 @@ find_mark (const struct manifest_index *index, uint64_t block)
   return &index->marks[low];
 }
 
-/* Find the record with BLOCK.  Stores its offset, and all of its blocks. */
+/* Find the record with BLOCK.  Stores its offset in the file in *OFFSET, and
+ * the run of all its blocks in *RUN, without their leaves.
+ */
 static int
 find_record (struct manifest_index *index, uint64_t block, uint64_t *offset,
              struct blkhash_manifest_run *run)

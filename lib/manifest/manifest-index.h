@@ -5,10 +5,10 @@
  * while it is in use.
  *
  * The manifest is read once, from start to end, and validated.  If a piece of
- * it is read again later, its digest must be the same as then.  Only these
- * digests, the positions of some records, and a cache of fixed size are kept,
- * so memory is a few percent of the manifest at most.  The leaves are always
- * those that were validated.
+ * it is read again later, it must have the digest that it had the first time.
+ * Only these digests, the positions of some records, and a cache of fixed size
+ * are kept, so memory is a few percent of a large manifest at most.  The leaves
+ * that are returned are always those that were validated.
  */
 
 #ifndef BLKHASH_MANIFEST_INDEX_H
@@ -23,8 +23,8 @@ struct blkhash_opts;
 
 struct manifest_index;
 
-/* Read the header of the manifest in FD, a regular file whose file offset is 0,
- * and which must stay open.  FLAGS, errors and the reason are those of
+/* Read the header of the manifest in FD, a regular file whose file offset is 0.
+ * FD must stay open.  FLAGS, REASON, SIZE and the errors are those of
  * blkhash_manifest_reader_new; also ESPIPE if FD is not a regular file, and
  * EINVAL if SHA-256 is not available.
  */

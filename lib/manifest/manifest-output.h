@@ -26,8 +26,8 @@ void manifest_output_destroy (struct manifest_output *output);
 unsigned char *manifest_output_append (struct manifest_output *output,
                                        size_t len);
 
-/* Write the buffer.  Returns 0, or the error of write(2); then nothing may be
- * written after it, because part of the buffer may have been written.
+/* Write the buffer.  Returns 0, or the error of write(2).  After an error the
+ * caller must not write again, because part of the buffer may be in the file.
  */
 int manifest_output_write (struct manifest_output *output);
 

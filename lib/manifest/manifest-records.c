@@ -9,7 +9,7 @@
  *
  * ENOENT means that the end record was valid, and that no block is missing.
  * But a reader of unfinished manifests also returns ENOENT at the first invalid
- * record, because a journal can end within a record.
+ * record, because an unfinished manifest can end within a record.
  */
 
 #include <config.h>
@@ -117,8 +117,9 @@ check_leaves (struct blkhash_manifest_reader *r, uint64_t first,
   return 0;
 }
 
-/* Add the run that the last call returned to the sum.  That call did not add
- * it, because adding can take long, and a comparison may end first.
+/* Add to the sum the run that the last call returned.  That call did not add
+ * it, because this can take long, and is not needed if the caller, such as a
+ * comparison, stops after that run.
  */
 static int
 add_to_sum (struct blkhash_manifest_reader *r)

@@ -32,8 +32,9 @@
 
 /* ---- The sink ---- */
 
-/* Limit COUNT blocks from *INDEX on to the part that is written.  Returns the
- * number of these blocks that are in the part.
+/* Limit COUNT blocks from *INDEX on to the part of the image that is written.
+ * Sets *INDEX to the first of them that is in the part, and returns how many
+ * are.
  */
 static uint64_t
 cut_to_part (const struct blkhash_manifest_writer *w, uint64_t *index,
@@ -260,8 +261,8 @@ struct part {
   uint64_t first, count;        /* blocks */
 };
 
-/* Set the range of blocks to write.  If the part ends at the end of the image,
- * blocks beyond it are not ignored, so that they are an error.
+/* Set the range of blocks to write.  Later blocks of the image are ignored; but
+ * blocks beyond the end of the image are an error if the part ends there.
  */
 static int
 choose_blocks (struct blkhash_manifest_writer *w, const struct part *part)

@@ -32,8 +32,8 @@ struct pinned_file {
   uint64_t size;                /* bytes that were pinned */
   struct digest *digest;
   struct leaf_engine *engine;
-  unsigned char (*sums)[PINNED_SUM]; /* of the pieces */
-  size_t room;                  /* in SUMS */
+  unsigned char (*sums)[PINNED_SUM]; /* array of the digests of the pieces */
+  size_t room;                  /* number of digests that fit in SUMS */
   unsigned char *tail;          /* the last bytes, which are not hashed yet;
                                  * freed by pinned_file_finish */
   size_t tail_len;
@@ -56,7 +56,9 @@ void pinned_file_destroy (struct pinned_file *file);
  */
 void pinned_file_add (struct pinned_file *file, const void *bytes, size_t len);
 
-/* All bytes of the file were added.  Returns 0 or an errno value. */
+/* Call this after all bytes of the file were added.  Returns 0, or the first
+ * error of pinned_file_add or of this call.
+ */
 int pinned_file_finish (struct pinned_file *file);
 
 /* Read LEN bytes at OFFSET, which must have been added, to BUF.  Thread-safe
