@@ -7,12 +7,12 @@
  * to a file.
  *
  * The input is untrusted.  Common JSON parsers read a number that is too large
- * as the largest one, and use the last of two members with one name.  This
+ * as the largest one, and use the last of two members with the same name.  This
  * parser accepts only what a list of ranges contains, and its caller refuses
  * repeated members.  Memory does not grow with the input.
  *
- * Functions return 0 or -1, or 1, 0 or -1.  The reason of an error is stored in
- * the struct error; after an error only json_scan_error may be called.
+ * Functions return 0, some of them also 1; or -1 on error.  The reason is then
+ * in the struct error, and only json_scan_error may be called.
  */
 
 #ifndef BLKSUM_JSON_SCAN_H
@@ -64,7 +64,9 @@ int json_scan_string (struct json_scan *scan, char text[JSON_SCAN_STRING]);
 int json_scan_inner_begin (struct json_scan *scan);
 int json_scan_inner_object (struct json_scan *scan);
 
-/* If the value of that member is null, read it, and return 1; otherwise 0. */
+/* If the value of that member is null, read it, and return 1.  Any other value
+ * is not read, and 0 is returned.
+ */
 int json_scan_null (struct json_scan *scan);
 
 /* Set an error of the current object.  Always returns -1. */

@@ -12,8 +12,8 @@
 
 /* If FORMAT is one of these, check that the file contains all that the image
  * points to, and that the tables that qemu keeps in memory are not too large.
- * An image that is not in this format is not checked here, but left to qemu.
- * Returns 0, or -1 on error.
+ * A file without the magic of FORMAT is not checked, but left to qemu.  Returns
+ * 0, also if nothing was checked, or -1 on error.
  */
 int minor_formats_check (const struct imagefile *file, const char *format,
                          struct error *error);

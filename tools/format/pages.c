@@ -34,8 +34,8 @@ pages_destroy (struct pages *pages)
   free (pages->bytes);
 }
 
-/* Prefetch the pages from START on, because they are likely to be needed next,
- * and reading several pages takes no longer than reading one.
+/* Prefetch AHEAD bytes of pages from START on, because they are likely to be
+ * needed next, and reading several pages takes no longer than reading one.
  */
 static void
 prefetch (const struct imagefile *file, uint64_t start)

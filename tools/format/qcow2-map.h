@@ -14,8 +14,9 @@
 #include "format/qcow2.h"
 #include "format/run.h"
 
-/* Can an image with this header be mapped?  It cannot if its content is
- * encrypted or in another file, or if its clusters are smaller than a page.
+/* Can an image with this header be mapped?  Not if the content is encrypted or
+ * in another file, if clusters are smaller than a page, if the disk is empty or
+ * does not end with a whole sector, or if the L1 table is not aligned.
  */
 static inline bool
 qcow2_map_fits (const struct qcow2 *qcow2)

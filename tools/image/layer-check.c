@@ -5,8 +5,8 @@
  *
  * The header of a qcow2 is read by our own parser, before qemu opens any file,
  * because qemu would probe a backing file whose format is not recorded in the
- * header.  For a layer in another format (vmdk, qed, qcow), qemu-img is run to
- * report the backing file.  It opens only one layer at a time.
+ * header.  For a layer in another format that has backing files (vmdk, qed,
+ * qcow), qemu-img is run to report the backing file.  It opens only this layer.
  */
 
 #include <config.h>
@@ -48,8 +48,9 @@ layer_check_tables (struct layer *layer, const struct imagefile *data,
   return 0;
 }
 
-/* Check a qcow2 whose header names its data file.  qemu resolves this name
- * relative to the current directory, unlike that of a backing file.
+/* Check a qcow2 with an external data file, which its header must name.  qemu
+ * resolves this name relative to the current directory, unlike that of a
+ * backing file.
  */
 static int
 check_with_data (struct layer *layer, const struct layer_context *context,

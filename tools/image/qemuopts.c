@@ -126,9 +126,9 @@ fits_json (struct json_object *options)
   return true;
 }
 
-/* The print functions return false if there is no memory: a stream of
- * open_memstream then has no error flag.  They are used instead of json-c, which
- * leaves out a part of its text if there is no memory.
+/* The print functions return false if there is no memory.  They check each
+ * call, because a stream of open_memstream does not set its error flag in this
+ * case.  json-c is not used, because it leaves out a part of its text then.
  */
 static bool
 print_text (FILE *out, const char *text)

@@ -2,8 +2,9 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * The options with which qemu opens an image: a tree like the argument of
- * blockdev-add.  Each node has a driver, so qemu never probes.  If the storage
- * of a format has none, in options of the user, qemu opens it as a local file.
+ * blockdev-add.  Each node has a driver, so qemu never probes.  Only in options
+ * of the user, the storage of a format can be a node without a driver: qemu
+ * opens it as a local file.
  */
 
 #ifndef BLKSUM_QEMUOPTS_H
@@ -23,12 +24,12 @@ struct json_object *qemuopts_of_file (const char *format, const char *path,
                                       bool is_block_device, bool alone);
 
 /* Returns the argument with which a program of qemu opens OPTIONS, a tree of
- * strings, read-only.  The caller frees it.  Returns NULL if there is no
- * memory.
+ * strings, read-only; with FORCE_SHARE, also if another process writes to the
+ * image.  The caller frees it.  Returns NULL if there is no memory.
  */
 char *qemuopts_target (struct json_object *options, bool force_share);
 
-/* Is TARGET a file name, and not an option string for --image-opts? */
+/* Is TARGET a json: name, and not an option string for --image-opts? */
 static inline bool
 qemuopts_is_json (const char *target)
 {

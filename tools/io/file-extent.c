@@ -20,8 +20,8 @@
 #include "util/error.h"
 
 /* The last 512 MiB below 2^63, the maximum size of a file, are read as data.
- * In a folio that ends there, Linux on a tmpfs treats the end as a negative
- * offset, and reports no data.  No folio is larger.
+ * On a tmpfs, Linux treats the end of a folio that ends at 2^63 as a negative
+ * offset, and reports no data.  No folio is larger than 512 MiB.
  */
 #define SEEK_END_OFFSET ((uint64_t) INT64_MAX + 1 - (UINT64_C (1) << 29))
 
@@ -52,8 +52,8 @@ find_data (struct file_extent *extent, struct error *error)
 }
 
 /* Find the end of the data at EXTENT->start.  tmpfs looks up each page, which
- * takes 20 ms for a GiB, before the first read.  If all blocks of the file are
- * allocated, the lookup could find only preallocated zeros, so it is omitted.
+ * takes 20 ms for a GiB, before the first read.  If all blocks of a file on a
+ * tmpfs are allocated, this could find only preallocated zeros, and is omitted.
  */
 static void
 find_hole (struct file_extent *extent)
@@ -68,8 +68,8 @@ find_hole (struct file_extent *extent)
     extent->end = hole;
 }
 
-/* Find the extent at EXTENT->start.  IS_DATA is set if it is known to be data.
- * If the file system does not report holes, the whole file is data.
+/* Find the extent at EXTENT->start.  IS_DATA is set if the caller knows that it
+ * is data.  If the file system does not report holes, the whole file is data.
  */
 static int
 find (struct file_extent *extent, bool is_data, struct error *error)

@@ -22,24 +22,25 @@ struct error;
 struct nbd_handle;
 struct scan;
 
-/* While the thread of the connection runs, only that thread uses it, except FD,
- * ENDED, and next.item, which the range queue protects.
+/* While the thread of the connection runs, only that thread uses this struct.
+ * The exceptions are FD, ENDED, and next.item; the range queue protects the
+ * last one.
  */
 struct conn {
   struct nbd_reader *reader;
   struct nbd_handle *nbd;
   int fd;                       /* duplicate of its socket, or -1; shutting it
                                  * down wakes the thread */
-  bool ended;                   /* sends no more requests, and waits for no
-                                 * replies; protected by reader->lock */
+  bool ended;                   /* the thread sends no more requests, and waits
+                                 * for no replies; protected by reader->lock */
   struct taken_range next;      /* the next range to read, before it has a
                                  * buffer; none if its length is 0 */
-  struct buffer *filling;       /* the buffer that is not completely requested
+  struct buffer *filling;       /* the buffer of which a part is not requested
                                  * yet; or NULL */
   unsigned reads;               /* buffers with requests in flight */
   unsigned in_flight;           /* requests in flight */
   size_t in_flight_bytes;       /* bytes of these requests */
-  struct nbd_requester requester; /* block status requests that it sent ahead */
+  struct nbd_requester requester; /* block status requests sent ahead */
   bool lost;                    /* the connection was lost */
 };
 
@@ -50,7 +51,7 @@ struct nbd_reader {
   size_t min_request, max_request; /* bytes */
   uint64_t end;                 /* no request ends beyond it, bytes */
   size_t queue_size;            /* limit of the bytes in flight of each
-                                 * connection */
+                                 * connection; 0: no limit */
   bool is_remote;               /* request block status ahead */
   unsigned queue_depth;         /* limit of the requests in flight of each
                                  * connection; 0: no limit */

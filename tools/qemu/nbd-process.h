@@ -20,7 +20,8 @@ struct error;
 struct qemu_nbd {
   pid_t pid;
   int sock;                     /* the connection; -1 when the caller took it */
-  int messages;                 /* read end of its stderr */
+  int messages;                 /* read end of the pipe to which it prints
+                                 * errors */
 };
 
 /* Run qemu-nbd with the arguments ARGV, the first of which is its name.  It
@@ -37,16 +38,16 @@ int qemu_nbd_start (struct qemu_nbd *qemu, char *const argv[], int image_fd,
                     struct error *error);
 
 /* Replace ERROR by the reason that qemu-nbd printed before it failed, if any.
- * Waits until qemu-nbd ends, for some seconds at most.  In the reason, NAME
- * replaces TARGET, the argument of qemu-nbd that names the image, and
- * QEMU_NBD_IMAGE_PATH.
+ * Waits until qemu-nbd ends, for some seconds at most.  TARGET is the argument
+ * of qemu-nbd that names the image: NAME replaces it in the reason, and also
+ * replaces QEMU_NBD_IMAGE_PATH.
  */
 void qemu_nbd_refine_error (struct qemu_nbd *qemu, const char *target,
                             const char *name, struct error *error);
 
 /* Check that qemu-nbd, which inherited an image, has opened no regular file
  * other than the one with DEV and INO, and no block device other than RDEV.
- * Returns 0, or -1 with the reason, also if its files cannot be determined.
+ * Returns 0; or -1 with the reason if it has, or if this cannot be determined.
  */
 int qemu_nbd_check_files (const struct qemu_nbd *qemu, dev_t dev, ino_t ino,
                           dev_t rdev, struct error *error);
@@ -54,7 +55,7 @@ int qemu_nbd_check_files (const struct qemu_nbd *qemu, dev_t dev, ino_t ino,
 /* Check that qemu-nbd has not ended.  Returns 0 or -1. */
 int qemu_nbd_check_running (const struct qemu_nbd *qemu, struct error *error);
 
-/* Close the connection, and kill qemu-nbd, unless it has ended. */
+/* Close the connection, unless the caller took it, and end qemu-nbd. */
 void qemu_nbd_stop (struct qemu_nbd *qemu);
 
 #endif /* BLKSUM_QEMU_NBD_H */

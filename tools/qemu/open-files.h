@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
-/* All descriptors of a program that was executed after open_files_limit are
- * below this, if it inherited none above.
+/* The descriptors of a program that is executed after open_files_limit are
+ * below this number, unless it inherited a higher one.
  */
 #define OPEN_FILES_MAX 256
 

@@ -57,7 +57,7 @@ cpu_time_busy (const struct cpu_time *time, uint64_t ns)
 
 #else
 
-/* The system has no RUSAGE_THREAD: the whole time of a read counts as a wait.
+/* The system has no RUSAGE_THREAD: the thread counts as waiting all the time.
  */
 struct cpu_time {
   char unused;

@@ -132,7 +132,9 @@ whole_end (const struct cursor *cursor, uint64_t end)
   return more < cursor->size - end ? end + more : cursor->size;
 }
 
-/* Read the missing range without a query?  One read covers it. */
+/* Should the missing range be read without a query for its extents?  That is so
+ * if one read covers it, unless it is the whole image.
+ */
 static bool
 is_short (const struct cursor *cursor)
 {

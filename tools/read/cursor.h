@@ -46,11 +46,12 @@ struct cursor {
   missing_function missing_at;  /* NULL: everything is missing */
   void *missing_opaque;
   bool skip_short_queries;      /* a missing range that one read covers is read
-                                 * without a query for its extents */
+                                 * without a query for its extents, unless it
+                                 * is the whole image */
 
   uint64_t offset;              /* end of the last returned range */
-  uint64_t end;                 /* end of the missing range */
-  bool is_short;                /* read the missing range without a query */
+  uint64_t end;                 /* end of the current missing range */
+  bool is_short;                /* this range is read without a query */
   uint64_t extent_end;          /* end of the current extent */
   bool extent_zero;             /* the current extent is zero */
   struct extent lookahead;      /* the next extent, if len is not 0 */

@@ -19,7 +19,9 @@ end_of (const struct ranges_item *range)
 
 /* ---- Adding ---- */
 
-/* Join ranges with less than GAP bytes between them.  The ranges are sorted. */
+/* Join ranges that overlap or touch, and those with less than GAP bytes between
+ * them.  The ranges are sorted by their start.
+ */
 static void
 join (struct ranges *ranges, uint64_t gap)
 {
