@@ -24,9 +24,10 @@ struct blkhash_opts;
 
 /*
  * The program sets each byte of the image only once, and never sets it to
- * missing.  This lets the table fold and free leaves as soon as all blocks
- * before them are known, so an image that is set roughly in order takes almost
- * no memory.  Evicted blocks (see blkhash_leaves_new) can be set again.
+ * missing.  This lets the table fold leaves (add them to the digest) and free
+ * them as soon as all blocks before them are known, so an image that is set
+ * roughly in order takes almost no memory.  Evicted blocks (see
+ * blkhash_leaves_new) can be set again.
  */
 #define BLKHASH_LEAVES_ONCE 1u
 
@@ -55,12 +56,12 @@ struct blkhash_opts;
  *
  * The memory grows with the data in the image, not with SIZE: a digest for each
  * block of data; almost nothing for runs of zeros; and up to 64 MiB for partial
- * blocks.  If more memory is needed, the partial block to which no piece was
- * added for the longest time is evicted: it is missing again.  A block is also
- * evicted if it has too many pieces that are not adjacent: the limit is one
- * piece for each 128 bytes of a block, but at least 64 and at most 4096; it is
- * 512 with blocks of 64 KiB.  The call that evicts a block returns 0, so check
- * blkhash_leaves_next_missing.
+ * blocks, of which only pieces were set.  If more is needed, the partial block
+ * to which no piece was added for the longest time is evicted: all of it is
+ * missing again.  A block is also evicted if it has too many pieces that are
+ * not adjacent: the limit is one piece for each 128 bytes of a block, but at
+ * least 64 and at most 4096; it is 512 with blocks of 64 KiB.  The call that
+ * evicts a block returns 0, so check blkhash_leaves_next_missing.
  */
 struct blkhash_leaves *blkhash_leaves_new (const struct blkhash_opts *opts,
                                            uint64_t size, unsigned flags);

@@ -241,10 +241,10 @@ int blkhash_zero (struct blkhash *h, size_t len);
  * image, in the order of the calls.  Memory is bounded, so the call may wait
  * for earlier data to be hashed.  It may do so if the request has much more
  * than 2 MiB, or than 1024 blocks, for each thread; if it does not start and
- * end at a block boundary; or if the queue is full, because its oldest data is
- * still being hashed although all later data was hashed.  The call may also
- * hash zeros that were appended earlier, and its own data if no thread can be
- * started.  A request with LEN 0 completes like any other.
+ * end at a block boundary; or if the oldest data is still being hashed when all
+ * data after it was hashed.  The call may also hash zeros that were appended
+ * earlier, and its own data if no thread can be started.  A request with LEN 0
+ * completes like any other.
  *
  * Returns EAGAIN if queue_depth requests are in flight, that is, submitted and
  * not reaped; then nothing was appended, and this error is not sticky.  Returns

@@ -4,8 +4,8 @@
  * The text of a mapfile of GNU ddrescue: the signature, the status line, and
  * the ranges, which are in order and without gaps.
  *
- * The status line has position 0 and pass 1, where ddrescue begins.  All three
- * of its fields are printed, because ddrescue refuses a status line with fewer.
+ * The status line has position 0, a status, and pass 1: the position and pass
+ * at which ddrescue begins.  ddrescue refuses a status line with fewer fields.
  */
 
 #ifndef BLKHASH_MAPFILE_H

@@ -30,8 +30,8 @@ struct lane_costs {
 
 struct lane_plan {
   /* Both are indexed by the number of messages left.  NEXT is the number of
-   * messages to hash in the next call; KERNEL is the kernel to use, or
-   * LANE_NO_KERNEL to hash one message with the caller's hash.
+   * messages to hash in the next call; KERNEL is the index of the kernel to
+   * use, or LANE_NO_KERNEL to hash one message with the caller's hash.
    */
   uint8_t next[LANES_MAX + 1];
   uint8_t kernel[LANES_MAX + 1];
@@ -41,9 +41,9 @@ struct lane_plan {
   size_t full_group;
 };
 
-/* Make the plan that has the least cost for each number of messages.  Of calls
- * with equal costs the one with the most messages is selected, of kernels with
- * equal costs the first one in the list.
+/* Make the plan that has the least cost for each number of messages.  If two
+ * choices of the next call cost the same, the one with more messages is
+ * selected; if two kernels cost the same, the first one in the hash's list.
  */
 void lane_plan_make (struct lane_plan *plan, const struct lane_hash *hash,
                      const struct lane_costs *costs);

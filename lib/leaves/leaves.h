@@ -42,8 +42,9 @@ int leaves_observe_zero (struct blkhash_leaves *l, uint64_t len,
 
 /* Store in *OFFSET and *LEN a range of whole blocks, in bytes, that
  * observations have contradicted and no earlier call has returned.  If too many
- * were contradicted between two calls, it is the whole image.  Returns false if
- * there is none, and then takes no lock: it is called after each observation.
+ * ranges were contradicted between two calls, this is the whole image.  Returns
+ * false if there is none; this usually takes no lock, because it is called
+ * after each observation.
  */
 bool leaves_next_contradiction (struct blkhash_leaves *l,
                                 uint64_t *offset, uint64_t *len);

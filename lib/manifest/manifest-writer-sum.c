@@ -15,7 +15,8 @@
 #include "manifest/manifest-zeros.h"
 
 /* A run of zeros may end with the short last block of an image whose size is
- * not known yet.  So the last block of zeros is held back until the next call.
+ * not known yet, and whose leaf is different.  So the last block of zeros is
+ * added to the sum only when more blocks follow, or when the size is known.
  */
 int
 manifest_writer_sum_zeros (struct blkhash_manifest_writer *w, uint64_t count)
