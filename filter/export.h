@@ -42,7 +42,8 @@ struct export {
    */
   struct disk *disk;
   struct disk own_disk;         /* if exports are distinct disks */
-  uint64_t log_seen;            /* position in the disk's log of changes */
+  uint64_t log_seen;            /* end of the part of the disk's log of changes
+                                 * that was applied to LEAVES */
   struct blkhash_leaves *leaves;
   uint64_t size;                /* bytes */
   const char *broken;           /* why there can be no sum until the table is
@@ -52,7 +53,7 @@ struct export {
   bool silent;                  /* the export is not reported */
   unsigned conns;               /* connections that are CONN_JOINED */
   uint64_t joins;               /* connections that ever joined */
-  uint64_t newest;              /* highest conn->number that ever joined */
+  uint64_t newest;              /* conn->number of the newest that joined */
   bool finishing;               /* between conn_disconnect and conn_finish_end
                                  * of its last connection */
   bool published;               /* the report has its sum */
@@ -86,9 +87,8 @@ struct disk *exports_disk_locked (const char *name);
  */
 bool export_set_size_locked (struct export *export, uint64_t size, bool newer);
 
-/* Check the SIZE of the disk that a connection opens.  Returns 0, or -1 after
- * nbdkit_error if there is a valid baseline of another size.  Takes
- * exports_lock.
+/* Check the SIZE of the disk that a connection opens.  Takes exports_lock.
+ * Returns 0, or -1 after nbdkit_error if a valid baseline has another size.
  */
 int exports_check_size (uint64_t size);
 
@@ -118,10 +118,10 @@ void export_publish_locked (struct export *export,
                             const unsigned char *md, size_t len,
                             bool has_manifest);
 
-/* The format of a reason for export_incomplete_locked, with a uint64_t. */
+/* The format, for snprintf, of a reason with a uint64_t. */
 #define EXPORT_UNKNOWN_BYTES "the content of %" PRIu64 " bytes is not known"
 
-/* Two other reasons. */
+/* Reasons that are used as they are. */
 #define EXPORT_NOT_AUDITED "the manifest was not audited"
 #define EXPORT_NOT_FLUSHED "the changes cannot be flushed"
 
@@ -143,8 +143,8 @@ void export_incomplete_locked (struct export *export, const char *why);
  */
 bool export_withdraw_locked (struct export *export);
 
-/* Withdraw all sums of DISK, and the baseline.  BY can be NULL; for each other
- * export whose sum was withdrawn, report the reason WHY.  Returns true if
+/* Withdraw all sums of DISK, and the baseline.  For each export whose sum is
+ * withdrawn, except BY, report the reason WHY; BY can be NULL.  Returns true if
  * anything was withdrawn.  The time depends on the number of exports with a
  * sum, not on the number of all exports.
  */

@@ -56,7 +56,7 @@ struct visibility {
    * changes hidden from connections with TLS.
    */
   struct closed closed[2];
-  uint64_t last_opened;
+  uint64_t last_opened;         /* OPENED of the newest connection ever */
   bool trims;                   /* there was ever a trim */
 };
 
@@ -118,8 +118,8 @@ bool visibility_flush_end (struct unflushed *u, bool ok,
                                        uint64_t end),
                            void *opaque);
 
-/* Returns true if a flush in flight writes the byte at OFFSET to the disk.
- * Sets *RUN_END as above.
+/* Returns true if a flush of this connection that is in flight may write the
+ * byte at OFFSET to the disk.  Sets *RUN_END as above.
  */
 bool visibility_flushing (struct unflushed *u,
                           uint64_t offset, uint64_t end, uint64_t *run_end);

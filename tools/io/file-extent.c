@@ -27,7 +27,8 @@
 
 #ifdef SEEK_HOLE
 
-/* Determine whether the extent at EXTENT->start is data or a hole. */
+/* Find out if the extent at EXTENT->start is data or a hole; set END of a hole.
+ */
 static int
 find_data (struct file_extent *extent, struct error *error)
 {

@@ -46,7 +46,8 @@ struct prefetch {
   struct piece pieces[PREFETCH_COUNT];
   uint64_t queued;              /* pieces that were ever queued */
   pthread_t threads[MAX_THREADS];
-  unsigned started, idle;
+  unsigned started, idle;       /* numbers of threads; IDLE ones wait for
+                                 * HAS_QUEUED */
   bool stopped;
 };
 
