@@ -3,11 +3,11 @@
  *
  * Connections to exports.
  *
- * The states are: OPENING until .prepare; PREPARED until the first request, or
- * .finalize; JOINED, in which the connection counts as a client of the export;
- * DISCONNECTED after .finalize or .close.  A connection that ends during the
- * handshake, such as that of a port scan, does not delay or cancel the sum of
- * the export: nbdkit calls .close for it, but not .finalize.
+ * A connection is OPENING until .prepare; PREPARED until its first request or
+ * .finalize; then JOINED, which means that it counts as a client of the export;
+ * and DISCONNECTED after .finalize or .close.  A connection that ends during
+ * the handshake, such as that of a port scan, does not delay or cancel the sum
+ * of the export: nbdkit calls .close for it, but not .finalize.
  */
 
 #ifndef NBDKIT_BLKHASH_CONN_H
@@ -25,23 +25,23 @@
 struct conn {
   const char *name;             /* name of the export; set once */
   bool tls;                     /* set once */
-  uint64_t number;              /* in the order of conn_prepare */
+  uint64_t number;              /* connections are numbered by conn_prepare */
   uint64_t size;                /* bytes */
   bool multi_conn;              /* it sees changes that other connections
                                  * flushed; see also attach_disk_locked */
   enum { CONN_OPENING, CONN_PREPARED, CONN_JOINED, CONN_DISCONNECTED } state;
   struct export *export;        /* NULL: see conn_join_locked */
   struct disk *disk;            /* NULL: there is none yet for this name */
-  uint64_t own_changes;         /* number of disk->changes that it made */
-  uint64_t seen;                /* number of changes by others that it sees */
+  uint64_t own_changes;         /* its own share of disk->changes */
+  uint64_t seen;                /* the part of the others' share that it sees */
   struct unflushed unflushed;   /* in disk->visibility */
   int join_error;               /* errno value if it could not join an export */
   bool last_failed;             /* the last request failed; atomic */
 };
 
 /* Initialize CONN for the export NAME.  NAME must outlive CONN.  Call this
- * before the plugin opens the connection: the connection might not see changes
- * that are made after it was opened.
+ * before the plugin opens the connection: all changes after this call count as
+ * changes that the connection might not see.
  */
 void conn_init (struct conn *conn, const char *name, bool tls);
 
@@ -49,10 +49,10 @@ void conn_init (struct conn *conn, const char *name, bool tls);
 void conn_prepare (struct conn *conn, uint64_t size, bool multi_conn);
 
 /* Called at each request.  The first request makes the connection a client of
- * the export.  Requests also work if there is no export (no memory, too many
- * names), or if the connection lacks TLS.  Returns true if the caller must call
- * conn_join_end without the lock; conn_join_end logs errors and waits for
- * withdrawals.
+ * the export.  If it gets no export (no memory, too many names, or it lacks
+ * TLS), the request continues without one.  Returns true if the caller must
+ * call conn_join_end after it has released the lock; conn_join_end logs errors
+ * and waits for withdrawals.
  */
 bool conn_join_locked (struct conn *conn);
 void conn_join_end (const struct conn *conn);
@@ -67,9 +67,9 @@ void conn_join_end (const struct conn *conn);
 bool conn_lacks_tls_locked (const struct conn *conn);
 
 /* Called from .finalize, when the client disconnects.  Returns true if the
- * connection was the last one of the export: then the caller finishes the
- * export, and no other thread does so until conn_finish_end.  Waits for an
- * earlier connection that is still finishing the export.
+ * connection was the last one of the export, and can finish it: then the caller
+ * must do so and call conn_finish_end, before which no other thread finishes
+ * the export.  Waits for an earlier connection that is still finishing it.
  */
 bool conn_disconnect (struct conn *conn);
 void conn_finish_end (struct conn *conn);
@@ -92,11 +92,11 @@ bool conn_is_stale_locked (const struct conn *conn);
 bool conn_is_ignored_locked (const struct conn *conn);
 
 /* A flush of the connection.  Call conn_flush_begin before the plugin flushes,
- * and conn_flush_end after it; OK is set if the flush succeeded.
+ * and conn_flush_end afterwards; OK is set if the flush succeeded.
  */
 struct flush {
-  uint64_t foreign;             /* number of changes by others that it makes
-                                 * visible */
+  uint64_t foreign;             /* the others' share of disk->changes, which the
+                                 * connection sees if the flush succeeds */
   uint64_t changes;             /* disk->changes when it began */
 };
 void conn_flush_begin (struct conn *conn, struct flush *flush);

@@ -26,13 +26,13 @@ struct disk {
   unsigned exports;             /* number of exports of the disk */
   struct export *published;     /* list of exports that have a sum */
   bool tls;                     /* it has, or had, a client with TLS */
-  uint64_t changes;             /* number of changes; each is counted when it
-                                 * begins and when it ends, see also
-                                 * conn_flush_end */
+  uint64_t changes;             /* counts each change twice, when it begins and
+                                 * when it ends; conn_flush_end also counts some
+                                 * flushes */
   unsigned changing;            /* number of changes in flight */
   uint64_t last_change;         /* CHANGES at the end of the last change */
-  uint64_t flushed;             /* CHANGES when the last flush that succeeded
-                                 * began */
+  uint64_t flushed;             /* the highest CHANGES at the beginning of any
+                                 * flush that succeeded */
   bool flush_failed;            /* changes may be lost, even if a later flush
                                  * succeeds */
   struct inflight inflight;
@@ -45,33 +45,34 @@ struct disk {
   /* A ring buffer of the last changes, for exports that did not make them. */
   struct disk_change *log;      /* NULL before the first change */
   uint64_t logged;              /* number of changes ever appended */
-  bool may_extend;              /* no other export has read the last entry */
+  bool may_extend;              /* only the export that made the last change
+                                 * has read its entry */
 };
 
 /* Called when REQUEST, which modifies the disk, begins, and when it ends.  BY
- * is its export, or NULL if the connection has none.
+ * is the export of its connection, or NULL if the connection has none.
  */
 void disk_change_begin (struct disk *disk, struct request *request,
                         uint64_t offset, uint64_t len);
 void disk_change_end (struct disk *disk, struct request *request,
                       const void *by);
 
-/* Invalidate the range from OFFSET to END for all exports except BY, or for all
- * exports if BY is NULL.
+/* Log a change from OFFSET to END.  All exports except BY, or all exports if BY
+ * is NULL, invalidate the range when they call disk_catch_up.
  */
 void disk_change (struct disk *disk, const void *by,
                   uint64_t offset, uint64_t end);
 
-/* Called when a flush of the connection BY has ended.  If a change of a flushed
- * block by another connection is in flight, this change may be on the disk, or
- * the flush may have overwritten it.  If the flush failed, changes by BY that
- * are in flight may be lost, and reads by BY that are in flight might not
- * return the content of the disk.
+/* Called when a flush of the connection BY has ended, before
+ * visibility_flush_end.  Marks changes in flight by other connections where the
+ * flush may have overwritten them.  If the flush failed, taints the requests of
+ * BY in flight: changes may be lost, and reads might not return the content of
+ * the disk.
  */
 void disk_flush_ended (struct disk *disk, struct unflushed *by, bool ok);
 
-/* Returns true if there was no change; or if a flush has succeeded since the
- * last change ended, and no flush has failed.
+/* Returns true if no change is in flight, no flush has ever failed, and there
+ * was no change, or a flush that began after the last change has succeeded.
  */
 bool disk_is_durable (const struct disk *disk);
 
@@ -79,8 +80,8 @@ bool disk_is_durable (const struct disk *disk);
 void disk_log_position (struct disk *disk, uint64_t *seen);
 
 /* Call FN with each range that exports other than BY changed since *SEEN, and
- * set *SEEN to the end of the log.  If changes since *SEEN are no longer in the
- * log, FN is called with the range of the whole disk.
+ * set *SEEN to the end of the log.  If some of the changes are no longer in the
+ * log, FN is called once instead, with the range from 0 to UINT64_MAX.
  */
 void disk_catch_up (struct disk *disk, const void *by, uint64_t *seen,
                     void (*fn) (void *opaque, uint64_t offset, uint64_t end),

@@ -3,11 +3,11 @@
  *
  * Shutdown of the server, for connections that nbdkit has not counted yet.
  *
- * A thread that must not continue waits for the exit of the process.  Its code
- * stays in memory when nbdkit unloads this module (see -z nodelete in the
- * Makefile).  Rejected: refusing the connection.  nbdkit would then use its
- * list of filters to free the handles of the connection, and the filters may
- * already be freed.
+ * A thread that must not continue waits for the exit of the process.  The code
+ * in which it waits stays in memory when nbdkit unloads this module (see -z
+ * nodelete in the Makefile).  Rejected: refusing the connection.  nbdkit would
+ * then use its list of filters to free the handles of the connection, and the
+ * filters may already be freed.
  */
 
 #include <config.h>

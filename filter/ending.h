@@ -3,11 +3,11 @@
  *
  * Shutdown of the server, for connections that nbdkit has not counted yet.
  *
- * nbdkit counts a connection when its thread begins to run, not when it is
- * accepted.  If nbdkit gets a signal to quit in between, it does not wait for
- * that thread, and frees the plugin and the filters while the thread uses them.
- * Such a connection never makes a request, because nbdkit refuses all requests
- * after the signal.
+ * nbdkit counts a connection when its thread begins to run, not when it accepts
+ * the connection.  If nbdkit gets a signal to quit in between, it does not wait
+ * for that thread, and frees the plugin and the filters while the thread uses
+ * them.  Such a connection never makes a request, because nbdkit refuses all
+ * requests after the signal.
  */
 
 #ifndef NBDKIT_BLKHASH_ENDING_H
@@ -15,8 +15,8 @@
 
 #include <stdbool.h>
 
-/* Called when the server ends.  Waits for threads that are between ending_enter
- * and ending_leave.
+/* Called from .cleanup, when the server ends.  Waits for threads that are
+ * between ending_enter and ending_leave.
  */
 void ending_begin (void);
 
@@ -27,8 +27,9 @@ void ending_begin (void);
 bool ending_enter (void);
 void ending_leave (void);
 
-/* Called by the thread of a connection when it begins, without any lock.  Does
- * not return if the server ends, because the thread would use freed memory.
+/* Called from .preconnect, by the thread of the connection, without any lock.
+ * If the server is ending, this does not return, because the thread would use
+ * freed memory.
  */
 void ending_stop_thread (void);
 

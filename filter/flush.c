@@ -37,8 +37,8 @@ flush_to_see_changes (const struct pass *p)
   }
   if (flush_conn (p->next, p->conn))
     return true;
-  /* If the plugin cannot flush, visibility.c hides changes by other connections
-   * block by block.
+  /* A plugin with multi-conn that cannot flush is no reason to give up:
+   * visibility.c hides the blocks whose changes this connection might not see.
    */
   return p->conn->multi_conn && p->next->can_flush (p->next) == 0;
 }

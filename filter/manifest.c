@@ -5,9 +5,10 @@
  *
  * It can be large, so the thread that finishes an export writes the leaves to a
  * new file, PATH.blkhash-saving, while it folds them.  Requests do not wait for
- * that.  They wait only for the rename, or for the replacement by an empty
- * file.  These can happen while a new manifest of another export is being
- * written, so the empty replacement has a different name, see output-file.c.
+ * that.  They wait only while that file is renamed to PATH, or while PATH is
+ * replaced with an empty file.  The latter can happen while another export's
+ * manifest is being written, so the empty file has a different temporary name,
+ * see output-file.c.
  *
  * Only one new file exists at a time; a thread that finishes another export
  * waits for it.  So a killed server leaves at most one new file, which the next
@@ -45,7 +46,7 @@ static char *saving_path;       /* of the new file; set once */
 /* ---- Start-up ---- */
 
 /* Returns true if the file is a manifest.  The whole file is read, but its sum
- * is not computed, which could take long.
+ * is not computed, because that could take long.
  */
 static bool
 is_manifest (int fd)

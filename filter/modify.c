@@ -11,10 +11,10 @@
  *
  * The new content is also unknown if the connection is stale: another
  * connection changed the disk, and the plugin does not advertise multi-conn.
- * Without multi-conn, NBD does not guarantee which change by different
- * connections comes last, so the older change may still overwrite this one.
- * Otherwise, if two connections changed a block, visibility.c determines
- * whether the order of their changes is known.
+ * Without multi-conn, NBD does not guarantee the order in which changes by
+ * different connections reach the disk, so the older change may still overwrite
+ * this one.  If the connection is not stale, but two connections changed a
+ * block, visibility.c determines whether the order of their changes is known.
  *
  * A fast zero that was refused may have changed its range.  A filter such as
  * nbdkit's retry filter may have zeroed half of the range before the refusal,
@@ -38,7 +38,7 @@
 #include "modify.h"
 #include "params.h"
 
-/* The content of these blocks is no longer that of the baseline. */
+/* Record that this range may no longer have the content of the baseline. */
 static void
 leave_baseline_locked (struct disk *disk, uint64_t offset, uint64_t end)
 {
@@ -89,8 +89,8 @@ modify_begin_locked (struct conn *conn, struct request *request,
 }
 
 /* report_await_withdrawals is called even if this request withdrew no sum:
- * another thread may have withdrawn the sums of this disk, which can still be
- * in the result file.
+ * another thread may have withdrawn the sums of this disk, but not yet removed
+ * them from the result file.
  */
 void
 modify_begin (struct conn *conn, struct request *request,
@@ -225,9 +225,9 @@ invalidate_hidden_locked (struct conn *conn, uint64_t offset, uint64_t end)
 /* A request that covers only a part of a block of a layer below is a
  * read-modify-write there: the layer writes back the rest of the block as this
  * connection sees it.  Invalidate the rest where it is hidden from this
- * connection.  Changes by other connections in the same block are already
- * treated as conflicts.  The exceptions are trims, and layers whose blocks can
- * begin at any byte.
+ * connection.  This is needed only if there was a trim, or if blocks of a layer
+ * can begin at any byte: all other changes by other connections in the same
+ * block are already treated as conflicts.
  */
 static void
 invalidate_surroundings_locked (struct conn *conn,
@@ -305,7 +305,7 @@ modify_end (struct conn *conn, struct request *request,
   {
     SCOPED_LOCK (&exports_lock);
 
-    /* The request began before the disk had an export. */
+    /* If the disk had no export when the request began, begin it here. */
     late = !request->tracked;
     if (late)
       modify_begin_locked (conn, request, request->offset,

@@ -30,7 +30,7 @@
 
 struct params params = { .unit = MIN_UNIT, .audit = STRATA_DEFAULT };
 
-/* Collected until params_complete creates the options of the hash. */
+/* Set by params_config; params_complete creates params.hash from them. */
 static const char *digest = "sha256";
 static int64_t block_size = -1;
 static unsigned streams;
@@ -74,9 +74,10 @@ parse_audit (const char *value)
   return -1;
 }
 
-/* Parameters of filters below that determine the boundaries of blocks.  Some
+/* Note a parameter of a filter below that determines where blocks begin.  Some
  * filters serve a part of the layer below, which can begin anywhere (offset,
  * partition, tar, ext2, luks); others have blocks of their own (cache, cow).
+ * Returns 0, because KEY is not a parameter of this filter, or -1 on error.
  */
 static int
 parse_other (const char *key, const char *value)

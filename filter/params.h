@@ -28,16 +28,18 @@ struct params {
   bool update;                  /* update the manifest of an earlier server */
   uint32_t audit;               /* share of the disk to audit, in millionths of
                                  * a percent */
-  uint32_t unit;                /* bytes; size of the blocks for which layers
-                                 * below may do a read-modify-write */
-  bool shifted;                 /* such blocks can begin at any byte */
+  uint32_t unit;                /* bytes, at least 64 KiB; the largest block of
+                                 * the hash, or of a layer below that may do a
+                                 * read-modify-write */
+  bool shifted;                 /* blocks of layers can begin at any byte */
 };
 
 /* Set before the server forks, read-only afterwards. */
 extern struct params params;
 
-/* Returns 1 if KEY is a parameter of this filter and VALUE was stored, 0 if KEY
- * is not a parameter of this filter, or -1 after nbdkit_error.
+/* Returns 1 if KEY is a parameter of this filter and VALUE was stored; 0 if KEY
+ * is not a parameter of this filter; or -1 after nbdkit_error.  VALUE must stay
+ * valid, because a string is not always copied.
  */
 int params_config (const char *key, const char *value);
 

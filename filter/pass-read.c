@@ -72,8 +72,9 @@ struct range {
 
 struct reading {
   const struct pass *pass;
-  uint64_t missing;             /* missing bytes, for messages */
-  uint64_t unit, max_range;     /* alignment and maximum size of a range */
+  uint64_t missing;             /* number of missing bytes, for messages */
+  uint64_t unit, max_range;     /* alignment and maximum size of a range,
+                                 * bytes */
   uint64_t max_request;         /* maximum size of a request, bytes */
 
   pthread_mutex_t lock;         /* protects the fields below */
@@ -133,7 +134,7 @@ claim_range (struct reading *r, struct range *range)
 }
 
 /* The plugin failed to read RANGE.  nbdkit's thread will read it again, alone.
- * Returns false if this thread already is alone, so that the error counts.
+ * Returns false if this thread is already alone: then the error counts.
  */
 static bool
 requeue_range (struct reading *r, struct range range)
@@ -164,7 +165,7 @@ find_request_sizes (nbdkit_next *next, uint64_t *unit, uint64_t *max)
   *max -= *max % *unit;
 }
 
-/* Only whole blocks can be compared, so a range has a whole sample unit. */
+/* A sample is compared in whole blocks, so a range of it has a whole unit. */
 static void
 find_read_sizes (struct reading *r)
 {
@@ -261,7 +262,7 @@ stop (struct reading *r, int err)
     r->err = err;
 }
 
-/* Count bytes that were read.  Returns the sum if a message is due, or 0.  A
+/* Count bytes that were read.  Returns the total if a message is due, or 0.  A
  * pass with own_only has no messages, because the number of bytes to read is
  * unknown.
  */

@@ -8,8 +8,8 @@
  * version or waits for one.  It writes the latest version, so versions reach
  * the file in order, and threads that wait share a write.
  *
- * A write of a client is not acknowledged while a stale sum can still come back
- * after a crash:
+ * A change by a client is not acknowledged while a stale sum can still come
+ * back after a crash:
  *
  * - A request that modifies the disk withdraws the sums that it makes wrong
  *   before it calls the plugin, under exports_lock.  Sums are published under
@@ -26,8 +26,8 @@
  * - If writing fails, the file is emptied or removed.  If that fails too, an
  *   error is logged and the request continues: hashing must not fail requests.
  *
- * A version that withdraws nothing need not be synced, because a new sum may be
- * lost in a crash.
+ * A version that withdraws nothing need not be synced: it does no harm if a new
+ * sum is lost in a crash.
  */
 
 #include <config.h>
@@ -162,9 +162,9 @@ print_lines (const struct state *state)
       fputs (state->changes[i].text, stderr);
 }
 
-/* Rename the manifest before the line with its sum is written.  Returns false
- * if another program has changed the result file, so that the file must be
- * replaced.
+/* Rename the manifest before the line with its sum is written.  Returns false,
+ * and leaves the result file as it is, if another program has changed it: then
+ * the next attempt replaces the file.
  */
 static bool
 write_state (const struct state *state)

@@ -4,13 +4,13 @@
  * The lines of a result file, and whether this filter wrote them.
  *
  * An existing file must not be emptied unless this filter wrote it.  A line
- * with a sum does not prove that, because blksum writes the same lines for its
- * files, and its lists are worth keeping.  So a file is recognized as ours if
- * it consists of one of:
+ * with a sum does not prove that, because blksum writes the same lines, and its
+ * lists of sums are worth keeping.  So a file is recognized as ours if it
+ * consists of one of:
  *
  * - one line with a sum of the default export, whose name is that in struct
- *   result_form or "-", and with the same digest, block size and construction,
- *   as far as the line shows them;
+ *   result_form or "-"; as far as the line shows them, its digest, block size
+ *   and construction are those of this run;
  * - one line "# incomplete NAME: why" or, if the form has them, "# bad NAME: N
  *   bytes", which only our filters write;
  * - any number of such lines, for any names, after the header.
@@ -101,7 +101,7 @@ is_tagged (const char *line)
 }
 
 /* Returns true if LINE is a sum with the parameters of this run.  If ANY is
- * set, any name is accepted, and not only that of the default export.
+ * set, the name can be any, and need not be that of the default export.
  */
 static bool
 is_sum (const char *line, bool any)

@@ -26,14 +26,14 @@ struct result_form {
 
 extern struct result_form result_form;
 
-/* Prefixes of lines in a file that is changed in place: a valid line, and one
- * that is commented out.  They differ in one byte.
+/* Prefixes of lines in a file that is changed in place: RESULT_LIVE of a valid
+ * line, RESULT_DEAD of one that is commented out.  They differ in one byte.
  */
 #define RESULT_LIVE "#\n"
 #define RESULT_DEAD "##"
 
-/* Returns true if an earlier run of this command may have written the file FD,
- * whose offset must be 0.
+/* Returns true if an earlier run of this filter may have written the file FD,
+ * whose offset must be 0, and is changed.
  */
 bool result_lines_are_ours (int fd);
 
