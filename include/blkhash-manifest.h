@@ -88,10 +88,10 @@ void blkhash_manifest_writer_free (struct blkhash_manifest_writer *w);
 
 /*
  * Returns the sink of W, for blkhash_leaves_set_sink of a table with the same
- * options.  W must not be freed before the last call on the table other than
- * blkhash_leaves_free.  Create the table with BLKHASH_LEAVES_NO_SUM, because
- * the writer computes the digest of the image, and the table would compute it
- * again.
+ * options.  After W was freed, blkhash_leaves_free is the only function that
+ * may be called on the table.  Create the table with BLKHASH_LEAVES_NO_SUM,
+ * because the writer computes the digest of the image, and the table would
+ * compute it again.
  *
  * A writer of a part ignores all other blocks.  So set them to zeros in the
  * table, which costs nothing.
@@ -113,13 +113,13 @@ blkhash_manifest_writer_sink (struct blkhash_manifest_writer *w);
  * may be NULL.  A part of an image has no digest: nothing is stored in MD, and
  * 0 is stored in *LEN.
  *
- * Errors: EINVAL if the number of blocks received is not that of an image of
- * SIZE bytes, or of the part, if SIZE differs from the SIZE of
- * blkhash_manifest_writer_new, or if it is UINT64_MAX: nothing is changed, and
- * the function can be called again; EINVAL after it has returned 0; ENOMEM,
- * EIO, the error of write(2), or the first error of the sink, which are sticky.
- * Nothing is stored on error.  If the size was unknown, SIZE must be that of
- * the table: a wrong size that ends in the same block is not detected.
+ * Returns EINVAL, and can be called again, if SIZE is UINT64_MAX, if it is not
+ * the SIZE of the constructor (unless that was BLKHASH_SIZE_UNKNOWN), or if the
+ * sink has not received exactly the blocks of an image of SIZE bytes, or of the
+ * part.  Also returns EINVAL after it has returned 0.  Other errors are sticky:
+ * ENOMEM, EIO, the error of write(2), or the first error of the sink.  On error
+ * nothing is stored in MD and *LEN.  If the size was unknown, SIZE must be that
+ * of the table: a wrong size that ends in the same block is not detected.
  */
 int blkhash_manifest_writer_finish (struct blkhash_manifest_writer *w,
                                     uint64_t size, unsigned char *md,
@@ -176,11 +176,10 @@ blkhash_manifest_reader_new (int fd, unsigned flags, char *reason,
 void blkhash_manifest_reader_free (struct blkhash_manifest_reader *r);
 
 /*
- * Return the fields of the header: the options of the hash; the size of the
- * image in bytes; the range of blocks whose leaves the manifest has, which is
- * COUNT blocks from block FIRST on; and 1 if these are all blocks of the image,
- * or 0 if this is the manifest of a part.  The options are valid until R is
- * freed.
+ * Return the fields of the header: the options of the hash, which are valid
+ * until R is freed; the size of the image in bytes; the range of blocks whose
+ * leaves the manifest has, as *COUNT blocks from block *FIRST on; and 1 if
+ * these are all blocks of the image, or 0 if this is the manifest of a part.
  */
 const struct blkhash_opts *
 blkhash_manifest_reader_opts (const struct blkhash_manifest_reader *r);
@@ -194,7 +193,7 @@ blkhash_manifest_reader_is_complete (const struct blkhash_manifest_reader *r);
  * A run of blocks: COUNT blocks from block FIRST on.  LEAVES is the
  * concatenation of their leaves, or NULL if all of these blocks are zero.
  *
- * A program that creates a run must set all members; those of reserved to 0.
+ * A program that creates a run must set all members; reserved to zeros.
  */
 struct blkhash_manifest_run {
   uint64_t first, count;
@@ -211,9 +210,9 @@ struct blkhash_manifest_run {
  * see blkhash_zero and blkhash_manifest_reader_new.
  *
  * Returns ENOENT at the end.  Only then are all runs verified: no block is
- * missing, and the digest is that of the leaves, unless the manifest is that of
- * a part or BLKHASH_MANIFEST_NO_SUM was set.  Other errors are those of
- * blkhash_manifest_reader_new.  Errors are sticky.
+ * missing, and the digest in the file is that of the leaves (which is not
+ * checked in a part, or with BLKHASH_MANIFEST_NO_SUM).  Other errors are those
+ * of blkhash_manifest_reader_new.  Errors are sticky.
  */
 int blkhash_manifest_reader_next (struct blkhash_manifest_reader *r,
                                   struct blkhash_manifest_run *run);

@@ -3,7 +3,7 @@
  *
  * Detect the instruction sets that the kernels, our SIMD implementations of
  * hashes, need: a feature is set if the CPU has the instructions and the
- * operating system saves their registers.  Called from any thread.
+ * operating system saves their registers.  Both functions are thread-safe.
  */
 
 #ifndef BLKHASH_CPU_H
@@ -24,8 +24,8 @@ enum {
 /* Returns the features that can be used on this CPU.  The result is cached. */
 unsigned cpu_features (void);
 
-/* Store in NAME the vendor, family and model of this CPU as text, or "" if they
- * are not known.
+/* Store the vendor, family and model of this CPU as text in NAME, a buffer of
+ * SIZE bytes; or "" if they are not known.  A longer text is truncated.
  */
 void cpu_name (char *name, size_t size);
 

@@ -11,9 +11,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Close OUT, which open_memstream opened for TEXT.  Returns *TEXT; or NULL with
- * errno set to ENOMEM if there is no memory.  In that case fclose of glibc
- * returns 0 and sets *TEXT to NULL.
+/* Close OUT, which open_memstream opened for TEXT.  Returns *TEXT, which the
+ * caller frees; or NULL with errno set to ENOMEM if there is no memory.  Even
+ * then glibc's fclose returns 0; it sets *TEXT to NULL.
  */
 static inline char *
 memstream_close (FILE *out, char **text)

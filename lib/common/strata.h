@@ -22,15 +22,15 @@
 #define STRATA_ALL 100000000    /* 100 % in millionths of a percent */
 #define STRATA_DEFAULT (STRATA_ALL / 1000) /* 0.1 % */
 
-/* Reads of a sample are aligned to this number of bytes, or to larger blocks.
- * Neither NBD servers nor direct I/O require a larger alignment.
+/* Reads of a sample are aligned to this number of bytes, or to a block of the
+ * hash if that is larger.  Neither NBD servers nor direct I/O require more.
  */
 #define STRATA_READ_UNIT (64 * 1024)
 
 struct strata {
   uint64_t units;               /* number of units */
   uint64_t chosen;              /* number of chosen units */
-  uint64_t length;              /* of a stratum in units, if any is chosen */
+  uint64_t length;              /* of a stratum, in units; 0: none is chosen */
   uint64_t seed;
 };
 
@@ -39,9 +39,9 @@ struct strata {
  */
 bool strata_parse_share (const char *text, uint32_t *share);
 
-/* Choose the SHARE of UNITS, in millionths of a percent, but at least
- * STRATA_MIN_UNITS; none if SHARE is 0.  The sample cannot be predicted without
- * SEED.
+/* Choose a sample of UNITS units.  If SHARE, in millionths of a percent, is 0,
+ * no unit is chosen; otherwise at least SHARE of them, and at least
+ * STRATA_MIN_UNITS.  The sample cannot be predicted without SEED.
  */
 void strata_init (struct strata *strata, uint64_t units, uint32_t share,
                   uint64_t seed);

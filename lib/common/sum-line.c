@@ -41,7 +41,7 @@ sum_line_hex (const unsigned char *md, size_t md_len, char *hex)
     sprintf (hex + 2 * i, "%02x", md[i]);
 }
 
-/* TAG is NULL for a line without a tag, NAME for a line without a name.
+/* TAG is NULL for a line without a tag; NAME is NULL for a line without a name.
  * Returns NULL if there is no memory.  open_memstream was rejected: if there is
  * no memory, its stream loses a part of the text without an error.
  */

@@ -1,12 +1,12 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The tag of options, which identifies the parameters of a hash:
+ * The tag of options: a text that identifies the parameters of a hash, such as
  * blk-sha256/64k.
  *
- * A parsed tag is formatted again and compared with the input, so that only one
- * spelling is valid: an alias of a digest, "1024k" instead of "1m", and a
- * leading zero are errors.
+ * The options of a parsed tag are formatted again and compared with the input.
+ * So only one spelling is valid: an alias of a digest, "1024k" instead of "1m",
+ * and a leading zero are errors.
  */
 
 #include <config.h>

@@ -15,8 +15,8 @@ struct digest;                  /* an algorithm: immutable, shared by threads */
 struct digest_ctx;              /* one message and one thread at a time */
 
 /* Find the algorithm NAME, in upper or lower case; aliases of OpenSSL are
- * accepted.  Returns NULL with errno EINVAL if there is no such algorithm, or
- * ENOMEM.
+ * accepted.  The caller frees the result with digest_free.  Returns NULL with
+ * errno EINVAL if there is no such algorithm, or ENOMEM.
  */
 struct digest *digest_create (const char *name);
 void digest_free (struct digest *digest);
@@ -45,10 +45,12 @@ bool digest_is_replaceable (const struct digest *digest);
  */
 bool digest_is_cryptographic (const struct digest *digest);
 
-/* Store up to COUNT sorted names in NAMES.  Returns the number of digests. */
+/* Store the names of all digests, sorted, in NAMES, but at most COUNT names.
+ * Returns the number of all digests, which can be larger than COUNT.
+ */
 size_t digest_list (const char **names, size_t count);
 
-/* A context must be freed before its digest. */
+/* Returns NULL with errno set on failure.  Free a context before its digest. */
 struct digest_ctx *digest_ctx_create (const struct digest *digest);
 void digest_ctx_free (struct digest_ctx *ctx);
 

@@ -3,10 +3,10 @@
  *
  * The streaming API, for an image that is read sequentially.
  *
- * One thread appends blocks to a pipeline (pipeline.h), whose pool of threads
- * hashes them.  Whole blocks of an asynchronous request are passed to the
- * pipeline without copying; all other data is copied.  The first error is kept
- * in struct blkhash, which the threads of the pool do not access.
+ * The caller's thread appends blocks to a pipeline (pipeline.h), and a pool of
+ * threads hashes them.  Whole blocks of an asynchronous request are passed to
+ * the pipeline without copying; all other data is copied.  The first error is
+ * kept in struct blkhash, which the threads of the pool do not access.
  */
 
 #include <config.h>
@@ -36,7 +36,7 @@ struct blkhash {
   struct outer *outer;
   struct pool *pool;
   struct pipeline *pipeline;
-  struct completions *completions; /* NULL if there are no asynchronous calls */
+  struct completions *completions; /* NULL if the queue depth is 0 */
 };
 
 static int
@@ -111,8 +111,9 @@ blkhash_free (struct blkhash *h)
   errno = err;
 }
 
-/* Record the first error, including invalid arguments: if an append failed, a
- * program that checks only blkhash_final must not get a digest.
+/* Record ERR, unless there was an error before.  Returns the first error.
+ * Invalid arguments count too: if an append failed, a program that checks only
+ * blkhash_final must not get a digest.
  */
 static int
 set_error (struct blkhash *h, int err)

@@ -12,8 +12,8 @@
 #include "lanes/lanes-plan.h"
 
 /* A group of messages is full if waiting for more messages is not worthwhile:
- * if a larger group would reduce the cost per message by less than this many
- * percent.
+ * if its cost per message is at most this many percent above that of the
+ * cheapest group.
  */
 #define FULL_PERCENT 5
 

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The bottom nodes of the leaf tree: the states of 64 blocks, as three bitmaps,
- * and the leaves of those with data, in an array without gaps.
+ * The bottom nodes of the leaf tree.  Each has the states of 64 blocks in three
+ * bitmaps, and the leaves of those that are data in an array without gaps.
  */
 
 #include <config.h>

@@ -12,8 +12,8 @@
  * more memory than its leaves.
  *
  * Freed memory is kept for the next allocation.  The malloc library would keep
- * it too, but in one arena for each thread that has allocated memory, although
- * only one thread at a time changes the tree.
+ * it too, but in the arena of the thread that allocated it, where the thread
+ * that changes the tree next does not find it.
  */
 
 #include <config.h>
@@ -202,7 +202,9 @@ merge_slot (struct leaf_tree *tree, void **slot, unsigned height)
   *slot = state;
 }
 
-/* FIRST is relative to the first block below the slot. */
+/* Set COUNT blocks below the slot to STATE, which is not LEAF_DATA.  FIRST is
+ * relative to the first block below the slot.
+ */
 static int
 set_slot (struct leaf_tree *tree, void **slot, unsigned height,
           uint64_t first, uint64_t count, enum leaf_state state)
@@ -212,7 +214,7 @@ set_slot (struct leaf_tree *tree, void **slot, unsigned height,
   int err = 0;
 
   /* Does the range cover the whole slot?  At the top level the number of blocks
-   * of a slot may not fit in 64 bits, but no range is that long.
+   * of a slot can be too large for 64 bits, but no range is that long.
    */
   if (state != LEAF_PARTIAL && first == 0 && shift + BITS < 64 &&
       count == UINT64_C (1) << (shift + BITS)) {

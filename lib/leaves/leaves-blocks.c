@@ -3,8 +3,8 @@
  *
  * The leaf table: whole blocks that are given, observed or forgotten.
  *
- * Blocks are hashed by leaf_batch before the lock is taken.  In leaf_batch
- * another thread may hash them together with its own blocks.
+ * Blocks are hashed by leaf_batch before the lock is taken.  leaf_batch can
+ * leave them to another thread, which hashes them together with its own.
  */
 
 #include <config.h>
@@ -28,9 +28,7 @@ leaves_set_error_locked (struct blkhash_leaves *l, int err)
   return l->error;
 }
 
-/* A busy block is not freed here, because it belongs to the thread that hashes
- * it.
- */
+/* A busy block is only removed: the thread that hashes it frees it. */
 void
 leaves_drop_partial_locked (struct blkhash_leaves *l, struct partial *partial)
 {
@@ -128,9 +126,9 @@ leaves_contradict_locked (struct blkhash_leaves *l, uint64_t index,
   return leaves_set_locked (l, index, count, LEAF_MISSING);
 }
 
-/* BLOCK is the observed content of a block.  If it contradicts the table, the
- * block becomes missing, because either the observed content or the table can
- * be outdated.
+/* BLOCK is the observed content of block INDEX.  If it contradicts the table,
+ * the block becomes missing, because it is not known which of the two is
+ * outdated.
  */
 static int
 observe_block_locked (struct blkhash_leaves *l, uint64_t index,

@@ -26,12 +26,12 @@ struct leaf_diff {
   int (*differ) (void *opaque, uint64_t first, uint64_t count);
   void *opaque;
 
-  /* Results. */
+  /* Results.  The caller sets COUNT and the two flags to 0 first. */
   bool any;                     /* blocks differ, not counting TAIL if it is
                                  * unknown whether it differs */
   bool tail_unknown;            /* it is unknown whether TAIL differs */
-  int failed;                   /* after an error: the iterator that failed, 0
-                                 * or 1; or -1 if none of them failed */
+  int failed;                   /* after an error: 0 if A failed, 1 if B failed,
+                                 * or -1 if neither did */
   uint64_t first, count;        /* the range that is not reported yet, if COUNT
                                  * is not 0 */
 };
@@ -44,11 +44,11 @@ uint64_t leaf_diff_tail (uint64_t size_a, uint64_t size_b,
                          uint32_t block_size);
 
 /* Compare the leaves of A and B, to the end of both, or to the first difference
- * if DIFFER is NULL.  The images begin at the same block, and their leaves have
- * the same size.  Blocks beyond the end of one image are compared with zeros.
- * The last range is reported by leaf_diff_flush, which the caller calls after a
- * result of 0.  Returns 0; EINVAL if runs of A and B begin at different blocks;
- * or the error of an iterator or of DIFFER.
+ * if DIFFER is NULL.  Both must begin at the same block, and have leaves of the
+ * same size.  Blocks beyond the end of one image are compared with zeros.  If
+ * this returns 0, the caller calls leaf_diff_flush, which reports the last
+ * range.  Returns 0; EINVAL if A and B begin at different blocks; or the error
+ * of A, of B or of DIFFER.
  */
 int leaf_diff (struct leaf_diff *diff, struct leaf_runs *a,
                struct leaf_runs *b);

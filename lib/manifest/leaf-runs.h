@@ -1,14 +1,14 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * An iterator of the leaves of an image, in order, as runs.
+ * An iterator that returns the leaves of an image, in order, as runs.
  *
  * Every producer of leaves implements it: a manifest, an image that is being
  * hashed, a combination of other iterators.  A consumer calls it from one
  * thread at a time, without a lock, and keeps only the current run.
  *
  * Struct leaf_runs is the first member of the producer's struct.  The creator
- * of the producer also destroys it.
+ * of the producer, not the consumer, destroys it.
  */
 
 #ifndef BLKHASH_LEAF_RUNS_H

@@ -16,15 +16,16 @@ struct manifest_zeros;
 
 struct manifest_sum;
 
-/* OPTS is copied.  The leaves of ZEROS must have been computed, and ZEROS must
- * outlive the sum.  Returns NULL with errno set on failure.
+/* ZEROS must outlive the sum, and manifest_zeros_hash must have been called for
+ * it; OPTS need not outlive the sum.  Returns NULL with errno set on failure.
  */
 struct manifest_sum *manifest_sum_create (const struct blkhash_opts *opts,
                                           const struct manifest_zeros *zeros);
 void manifest_sum_free (struct manifest_sum *sum);
 
-/* Append the leaves of the next COUNT blocks; or COUNT blocks of zeros, whose
- * last one can be the short last block of the image.  Returns 0, ENOMEM or EIO.
+/* Append the next COUNT blocks, at least 1: blocks of data, with their leaves;
+ * or blocks of zeros, the last of which can be the short last block of the
+ * image.  Returns 0, ENOMEM or EIO.
  */
 int manifest_sum_leaves (struct manifest_sum *sum, const unsigned char *leaves,
                          size_t count);

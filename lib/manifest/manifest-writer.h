@@ -29,16 +29,16 @@ struct blkhash_manifest_writer {
   off_t start;                  /* offset of the header, if HEADER_LAST */
   struct blkhash_opts opts;
   struct manifest_header header;
-  bool header_last;
+  bool header_last;             /* the size is unknown until the end */
   size_t leaf_size;
-  uint64_t next;                /* number of the next block */
+  uint64_t next;                /* index of the next block */
   uint64_t first, end;          /* blocks outside of this range are ignored */
   int error;                    /* the first error */
 
   struct manifest_zeros zeros_leaves;
   struct manifest_sum *sum;     /* sum of the blocks before NEXT, or NULL */
-  bool zero_last;               /* the last of these blocks, which is zero, is
-                                 * not in SUM yet */
+  bool zero_last;               /* block NEXT - 1, which is zero, is not in SUM
+                                 * yet */
   bool finished;
 
   size_t record;                /* start of the open record in OUTPUT */
@@ -48,7 +48,7 @@ struct blkhash_manifest_writer {
                                  * no record yet */
 };
 
-/* Append the head of a record, also of the end record: FIRST and COUNT. */
+/* Append the head of a record.  FIRST is MANIFEST_END for the end record. */
 int manifest_writer_head (struct blkhash_manifest_writer *w, uint64_t first,
                           uint64_t count);
 
@@ -57,8 +57,8 @@ int manifest_writer_head (struct blkhash_manifest_writer *w, uint64_t first,
  */
 int manifest_writer_tail (struct blkhash_manifest_writer *w, uint32_t crc);
 
-/* Append the leaves of the next COUNT blocks, at most as many as fit in the
- * record.
+/* Append the leaves of the next COUNT blocks, which must fit in the record that
+ * is open, or in a new one if none is.
  */
 int manifest_writer_leaves (struct blkhash_manifest_writer *w,
                             const unsigned char *leaves, size_t count);
