@@ -21,7 +21,7 @@ static const char *const formats[] = {
   "vdi", "vhdx", "vmdk", "vpc", NULL
 };
 
-/* Aliases of the formats, most of which are file name extensions. */
+/* Aliases of the formats: the usual file name extensions. */
 static const struct {
   const char *alias, *name;
 } aliases[] = {
@@ -49,9 +49,9 @@ format_by_alias (const char *name)
   return NULL;
 }
 
-/* Returns the help of qemu-img, starting with its list of drivers, " a b c\n",
- * or NULL if there is none.  The result is a part of *OUTPUT, which the caller
- * always frees.
+/* Returns the help of qemu-img from its list of drivers on, " a b c\n..."; or
+ * NULL if qemu-img failed or prints no list.  The result is a part of *OUTPUT,
+ * which the caller frees in both cases.
  */
 static char *
 qemu_drivers (char **output)

@@ -21,30 +21,31 @@ struct pages {
   const struct imagefile *file;
   unsigned char *bytes;         /* PAGES_COUNT slots; page N is in slot N %
                                  * PAGES_COUNT */
-  uint64_t at[PAGES_COUNT];     /* number N of the page in each slot */
+  uint64_t at[PAGES_COUNT];     /* number N of the page in each slot, or
+                                 * UINT64_MAX */
   uint64_t prefetched;          /* first L1 index not prefetched yet, for
                                  * qcow2_prefetch */
 };
 
-/* FILE must exist until pages_destroy.  Returns 0, or -1 on error. */
+/* FILE must outlive PAGES.  Returns 0, or -1 on error. */
 int pages_init (struct pages *pages, const struct imagefile *file,
                 struct error *error);
 
-/* PAGES can be all zero. */
+/* Also allowed if PAGES is all zero, or after pages_init has failed. */
 void pages_destroy (struct pages *pages);
 
 /* Returns the entry of SIZE bytes at OFFSET in the file, or NULL on error.
- * OFFSET is a multiple of SIZE, which is a power of two.  The entries after it
- * follow in memory: see pages_rest.  WHAT names the table in messages.  The
- * result is valid until the next call.
+ * OFFSET is a multiple of SIZE, which is a power of two.  The next entries of
+ * the same page follow in memory: see pages_rest.  WHAT names the table in
+ * messages.  The result is valid until the next call of pages_entry.
  */
 const unsigned char *pages_entry (struct pages *pages, const char *what,
                                   uint64_t offset, size_t size,
                                   struct error *error);
 
-/* Returns the number of valid entries from the entry at OFFSET on, which was
- * just read.  They extend to the end of its page or of the file, but are at
- * most LEFT.
+/* OFFSET and SIZE are those of the last call of pages_entry.  Returns how many
+ * entries its result points to: those up to the end of the page or of the file,
+ * but at most LEFT.
  */
 uint64_t pages_rest (const struct pages *pages, uint64_t offset,
                      uint64_t left, size_t size);

@@ -3,11 +3,11 @@
  *
  * Find the end of the stream of a compressed cluster of a qcow2.
  *
- * If a stream is complete here, qemu needs only these bytes to decompress the
- * cluster, whatever is stored after them.  qemu also accepts a zlib stream that
- * continues after it has produced the whole cluster.  Such a stream is refused
- * here, because no known program writes one, and because a stream whose end is
- * truncated looks the same.
+ * If a stream is found to be complete, qemu needs only its bytes to decompress
+ * the cluster, whatever is stored after them.  qemu also accepts a zlib stream
+ * that continues after it has produced the whole cluster.  Such a stream is
+ * refused here, because no known program writes one, and because a stream whose
+ * end is truncated looks the same.
  *
  * The input is untrusted.  The output is never more than a cluster.  The stream
  * cannot choose the amount of memory, because the output buffer serves as the

@@ -8,10 +8,10 @@
  * it.  A truncated file looks the same, and qemu could decompress wrong data
  * from it without an error.  So the stream itself is checked.
  *
- * The tail is the last two clusters of the file, the longest range of such an
- * entry.  It is read once.  Many entries can point into it, but the total
- * length of streams that do not overlap is not larger than the tail.  This, and
- * checking each offset only once, limits the time.
+ * The tail is the last two clusters of the file, because the range of such an
+ * entry is not longer.  It is read once.  Many entries can point into it.  To
+ * limit the time, each offset is checked only once, and the total length of the
+ * streams must not exceed the tail: otherwise they overlap, which is an error.
  */
 
 #include <config.h>

@@ -21,7 +21,7 @@ enum run_kind {
 struct run {
   enum run_kind kind;
   uint64_t len;                 /* bytes, at least 1 */
-  uint64_t host;
+  uint64_t host;                /* bytes; only for RUN_DATA */
 };
 
 #endif /* BLKSUM_RUN_H */

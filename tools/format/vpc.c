@@ -11,9 +11,9 @@
  * would be read as zeros.  So the type in the copy must be dynamic, and a
  * footer at the end, if there is one, must have the same type.
  *
- * qemu compares the end of the blocks with the size of the file, but rounds
- * that up to a sector.  A fixed image ends with its only footer, so a truncated
- * one has no footer.
+ * qemu compares the end of the blocks with the size of the file, but rounds the
+ * size up to a sector, so it is compared here too.  A fixed image ends with its
+ * only footer, so a truncated one has no footer, and qemu refuses it.
  */
 
 #include <config.h>
@@ -70,8 +70,8 @@ check_type (const struct imagefile *file, uint32_t type, uint32_t expected,
                           "hashes the bytes of this file", type, expected);
 }
 
-/* A block is stored as a bitmap of its sectors, and the sectors, all of them
- * even if the disk ends within the block.
+/* A block is stored as a bitmap of its sectors, followed by all its sectors,
+ * even those after the end of the disk.
  */
 static bool
 find_block (const struct map *map, uint64_t entry, uint64_t *offset,

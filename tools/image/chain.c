@@ -3,8 +3,8 @@
  *
  * Map an offset of the disk to a layer of the image.
  *
- * The layers were opened, parsed and checked before.  The tables are read
- * again, in pieces, while the disk is read, because they can be larger than
+ * The layers were opened, parsed and checked before.  Their tables are read
+ * again, page by page, while the disk is read, because they can be larger than
  * memory.
  */
 
@@ -43,8 +43,8 @@ chain_close (struct chain *chain)
     pages_destroy (&chain->pages[i]);
 }
 
-/* Map OFFSET on the disk: set RUN to the run that starts there in LAYER,
- * without its backing chain.
+/* Set RUN to the run that starts at OFFSET in LAYER alone, without its backing
+ * chain.  After the end of the layer, that is a run of zeros.
  */
 static int
 layer_at (const struct layer *layer, struct pages *pages, uint64_t offset,

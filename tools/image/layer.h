@@ -31,8 +31,8 @@ struct layer {
   char *path;                   /* path or a URL of qemu; NULL: no layer */
   char *format;                 /* empty: not recorded */
   struct json_object *options;  /* options that the user gave, or NULL */
-  struct imagefile file;        /* FILE.FILE is NULL if the layer is raw, and on
-                                 * a server */
+  struct imagefile file;        /* FILE.FILE is NULL if the layer is a raw image
+                                 * on a server */
   bool backing_given;           /* the options replace the backing file that
                                  * the header names */
   bool data_given;              /* the options replace the data file that the
@@ -52,15 +52,17 @@ struct layer {
 
 #define LAYER_NONE { 0 }
 
-/* Set LAYER, which must be LAYER_NONE, to FILE.  Returns 0, or -1 on error. */
+/* Set the path, format and file of LAYER, which must be LAYER_NONE.  FORMAT is
+ * copied; FILE must outlive LAYER.  Returns 0, or -1 on error.
+ */
 int layer_init (struct layer *layer, const struct file *file,
                 const char *format, struct error *error);
 
-/* Destroy a layer and its backing chain. */
+/* Destroy LAYER and free its backing chain; *LAYER itself is not freed. */
 void layer_destroy (struct layer *layer);
 
-/* Returns the name of a layer, which is a local file, for messages; or NULL for
- * the operand, whose name is printed before each message anyway.
+/* Returns the name for messages of a layer that is a local file; or NULL if the
+ * layer is the operand, whose name is printed before each message anyway.
  */
 const char *layer_name (const struct layer *layer);
 
@@ -71,16 +73,16 @@ uint64_t layer_size (const struct layer *layer);
 /* Returns true if DRIVER is a known format other than "raw". */
 bool layer_is_format (const char *driver);
 
-/* Open PATH, a file of the image.  WHAT is its role, for messages.  Returns 0,
- * or -1 on error.
+/* Open PATH, a file of the image, and set FILE to it.  WHAT is its role, for
+ * messages.  Returns 0, or -1 on error.
  */
 int layer_open_file (struct imagefile *file, const char *what,
                      const char *path,
                      const struct layer_context *context,
                      struct error *error);
 
-/* Set the backing layer of LAYER to PATH in FORMAT.  LAYER takes ownership of
- * PATH.  Returns 0, or -1 on error.
+/* Set the backing layer of LAYER to PATH in FORMAT, which is copied.  Takes
+ * ownership of PATH, also on error.  Returns 0 or -1; -1 also if PATH is NULL.
  */
 int layer_set_backing (struct layer *layer, char *path, const char *format,
                        struct error *error);

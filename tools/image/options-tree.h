@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Parse the options of an image, as of --image-opts, into a tree.  The same
- * tree is checked and passed to qemu.
+ * Parse the options of an image, in the syntax of --image-opts, into a tree.
+ * The same tree is checked and then passed to qemu.
  */
 
 #ifndef BLKSUM_OPTIONS_TREE_H
@@ -11,7 +11,7 @@
 struct error;
 struct json_object;
 
-/* The maximum depth of an option. */
+/* The maximum number of names in a key, such as 2 in "file.filename". */
 #define OPTIONS_TREE_DEPTH 64
 
 /* Parse KEY=VALUE,KEY=VALUE: "file.filename=x" becomes "filename" in the object

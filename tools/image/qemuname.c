@@ -3,8 +3,8 @@
  *
  * Names of files and drivers, interpreted as in qemu.
  *
- * A name with a colon before its first slash starts with a protocol.  The lists
- * contain the protocols that read raw (flat) data.  Other protocols (json:,
+ * A name with a colon before its first slash starts with a protocol.  LOCAL and
+ * REMOTE are the protocols that read raw (flat) data.  Other protocols (json:,
  * blkdebug:, blkverify:, fat:) define further nodes, which qemu could probe.
  */
 
@@ -30,8 +30,8 @@ static const char *const local[] = {
   "file", "host_device", "host_cdrom", NULL
 };
 
-/* Names of drivers.  The protocol in a name, without the transport after a "+",
- * is the name of its driver.
+/* Names of drivers.  A protocol has the same name as its driver, except that a
+ * transport can follow, as in "nbd+unix".
  */
 static const char *const remote[] = {
   "ftp", "ftps", "gluster", "http", "https", "iscsi", "iser", "nbd", "nfs",

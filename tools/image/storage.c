@@ -3,8 +3,8 @@
  *
  * The storage of a node of the options.
  *
- * qemu probes a node that has no "driver", so such a node is refused.  The
- * storage of a format is an exception: qemu opens its "filename" as a regular
+ * qemu probes a node that has no "driver", so such a node is refused.  The node
+ * "file" of a format is an exception: qemu opens its "filename" as a regular
  * file or device, whatever the name looks like.
  */
 
@@ -107,8 +107,8 @@ open_local (const struct nodes *nodes, struct storage *storage)
   return 0;
 }
 
-/* Replace a raw node with the next node, which is its file.  The part that the
- * raw node exposes becomes a part of the file.
+/* Replace a raw node with the next node, which is its file.  storage->start is
+ * converted from an offset in the raw node to one in the file.
  */
 static int
 apply_raw (const struct nodes *nodes, struct storage *storage)
