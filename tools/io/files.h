@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The files of an image.  Each is opened once, and locked before the first
- * read, unless it is inherited or FORCE_SHARE is set (see file_new).
+ * The files of an image.  Each is opened only once.  It is locked before the
+ * first read, unless it is inherited or FORCE_SHARE is set (see file_new).
  */
 
 #ifndef BLKSUM_FILES_H
@@ -14,19 +14,20 @@ struct error;
 struct file;
 
 struct files {
-  /* Options, set before the first file is added. */
+  /* CACHE and FORCE_SHARE are set before the first file is added. */
   bool cache;                   /* the data may stay in the page cache */
   bool force_share;             /* other programs may write the files */
-  bool remote;                  /* a part of the image is on a server */
+  bool remote;                  /* found by the check of the image: a part of it
+                                 * is on a server */
 
   struct file *first;
   struct prefetch *prefetch;    /* for files that are read with direct I/O; or
                                  * NULL */
 };
 
-/* Add the operand: FD, which is seekable.  If FD was opened at PATH, it is
- * closed with the file, also on error.  If PATH is NULL, FD was inherited, and
- * stays open.  Returns NULL on error.
+/* Add the operand: FD, which is seekable.  If FD was opened at PATH, FILES owns
+ * it, and closes it also if this function fails.  If PATH is NULL, FD was
+ * inherited, and stays open.  Returns NULL on error.
  */
 struct file *files_adopt (struct files *files, int fd, const char *path,
                           struct error *error);

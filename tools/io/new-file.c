@@ -106,7 +106,7 @@ set_incomplete (const char *path)
 /* ---- The file ---- */
 
 /* Returns the target of the symbolic link PATH, as a path that is absolute or
- * relative to the current directory; or NULL if PATH is not a link.
+ * relative to the current directory; or NULL on error, or if PATH is no link.
  */
 static char *
 link_target (const char *path)
@@ -152,10 +152,10 @@ open_named (struct new_file *file)
     set_incomplete (NULL);
 }
 
-/* Another blksum on another host, or in another container, may be writing the
- * same file with the same process id.  So the name also contains the time in
- * nanoseconds; if this is the same too, the second one fails.  Returns NULL if
- * there is no memory.
+/* A blksum on another host, or in another container, may be writing the same
+ * file with the same process id.  So the name also contains the nanoseconds of
+ * the current second; if these are the same too, the program that creates the
+ * name second fails.  Returns NULL if there is no memory.
  */
 static char *
 temporary_name (const char *path)

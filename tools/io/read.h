@@ -5,8 +5,8 @@
  *
  * By default reading an image leaves the page cache unchanged: cached pages of
  * a regular file are read from the cache, and other pages past it.  A block
- * device is read with direct I/O, because other hosts can write it, so that
- * cached pages may be stale.
+ * device is read with direct I/O: other hosts can write it, and then cached
+ * pages are stale.
  */
 
 #ifndef BLKSUM_READ_H
@@ -19,7 +19,7 @@
 
 enum read_mode {
   READ_CACHED,                  /* through the page cache */
-  READ_DONTCACHE,               /* drop pages that were not cached, with
+  READ_DONTCACHE,               /* leave the page cache unchanged, with
                                  * RWF_DONTCACHE */
   READ_ADVISE,                  /* the same, with RWF_NOWAIT, direct I/O and
                                  * fadvise */
@@ -35,15 +35,16 @@ struct read_file {
 /* Offsets, lengths and buffers of direct I/O are multiples of this. */
 #define READ_ALIGN 4096
 
-/* Allocate a buffer for reads, which the caller frees.  It has huge pages if
- * possible: a request to a disk has a limited number of pages, so huge pages
- * allow larger requests, and cause fewer page faults.  Returns NULL with errno
- * set on failure.
+/* Allocate a buffer that is aligned for direct I/O, which the caller frees.  It
+ * has huge pages if possible.  These allow larger requests to a disk, because
+ * the number of pages of a request is limited, and cause fewer page faults.
+ * Returns NULL with errno set on failure.
  */
 void *read_alloc (size_t size);
 
-/* Read LEN bytes at OFFSET of FILE, or fewer if the file ends before, but at
- * least MIN.  Returns 0; an errno value; or -1 if the file is too short.
+/* Read MIN bytes at OFFSET of FILE, or more, up to LEN.  LEN can be rounded up
+ * for direct I/O, and may pass the end of the file.  Returns 0; an errno value;
+ * or -1 if the file ends before MIN bytes.
  */
 int read_range (const struct read_file *file, void *buf, size_t len,
                 size_t min, uint64_t offset);
@@ -51,13 +52,13 @@ int read_range (const struct read_file *file, void *buf, size_t len,
 /* Start to read LEN bytes at OFFSET of FD into the page cache. */
 void read_ahead (int fd, size_t len, uint64_t offset);
 
-/* For a file that is read through the page cache: larger requests, if the file
- * is on FUSE or NFS.
+/* For a file that is read through the page cache: enlarge the readahead, and so
+ * the requests, if the file is on FUSE or NFS.
  */
 void read_extend_readahead (int fd);
 
-/* For a file that is read past the page cache: first disable the readahead of
- * the kernel, then detect the best mode.
+/* For a file that is read past the page cache: disable the readahead of the
+ * kernel before the first read; detect the best mode before data is read.
  */
 void read_disable_readahead (int fd);
 enum read_mode read_detect_mode (int fd);

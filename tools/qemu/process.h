@@ -11,19 +11,20 @@
 
 #include "util/error.h"
 
-/* Prepare a child between fork and exec.  On Linux the child is killed when the
- * thread of PARENT that forked it ends.  SIGPIPE has its default action, and
- * only SIGUSR1 is blocked: until exec the child has the name of this program,
- * and a SIGUSR1 that is sent by name, to request the progress, would kill it.
- * exec closes all descriptors above 2.  Async-signal-safe.
+/* Called by a child of the process PARENT between fork and exec.  On Linux the
+ * child is then killed when the thread that forked it ends.  SIGPIPE gets its
+ * default action, and all signals except SIGUSR1 are unblocked: until exec the
+ * child has the name of this program, and a SIGUSR1 that is sent by name, to
+ * request the progress, would kill it.  exec closes all descriptors above 2.
+ * Async-signal-safe.
  */
 void process_prepare_child (pid_t parent);
 
 /* Run ARGV, found in PATH, without a shell and without input, and store its
  * stdout, a string, in *OUTPUT.  Returns 0; or -1 with the reason in ERROR, and
- * *OUTPUT unchanged.  If the program failed, *MESSAGES is its stderr, or NULL
- * if it printed nothing; otherwise *MESSAGES is NULL.  The caller frees both
- * strings.
+ * *OUTPUT unchanged.  If the program ran but failed, *MESSAGES is its stderr,
+ * or NULL if it printed nothing there; otherwise *MESSAGES is NULL.  The caller
+ * frees both strings.
  *
  * File descriptors 0, 1 and 2 of this process must be open.
  */
