@@ -16,8 +16,8 @@
 
 #define BUFFER_MAX_RANGES 16
 
-/* Used only by the thread that allocated or dequeued the buffer, unless stated
- * otherwise.
+/* Only the thread that allocated or dequeued the buffer uses its members,
+ * unless stated otherwise.
  */
 struct buffer {
   struct buffer *next;          /* in a queue, whose lock protects it */
@@ -49,11 +49,11 @@ struct buffers {
 /* Returns the number of bytes of all ranges of BUFFER. */
 uint64_t buffer_data_len (const struct buffer *buffer);
 
-/* Add the bytes of all ranges to the table of SCAN: see scan_add_data. */
+/* Call scan_add_data for each range.  Returns 0, or the first error. */
 int buffer_add_data (const struct buffer *buffer, struct scan *scan);
 
 /* Allocate MEMORY bytes, but at least MAX_LEN, for buffers of up to MAX_LEN
- * bytes.  Returns 0 or a positive errno.  BUFFERS must be destroyed in both
+ * bytes.  Returns 0 or a positive errno; buffers_destroy must be called in both
  * cases.
  */
 int buffers_init (struct buffers *buffers, size_t memory, size_t max_len);
@@ -75,7 +75,8 @@ void buffers_free (struct buffers *buffers, struct buffer *buffer);
 
 /* First in, first out. */
 struct buffer_queue {
-  struct buffer *first, **last; /* LAST: NEXT of the last buffer, or FIRST */
+  struct buffer *first, **last; /* LAST points to NEXT of the last buffer, or to
+                                 * FIRST if the queue is empty */
   unsigned count;
 };
 

@@ -3,7 +3,7 @@
  *
  * A queue of ranges, for many threads.
  *
- * Ranges that adjoin are taken in the same turn, together with the zeros between
+ * Ranges that adjoin are taken in the same turn, and so are the zeros between
  * them.  The first range that does not adjoin is kept as the pending range, and
  * is taken next.
  */
@@ -18,7 +18,7 @@
 #define ZERO_STEPS 256          /* number of steps for a large hole */
 #define MIN_ZEROS 65536         /* minimum number of blocks of a step */
 #define MAX_JOINED_ZEROS 4096   /* maximum number of zero blocks between joined
-                                 * ranges: other threads wait meanwhile */
+                                 * ranges: while they are added, others wait */
 
 void
 range_queue_init (struct range_queue *queue, struct scan *scan,
@@ -62,8 +62,8 @@ range_queue_wait (struct range_queue *queue)
   wait_locked (queue);
 }
 
-/* Returns 1 if a range may be taken, 0 if the queue was stopped, or -1 if
- * ranges must be hashed first.
+/* Returns 1 if a range may be taken; 0 if the queue was stopped; or -1, only
+ * without WAIT, if ranges must be hashed first.
  */
 static int
 can_take (struct range_queue *queue, bool wait)
@@ -218,7 +218,9 @@ join_zeros (struct range_queue *queue, const struct range *zeros,
   return add_zeros (queue, *zeros, error);
 }
 
-/* Take the next range too, if it adjoins.  Returns 1 if it was taken. */
+/* Take the next range too, if it adjoins.  Returns 1 if it was taken; otherwise
+ * it is pending.
+ */
 static int
 join_next (struct range_queue *queue, void *worker, struct joined *joined)
 {

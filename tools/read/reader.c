@@ -26,8 +26,8 @@
 #include "util/source-options.h"
 
 #define MIB (1024 * 1024)       /* bytes */
-#define USUAL_MEMORY (32 * MIB) /* total bytes of one buffer per thread, unless
-                                 * a read would be shorter than 1 MiB */
+#define USUAL_MEMORY (32 * MIB) /* total bytes of one buffer per thread; more
+                                 * if a read would be shorter than 1 MiB */
 #define MAX_DEPTH 64            /* reads */
 #define MAX_THREADS 128         /* --threads is not higher */
 

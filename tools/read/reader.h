@@ -19,7 +19,7 @@ struct range;
 struct scan;
 struct source_options;
 
-#define READER_ZERO 1
+#define READER_ZERO 1           /* see READ */
 
 /* Functions that the threads call.  They return 0, or -1 with the reason in
  * ERROR, unless stated otherwise.
@@ -42,20 +42,20 @@ struct reader_image {
   /* Read RANGE into BUF, which is aligned for direct I/O.  BUF has room for the
    * length of RANGE, rounded up to whole pages; with READS_TWICE for twice as
    * much.  Can return READER_ZERO instead of 0 if RANGE is zero; then BUF is
-   * ignored.  Called by any thread.
+   * ignored.  Several threads call it at the same time.
    */
   int (*read) (void *opaque, const struct range *range, void *buf,
                struct error *error);
 
   /* Returns 1 if one read can return FIRST and SECOND, because the data of
    * SECOND is stored directly after that of FIRST; 0 if not; or -1.  Both are
-   * data.  Called like range_flags.  Can be NULL.
+   * data, with their flags.  Called by one thread at a time.  Can be NULL.
    */
   int (*adjoin) (void *opaque, const struct range *first,
                  const struct range *second, struct error *error);
 
   /* Read LEN bytes into BUF: the data of RANGE, and of the ranges that adjoin
-   * it.  Called by any thread.
+   * it.  Several threads call it at the same time.
    */
   int (*read_adjoining) (void *opaque, const struct range *range, uint64_t len,
                          void *buf, struct error *error);
@@ -78,7 +78,7 @@ struct reader_image {
    */
   void (*refine_error) (void *opaque, struct error *error);
 
-  bool reads_twice;             /* READ uses a buffer of twice the length */
+  bool reads_twice;             /* READ needs a buffer of twice the length */
 };
 
 /* Read the missing ranges, or the whole stream if there is a read_next.  The

@@ -53,7 +53,8 @@ struct scheduler {
   struct buffers buffers;
   struct depth depth;
   struct buffer_queue queue;    /* of buffers that were read, but not hashed */
-  unsigned reading, hashing;    /* numbers of buffers */
+  unsigned reading, hashing;    /* number of buffers into which workers read,
+                                 * and that are being hashed */
   unsigned waiting;             /* threads that wait in scheduler_next */
   unsigned starved;             /* threads that wait in scheduler_wait_memory */
   bool ended;                   /* there are no more ranges to read; some can
@@ -90,8 +91,8 @@ enum scheduler_step scheduler_next (struct scheduler *scheduler,
 bool scheduler_needs_thread (struct scheduler *scheduler);
 
 /* Set the ranges of BUFFER to the next ones for WORKER, and shrink BUFFER to
- * COPIES times their length.  Returns false if there is none, or on an error,
- * which fails the request; then the buffer is freed.
+ * COPIES times their length.  If there is none, or on an error, which fails the
+ * scan, frees BUFFER and returns false.
  */
 bool scheduler_next_ranges (struct scheduler *scheduler, void *worker,
                             struct buffer *buffer, unsigned copies);
@@ -117,7 +118,7 @@ void scheduler_hash (struct scheduler *scheduler, struct buffer *buffer);
  */
 struct buffer *scheduler_try_get (struct scheduler *scheduler, size_t len);
 
-/* Wait until a buffer is available, or the scheduler is stopped. */
+/* Wait until LEN bytes are available, or the scheduler is stopped. */
 void scheduler_wait_memory (struct scheduler *scheduler, size_t len);
 
 /* Returns a buffer to hash; NULL if there is none, if the limit of hashing
@@ -137,7 +138,7 @@ void scheduler_end (struct scheduler *scheduler);
 void scheduler_stop (struct scheduler *scheduler);
 bool scheduler_is_stopped (struct scheduler *scheduler);
 
-/* Fail the request, and stop.  If the scheduler was stopped before, the error
+/* Fail the scan, and stop.  If the scheduler was stopped before, the error
  * does not count.
  */
 void scheduler_fail (struct scheduler *scheduler, const struct error *error);
