@@ -12,8 +12,9 @@ struct error;
 struct qemu_image;
 struct source;
 
-/* Open QI, which is not started.  Returns 1, and the source owns QI; 0 if qemu
- * must read the whole image; or -1.
+/* Open QI, whose qemu-nbd was not started.  Returns 1; 0 if qemu must read the
+ * whole image; or -1.  The source copies QI, and owns its members if the result
+ * is 1; otherwise the caller still does.
  */
 int direct_open (const struct qemu_image *qi, struct source **source,
                  struct error *error);

@@ -13,8 +13,8 @@ struct error;
 struct source;
 struct source_options;
 
-/* Create the difference of two open sources, which must stay open.  Its size is
- * that of the larger one; the smaller one is extended by zeros.  Blocks of
+/* Create the difference of two open sources, which must outlive it.  It has the
+ * size of the larger one; the smaller one is extended by zeros.  Blocks of
  * BLOCK_SIZE bytes are compared: a block that is the same in both reads as
  * zeros, and any other block as some data that is not zero.  Returns 0; or -1
  * with errno set: ENOTSUP if one of the two has no functions that read at any

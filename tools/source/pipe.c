@@ -20,7 +20,7 @@
 #include "util/error.h"
 #include "util/extent.h"
 
-#define PIPE_SIZE (1024 * 1024) /* bytes; the default limit for users */
+#define PIPE_SIZE (1024 * 1024) /* bytes; the default limit without root */
 #define CHECK_INTERVAL 500      /* ms between two checks for cancellation */
 
 struct pipe {
@@ -28,13 +28,13 @@ struct pipe {
   const struct source_options *options;
   int fd;
 
-  /* Set while the pipe is read.  Only the thread whose turn it is uses them. */
+  /* While the pipe is read, only the thread that has the turn uses these. */
   struct scan *scan;
   uint64_t offset;              /* number of bytes that were read */
 };
 
 /* Enlarge the pipe, so that both processes wake less often.  Errors are
- * ignored: FD may not be a pipe, or the user may have too many pipes.
+ * ignored: FD might not be a pipe, or the user might have too many pipes.
  */
 static void
 enlarge_pipe (int fd)

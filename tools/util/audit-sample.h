@@ -28,7 +28,8 @@ struct audit_sample {
   const struct ranges *unknown; /* unknown ranges, in whole units */
   uint64_t *before;             /* for each range of UNKNOWN, the number of
                                  * unknown units before it; then their total */
-  struct strata trusted;        /* the trusted units, by their number */
+  struct strata trusted;        /* sample of the trusted units, which are
+                                 * numbered without the unknown ones */
 };
 
 enum sample_class { SAMPLE_UNKNOWN, SAMPLE_TRUSTED, SAMPLE_AUDITED };

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * blksum ignores SIGPIPE because of its sockets.  If stdout is a broken pipe,
- * this function raises the signal, so that blksum is terminated by it.
+ * blksum ignores SIGPIPE because of its sockets.  If it finds that stdout is a
+ * broken pipe, it calls this function, which ends it by that signal.
  */
 
 #ifndef BLKSUM_BROKEN_PIPE_H

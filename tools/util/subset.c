@@ -14,7 +14,7 @@
 
 #include "util/subset.h"
 
-/* Parse a decimal number and END.  Returns the text after them, or NULL. */
+/* Parse a decimal number before END.  Returns the text after END, or NULL. */
 static const char *
 parse_number (const char *text, char end, uint32_t *number)
 {
