@@ -7,8 +7,8 @@
  * reads it and observes it.  If the plugin has a latency, this thread alone
  * would mostly wait.  So whenever a read has waited, in any thread, another
  * thread is started, which does the same.  All threads are joined before
- * .finalize returns.  If the plugin does not wait, such as one for a file in
- * the page cache, there is one thread.
+ * .finalize returns.  If the plugin does not wait, for instance because a file
+ * is in the page cache, nbdkit's thread remains the only one.
  *
  * A thread of our own bypasses nbdkit's locks, so none is started unless the
  * thread model is PARALLEL, in which requests of a connection are concurrent
@@ -16,9 +16,9 @@
  * same way.
  *
  * Such a thread belongs to no connection of nbdkit: functions such as
- * nbdkit_export_name fail, and so may reads of the plugin, whose errno value is
- * lost.  A server that the plugin uses can also fail because too many reads are
- * in flight.  So after an error in any thread all our threads end.  Then
+ * nbdkit_export_name fail in it, so a read of the plugin may fail too, and its
+ * errno value is lost.  A server that the plugin uses can also fail because too
+ * many reads are in flight.  So after an error all our threads end.  Then
  * nbdkit's thread repeats the failed reads, and continues alone.  An error
  * counts only if no other read was in flight.
  *
@@ -56,9 +56,9 @@
 #define MAX_THREADS 15                  /* threads of our own, for all passes
                                          * together */
 
-/* A read that takes long while others continue leaves a partial block.  The
- * limit is half of the memory for partial blocks (see export.c), because
- * requests of clients need it, too.
+/* A read that takes long while others continue can leave a partial block.  The
+ * reads of all threads together use at most this half of the memory for partial
+ * blocks (see export.c); requests of clients need the other half.
  */
 #define MAX_PARTIAL (32 * 1024 * 1024)  /* bytes */
 

@@ -11,13 +11,13 @@
  * A change by a client is not acknowledged while a stale sum can still come
  * back after a crash:
  *
- * - A request that modifies the disk withdraws the sums that it makes wrong
- *   before it calls the plugin, under exports_lock.  Sums are published under
+ * - Before a request that modifies the disk calls the plugin, it withdraws,
+ *   under exports_lock, the sums that will be wrong.  Sums are published under
  *   the same lock, and only if no change is in flight.  So no sum is published
  *   between the withdrawal and the end of the change.
- * - Then, before it calls the plugin, the request waits in
- *   report_await_withdrawals until a version after the last withdrawal, by any
- *   thread, is on the disk (see result-file.c).
+ * - Then, still before it calls the plugin, the request waits in
+ *   report_await_withdrawals until the withdrawals by all threads so far are on
+ *   the disk (see result-file.c).
  * - A prefetch can make sums wrong too, if a cache below then has old content.
  *   The prefetch withdraws these sums after it has called the plugin, and waits
  *   before it is acknowledged.
@@ -61,14 +61,14 @@ static size_t nr_lines;
 static struct report_line *changed, **changed_tail = &changed;
 static size_t nr_changed;
 static uint64_t latest;         /* version */
-static bool no_memory;          /* there was no memory for a line, which is to
-                                 * be logged */
+static bool no_memory;          /* there was no memory for a line; this is not
+                                 * logged yet */
 static bool writing;            /* a thread writes, without the lock */
 static struct report_line *manifest; /* the line with its sum, or NULL */
 static bool manifest_is_new;    /* it is not renamed yet */
 static bool manifest_is_there;  /* the file has a manifest, maybe an old one */
-static bool sums_differ;        /* two exports have different sums, which is to
-                                 * be logged */
+static bool sums_differ;        /* two exports have different sums; this is not
+                                 * logged yet */
 static pthread_cond_t written_changed = PTHREAD_COND_INITIALIZER;
 /* Set under the lock, read without the lock: the version that is in the file,
  * and the version of the last withdrawal of a sum.

@@ -46,8 +46,8 @@ begins_with (const char *text, const char *start)
 
 /* ---- A line ---- */
 
-/* Returns the name in a line with a sum, and sets *LEN to the length of the
- * name.  Returns NULL if the line is not one with a sum.
+/* Returns the name in LINE, "HEX  NAME" or "TAG (NAME) = HEX", where HEX has
+ * DIGITS digits, and sets *LEN to its length.  Returns NULL for other lines.
  */
 static const char *
 find_name (const char *line, const char *tag, size_t digits, size_t *len)
