@@ -21,14 +21,14 @@
  * blkhash_manifest_diff finds the ranges in which two manifests differ.
  *
  * These functions read or write at the file offset of a descriptor, with
- * read(2) or write(2), so it can be a pipe.  They never close the descriptor.
+ * read(2) or write(2), so a pipe is possible.  They never close the descriptor.
  * Writing to a broken pipe raises SIGPIPE, or returns EPIPE if the program
  * ignores that signal.
  *
  * Functions that return int return 0 or a positive errno value, unless noted
- * otherwise.  Constructors return NULL and set errno.  Lengths and offsets in
- * the image are uint64_t, lengths in memory size_t, all in bytes.  Blocks are
- * counted from 0.  Pointers must not be NULL unless the comment permits it.
+ * otherwise.  Constructors return NULL on error, and set errno.  Lengths and
+ * offsets in the image are uint64_t, lengths in memory size_t, all in bytes.
+ * Blocks are counted from 0.  Pointers must not be NULL unless it is permitted.
  *
  * Only one thread at a time may use a reader or a writer.  Different readers
  * and writers are independent.  Functions of a leaf table are thread-safe.
@@ -273,13 +273,14 @@ int blkhash_leaves_put_run (struct blkhash_leaves *l,
  * Find the ranges in which the images of two manifests differ.  A and B are two
  * different readers on which blkhash_manifest_reader_next was not called.  They
  * must have the same digest and block size; the constructions can differ.  Both
- * are read to their ends in parallel.  The memory does not depend on the sizes
- * of the images.
+ * are read to their ends, alternately, one run at a time.  The memory does not
+ * depend on the sizes of the images.
  *
  * DIFFER is called for each range that differs, in the order of the image: LEN
- * bytes from START on.  A range consists of whole blocks that all differ, and
- * ends at the latest at the end of the larger image.  Adjacent ranges are
- * merged.  The part beyond the end of the smaller image is compared with zeros.
+ * bytes from START on.  All blocks of a range differ, and adjacent ranges are
+ * merged.  A range does not pass the end of the larger image, whose last block
+ * can be short.  What is beyond the end of the smaller image is compared with
+ * zeros.
  * DIFFER returns 0, or a positive errno value, which ends the comparison and is
  * returned.  It must not use A or B.
  *
