@@ -57,7 +57,7 @@ struct scheduler {
                                  * and that are being hashed */
   unsigned waiting;             /* threads that wait in scheduler_next */
   unsigned starved;             /* threads that wait in scheduler_wait_memory */
-  bool ended;                   /* there are no more ranges to read; some can
+  bool ended;                   /* there are no more ranges to read; reads can
                                  * still be in flight */
   bool stopped;
 };
