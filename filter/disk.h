@@ -39,7 +39,8 @@ struct disk {
   struct visibility visibility;
   struct block_set changed;     /* with blkhash-update: blocks whose content in
                                  * a table may differ from the baseline */
-  struct block_set written;     /* blocks that clients changed, except by zero
+  struct block_set written;     /* blocks whose extents prove nothing, because
+                                 * clients may have changed them, except by zero
                                  * requests that succeeded */
 
   /* A ring buffer of the last changes, for exports that did not make them. */

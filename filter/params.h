@@ -21,7 +21,7 @@ struct params {
   struct blkhash_opts *hash;    /* digest, block size, construction */
   const char *file;             /* absolute path of the result, or NULL */
   const char *manifest;         /* absolute path of the manifest, or NULL */
-  const char *name;             /* of the default export, or NULL */
+  const char *name;             /* name of the default export, or NULL */
   bool tag;                     /* lines in the form of blksum --tag */
   bool distinct_exports;        /* each export name is a different disk */
   enum missing missing;
