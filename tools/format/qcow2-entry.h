@@ -17,11 +17,11 @@
 
 struct qcow2_entry {
   bool compressed;
-  bool regular;                 /* no reserved bit is set, and all fields are
-                                 * valid */
+  bool regular;                 /* no reserved bit of the entry is set, and all
+                                 * its fields are valid */
   uint64_t host;                /* offset of the data of the cluster in the
                                  * file */
-  uint64_t len;                 /* length of this data, if it is compressed */
+  uint64_t len;                 /* length of this data, only if COMPRESSED */
 
   /* If the cluster is not compressed: the bitmap of the subclusters whose data
    * is stored at HOST, and the bitmap of those that read as zeros.  The other

@@ -21,8 +21,7 @@ struct json_object;
 /* The context of a check, the same for all layers of an image. */
 struct layer_context {
   bool secrets;                 /* the user can pass secrets to qemu */
-  struct files *files;          /* the local files of the image are added
-                                 * here */
+  struct files *files;          /* local files of the image are added to it */
 };
 
 struct layer {
@@ -52,8 +51,8 @@ struct layer {
 
 #define LAYER_NONE { 0 }
 
-/* Set the path, format and file of LAYER, which must be LAYER_NONE.  FORMAT is
- * copied; FILE must outlive LAYER.  Returns 0, or -1 on error.
+/* Set LAYER, which must be LAYER_NONE, to FILE, which must outlive it, in the
+ * format FORMAT, which is copied.  Returns 0, or -1 on error.
  */
 int layer_init (struct layer *layer, const struct file *file,
                 const char *format, struct error *error);
@@ -81,8 +80,9 @@ int layer_open_file (struct imagefile *file, const char *what,
                      const struct layer_context *context,
                      struct error *error);
 
-/* Set the backing layer of LAYER to PATH in FORMAT, which is copied.  Takes
- * ownership of PATH, also on error.  Returns 0 or -1; -1 also if PATH is NULL.
+/* Set the backing layer of LAYER to PATH in FORMAT, which is copied.  LAYER
+ * takes ownership of PATH, also on error.  A PATH of NULL is an error.  Returns
+ * 0 or -1.
  */
 int layer_set_backing (struct layer *layer, char *path, const char *format,
                        struct error *error);

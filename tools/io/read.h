@@ -18,7 +18,8 @@
 #include <sys/types.h>
 
 enum read_mode {
-  READ_CACHED,                  /* through the page cache */
+  READ_CACHED,                  /* plain reads of FD: through the page cache,
+                                 * unless FD was opened for direct I/O */
   READ_DONTCACHE,               /* leave the page cache unchanged, with
                                  * RWF_DONTCACHE */
   READ_ADVISE,                  /* the same, with RWF_NOWAIT, direct I/O and
