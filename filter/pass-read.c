@@ -56,9 +56,9 @@
 #define MAX_THREADS 15                  /* threads of our own, for all passes
                                          * together */
 
-/* A read that takes long while others continue can leave a partial block.  The
- * reads of all threads together use at most this half of the memory for partial
- * blocks (see export.c); requests of clients need the other half.
+/* A read that takes long while others continue can leave a partial block.  All
+ * such blocks use at most MAX_PARTIAL, half of the memory for partial blocks
+ * (see export.c), because requests of clients need the other half.
  */
 #define MAX_PARTIAL (32 * 1024 * 1024)  /* bytes */
 

@@ -162,9 +162,9 @@ print_lines (const struct state *state)
       fputs (state->changes[i].text, stderr);
 }
 
-/* Rename the manifest before the line with its sum is written.  Returns false,
- * and leaves the result file as it is, if another program has changed it: then
- * the next attempt replaces the file.
+/* The manifest is renamed before the line with its sum is written.  Returns
+ * false, and leaves the result file as it is, if another program has changed
+ * it: then the next attempt replaces the file.
  */
 static bool
 write_state (const struct state *state)
@@ -260,7 +260,7 @@ report_is_empty (void)
 /* ---- Lines ---- */
 
 /* Set the text of a line, and take ownership of TEXT.  If TEXT is NULL, the
- * line is removed.
+ * line is removed.  If the line had a sum, that sum is withdrawn.
  */
 static void
 set_line_locked (struct report_line *line, char *text, bool is_sum)

@@ -100,8 +100,8 @@ is_tagged (const char *line)
   return is;
 }
 
-/* Returns true if LINE is a sum with the parameters of this run.  If ANY is
- * set, the name can be any, and need not be that of the default export.
+/* Returns true if LINE is a sum with the parameters of this run and, unless ANY
+ * is set, with the name of the default export.
  */
 static bool
 is_sum (const char *line, bool any)
