@@ -58,8 +58,8 @@ struct blkhash_manifest_writer;
  * O_APPEND: then the header is written last, with pwrite(2).  (So no manifest
  * has the size UINT64_MAX, which is the value of this constant.)
  *
- * Writes are buffered: an error of write(2), such as ENOSPC, may be returned
- * only by blkhash_manifest_writer_finish.
+ * Writes are buffered: an error of write(2), such as ENOSPC, can be returned
+ * late, even by blkhash_manifest_writer_finish.
  *
  * Returns NULL and sets errno: ENOMEM; EINVAL if the configuration of OpenSSL
  * does not provide the digest, EIO if the digest failed; EBADF if FD is not
@@ -143,9 +143,9 @@ int blkhash_leaves_save (struct blkhash_leaves *l, int fd, unsigned char *md,
 struct blkhash_manifest_reader;
 
 /*
- * Do not compute the digest of the image from the leaves, which takes as long
- * as folding a table of that size.  The leaves are then verified only by their
- * CRCs.
+ * Do not compute the digest of the image from the leaves, because that takes as
+ * long as folding a table of that size.  The leaves are then verified only by
+ * their CRCs.
  */
 #define BLKHASH_MANIFEST_NO_SUM 1u
 
@@ -193,7 +193,7 @@ blkhash_manifest_reader_is_complete (const struct blkhash_manifest_reader *r);
  * A run of blocks: COUNT blocks from block FIRST on.  LEAVES is the
  * concatenation of their leaves, or NULL if all of these blocks are zero.
  *
- * A program that creates a run must set all members; reserved to zeros.
+ * A program that creates a run must set all members; reserved must be 0.
  */
 struct blkhash_manifest_run {
   uint64_t first, count;
@@ -278,9 +278,8 @@ int blkhash_leaves_put_run (struct blkhash_leaves *l,
  *
  * DIFFER is called for each range that differs, in the order of the image: LEN
  * bytes from START on.  All blocks of a range differ, and adjacent ranges are
- * merged.  A range does not pass the end of the larger image, whose last block
- * can be short.  What is beyond the end of the smaller image is compared with
- * zeros.
+ * merged.  No range passes the end of the larger image, whose last block can be
+ * short.  What is beyond the end of the smaller image is compared with zeros.
  * DIFFER returns 0, or a positive errno value, which ends the comparison and is
  * returned.  It must not use A or B.
  *
