@@ -34,8 +34,8 @@ format_fd_path (char name[32], int fd)
   snprintf (name, 32, "/proc/self/fd/%d", fd);
 }
 
-/* Open a file without a name, which can be linked later.  Returns -1 if the
- * file system does not support this.
+/* Open a file without a name, which can be linked later.  Returns -1 if that is
+ * not possible, usually because the file system does not support it.
  */
 static int
 open_unnamed (const char *path)

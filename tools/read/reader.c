@@ -28,7 +28,7 @@
 #define MIB (1024 * 1024)       /* bytes */
 #define USUAL_MEMORY (32 * MIB) /* total bytes of one buffer per thread; more
                                  * if a read would be shorter than 1 MiB */
-#define MAX_DEPTH 64            /* reads */
+#define MAX_DEPTH 64            /* reads, unless there are more threads */
 #define MAX_THREADS 128         /* --threads is not higher */
 
 struct reader {

@@ -67,8 +67,8 @@ struct reader_image {
   int (*read_next) (void *opaque, void *buf, size_t size,
                     struct range *range, struct error *error);
 
-  /* Called once, by the thread that called reader_scan, while other threads
-   * already read.  Can be NULL.
+  /* Called once, by the thread that called reader_scan.  Meanwhile other
+   * threads may already read.  Can be NULL.
    */
   int (*begin) (void *opaque, struct error *error);
 
