@@ -42,8 +42,8 @@ share_of (uint64_t count, uint32_t share)
     (rest % STRATA_ALL != 0);
 }
 
-/* A stratum has at most 1 / SHARE units, so each unit is chosen with a
- * probability of at least SHARE.
+/* A stratum has at most STRATA_ALL / SHARE units, so each unit is chosen with a
+ * probability of at least SHARE / STRATA_ALL.
  */
 void
 strata_init (struct strata *strata, uint64_t units, uint32_t share,

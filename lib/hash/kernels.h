@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The kernels of this CPU as a table, for blksum --list-kernels.
+ * A table of the kernels (SIMD implementations of hashes) that this CPU can
+ * run, for blksum --list-kernels.
  *
  * Not public: the table is for humans, and its form can change.
  */
