@@ -10,8 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* An extent of LEN bytes; the caller has its offset.  If ZERO is set, it reads
- * as zeros; otherwise its content is unknown.  LEN is at least 1, and the
+/* An extent of LEN bytes, whose offset the caller knows.  If ZERO is set, it
+ * reads as zeros; otherwise its content is unknown.  LEN is at least 1, and the
  * extent can end beyond the end of the image.
  */
 struct extent {
