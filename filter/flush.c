@@ -37,7 +37,7 @@ flush_to_see_changes (const struct pass *p)
   }
   if (flush_conn (p->next, p->conn))
     return true;
-  /* A plugin with multi-conn that cannot flush is no reason to give up:
+  /* If the plugin has multi-conn but cannot flush, reads are still possible:
    * visibility.c hides the blocks whose changes this connection might not see.
    */
   return p->conn->multi_conn && p->next->can_flush (p->next) == 0;
