@@ -3,9 +3,9 @@
  *
  * The exports that clients use, by name.
  *
- * An export is created when its first client joins, and kept until the server
- * ends: the next client adds to its leaf table, and the report has its line.
- * Called by the threads of all connections.
+ * An export is created when its first client joins.  It is kept until the
+ * server ends, because later clients add to its leaf table, and the report
+ * contains its line.  Called by the threads of all connections.
  */
 
 #include <config.h>
@@ -36,7 +36,7 @@ pthread_mutex_t exports_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct export *exports, **exports_tail = &exports;
 static void *exports_by_name;   /* of tsearch(3) */
 static unsigned nr_exports[2];  /* without TLS, and with */
-static struct disk shared_disk; /* unless exports are distinct */
+static struct disk shared_disk; /* not used if exports are distinct disks */
 static char *default_name[2];   /* without TLS, and with */
 
 static int
@@ -202,9 +202,9 @@ exports_have_sum_locked (const struct disk *disk)
   return disk->published || baseline_is_valid_locked ();
 }
 
-/* Set *OFFSET and *END to the first range between them that is unchanged.
- * Returns false if all of it is changed.  If an allocation failed, it is not
- * known which blocks are changed, and the range counts as unchanged.
+/* Set *OFFSET and *END to the first part of the range between them that has no
+ * block in disk->changed.  Returns false if all its blocks are in this set; but
+ * true if an allocation failed, so that the changed blocks are not known.
  */
 static bool
 find_unchanged (struct disk *disk, uint64_t *offset, uint64_t *end)
@@ -234,8 +234,8 @@ export_check_baseline_locked (struct export *export,
   export_incomplete_locked (export, export->broken);
 }
 
-/* Start with an empty table, or with the baseline, because the export is new or
- * broken, or its size has changed.  Returns true if a sum was withdrawn.
+/* Replace the table by the baseline, or by an empty table, because the export
+ * is new or broken, or has a new size.  Returns true if a sum was withdrawn.
  */
 static bool
 reset_locked (struct export *export, uint64_t size)
@@ -326,8 +326,8 @@ export_why_no_sum_locked (const struct export *export)
   return export->broken;
 }
 
-/* Invalidate a range that was changed through another export.  That export can
- * be larger than this one.
+/* Invalidate a range that was changed through another export, which can be
+ * larger than this one.
  */
 static void
 invalidate_range (void *opaque, uint64_t offset, uint64_t end)
@@ -335,7 +335,7 @@ invalidate_range (void *opaque, uint64_t offset, uint64_t end)
   struct export *export = opaque;
 
   if (end == UINT64_MAX)
-    export->baseline = false;   /* no leaf of it is left */
+    export->baseline = false;   /* no leaf of the baseline is left */
   if (end > export->size)
     end = export->size;
   if (offset < end)
@@ -358,7 +358,7 @@ exports_set_default (const char *name, bool tls)
   if (default_name[tls] && strcmp (default_name[tls], name) == 0)
     return;
   free (default_name[tls]);
-  default_name[tls] = strdup (name); /* NULL: its own name is shown */
+  default_name[tls] = strdup (name); /* if NULL, the report shows NAME */
 }
 
 void

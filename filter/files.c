@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The start of the output files.
+ * Check and empty the output files when the server starts.
  */
 
 #include <config.h>
@@ -21,7 +21,7 @@ files_stop (void)
   manifest_stop ();
 }
 
-/* Returns R, after files_stop if it is an error. */
+/* Call files_stop if R is -1.  Returns R. */
 static int
 stop_after_error (int r)
 {

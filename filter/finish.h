@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * When the last connection to an export disconnects: read the missing ranges,
- * and publish the sum.
+ * Finish an export when its last connection disconnects: read the missing
+ * ranges, and publish the sum.
  */
 
 #ifndef NBDKIT_BLKHASH_FINISH_H
@@ -13,14 +13,16 @@
 
 struct conn;
 
-/* Flush the changes of CONN, which is about to disconnect, and read those that
- * no other connection can see.  Called for each connection, not only the last.
- * Both functions are called from .finalize, with its NEXT.
+/* Both functions are called from .finalize, with its NEXT.
+ *
+ * Flush the changes of CONN, and read back those that no other connection can
+ * see.  Called for each connection that disconnects, not only the last one.
  */
 void finish_changes (nbdkit_next *next, struct conn *conn);
 
-/* Finish the export of CONN, its last connection: conn_disconnect returned
- * true.  The result, if there is one, is in the result file on return.
+/* Finish the export of CONN, its last connection.  Called if conn_disconnect
+ * returned true.  The sum, or the reason why there is none, is in the result
+ * file on return, unless another connection has joined.
  */
 void finish (nbdkit_next *next, struct conn *conn);
 

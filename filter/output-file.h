@@ -17,28 +17,28 @@
 
 struct output_file {
   const char *param;            /* name of the parameter, for messages */
-  bool (*is_ours) (int fd);     /* could an earlier server have written FD? */
+  bool (*is_ours) (int fd);     /* may an earlier server have written it? */
   const char *what;             /* for messages: "a manifest" */
   mode_t mode;                  /* mode of each new file */
   char *path, *new_path;        /* path of the file, and of its replacement */
   int directory;                /* descriptor of their directory, if PATH is
                                  * set */
-  int old;                      /* descriptor of the existing file, until it is
-                                 * emptied */
-  bool kept;                    /* the old content was left: it must be possible
-                                 * to truncate the file */
-  bool made;                    /* output_file_open created the file, not as
-                                 * the target of a symbolic link; until it is
-                                 * emptied */
+  int old;                      /* descriptor of the file, until it is emptied
+                                 * or kept */
+  bool kept;                    /* output_file_keep was called, so
+                                 * output_file_check checks write access */
+  bool made;                    /* output_file_open created the file, and not
+                                 * through a symbolic link; false after the file
+                                 * is emptied or kept */
   struct lock_file lock;
   dev_t dev;                    /* device and inode of the file that */
   ino_t ino;                    /* output_file_write created */
-  bool failed;                  /* the old content may still be on the disk */
+  bool failed;                  /* the last write failed */
 };
 
-/* Start-up, in this order, so that no file is changed unless all files pass.
- * All functions return 0, or -1 after nbdkit_error.  All except open do nothing
- * if the file was not opened.
+/* At start-up, each of these is called for all files before the next one is, so
+ * that no file is changed unless all pass.  All but keep return 0, or -1 after
+ * nbdkit_error.  If the file was not opened, check and empty do nothing.
  *
  * open: sets PATH, creates the file if it does not exist, locks it, and checks
  * that an earlier server may have written it.  The caller sets only the members
@@ -46,21 +46,21 @@ struct output_file {
  * check: checks that the file can be replaced.  Call it again after nbdkit has
  * changed its user.
  * empty: truncates the file, and syncs it.
- * keep: leaves the content as it is.
+ * keep: leaves the content as it is.  Called instead of empty.
  */
 int output_file_open (struct output_file *file, const char *path);
 int output_file_check (const struct output_file *file);
 int output_file_empty (struct output_file *file);
 void output_file_keep (struct output_file *file);
 
-/* Does nothing if the file was not opened.  If the start failed, removes a file
- * that output_file_open created (see MADE).
+/* Unlock the file.  If MADE is set, the start failed, and the file is removed.
+ * Does nothing if the file was not opened.
  */
 void output_file_stop (struct output_file *file);
 
-/* Remove the file at PATH, if a killed server left one.  Returns 0, or -1 with
- * errno, which is EEXIST if it is not a regular file, because this filter
- * cannot have created it.
+/* Remove the file that a killed server may have left at PATH.  Returns 0, or -1
+ * with errno.  If PATH is not a regular file, this filter cannot have created
+ * it: it is not removed, and errno is EEXIST.
  */
 int output_file_remove_leftover (const char *path);
 
@@ -85,8 +85,8 @@ int output_file_reopen (const struct output_file *file, off_t size);
 /* Write LEN bytes of TEXT at OFFSET.  Returns 0, or -1 with errno. */
 int output_file_write_at (int fd, off_t offset, const char *text, size_t len);
 
-/* Called after a change in place.  If R is -1, the change failed with errno,
- * and the file is emptied, or removed if that fails.
+/* Called after a change in place.  If R is -1, the change failed with errno:
+ * the error is reported, and the file is emptied, or removed if that fails.
  */
 void output_file_written (struct output_file *file, int r);
 

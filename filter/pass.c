@@ -56,9 +56,9 @@ pass_missing (struct blkhash_leaves *leaves)
 
 /* ---- Extents ---- */
 
-/* Query the extents of LEN bytes at OFFSET.  Returns the end of the reply,
- * which can be before OFFSET + LEN, or OFFSET if there is none.  Extents after
- * OFFSET + LEN are not observed.
+/* Query the extents of LEN bytes at OFFSET, and observe them.  Returns the end
+ * of the plugin's reply, which can be before OFFSET + LEN; or OFFSET if there
+ * is no reply.  The part of a reply after OFFSET + LEN is ignored.
  */
 static uint64_t
 query_extents (const struct pass *p, uint64_t offset, uint32_t len)
@@ -97,7 +97,7 @@ pass_query_extents (const struct pass *p)
   while (pass_why_stop (p) == 0 &&
          blkhash_leaves_next_missing (p->leaves, offset, &start, &len) == 0) {
     /* Query whole blocks, because some plugins fail for unaligned ranges.  But
-     * if a reply ended within a block, query the rest of that block.
+     * if the last reply ended within a block, begin with the rest of the block.
      */
     begin = MAX (offset, ROUND_DOWN (start, unit));
     end = ROUND_UP (start + (len < EXTENTS_SIZE ? len : EXTENTS_SIZE), unit);
