@@ -20,11 +20,11 @@
 
 #include "common/cpu.h"
 
-#define DETECTED (1u << 31)     /* set in addition to the features */
+#define DETECTED (1u << 31)     /* in the cached answer: it is known */
 
 #if defined __x86_64__
 
-/* The registers that the operating system saves when it switches threads. */
+/* Bits of XCR0: registers that the operating system saves for each thread. */
 #define XCR0_AVX 0x06
 #define XCR0_AVX512 0xe6
 

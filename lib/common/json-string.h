@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Write a string of JSON.
+ * Write a JSON string.
  */
 
 #ifndef BLKHASH_JSON_STRING_H
@@ -10,8 +10,9 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* Write TEXT as a string, with control characters escaped.  A name can have any
- * bytes, but JSON is UTF-8: each byte that is not valid UTF-8 becomes U+FFFD.
+/* Write TEXT in quotes, with control characters escaped.  It can be a name with
+ * any bytes, but JSON is UTF-8: each byte that is not part of a valid character
+ * is written as U+FFFD.
  * Returns false if a part could not be written.  Callers cannot rely on ferror:
  * a stream of open_memstream sets no error flag if there is no memory.
  */

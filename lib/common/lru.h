@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The entries of a small cache with LRU replacement.  A search visits all of
- * them, so a cache should have at most a few hundred.
+ * The entries of a small cache with LRU replacement.  A search visits all
+ * entries, so a cache should have at most a few hundred entries.
  *
  * Not thread-safe.
  */
@@ -26,8 +26,8 @@ struct lru {
   uint64_t clock;               /* number of uses of all entries */
 };
 
-/* Returns the entry with NUMBER, or the least recently used entry, which the
- * caller replaces.
+/* Returns the entry with NUMBER, or if there is none (see lru_has) the least
+ * recently used entry, which the caller replaces.
  */
 static inline struct lru_entry *
 lru_find (const struct lru *lru, uint64_t number)

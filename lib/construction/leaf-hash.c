@@ -198,8 +198,8 @@ hashers_measure (struct hashers *hashers)
   return err;
 }
 
-/* A kernel that fails its self-test is an error, and is not skipped: see
- * lanes.c.
+/* If a kernel fails its self-test, this fails, instead of going on without the
+ * kernel: see lanes.c.
  */
 static int
 create_lanes (struct hashers *hashers)

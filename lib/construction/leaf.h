@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Compute the leaves of a batch of blocks.  All content of an image is hashed
- * here.
+ * Compute the leaves of a batch of blocks.  All data of an image passes through
+ * leaf_batch.
  *
  * Blocks are independent messages, so the blocks of a batch can be hashed in
  * parallel, each in a lane of a SIMD (multi-buffer) implementation.  Callers
@@ -27,7 +27,7 @@ struct leaf_engine *leaf_engine_create (const struct digest *digest,
                                         uint32_t block_size);
 void leaf_engine_free (struct leaf_engine *engine);
 
-/* Hash COUNT blocks.  Returns 0, ENOMEM or EIO. */
+/* Hash COUNT blocks, see struct leaf_block.  Returns 0, ENOMEM or EIO. */
 int leaf_batch (struct leaf_engine *engine,
                 struct leaf_block *blocks, size_t count);
 
@@ -37,10 +37,10 @@ int leaf_batch (struct leaf_engine *engine,
  */
 size_t leaf_best_count (const struct leaf_engine *engine);
 
-/* Gather small batches.  This is for callers that pass small batches from more
- * threads than there are CPUs, and must be called before the first batch.
- * After this call leaf_batch may wait up to one millisecond for batches of
- * other threads.  If that does not fill the lanes, later batches skip the wait.
+/* Gather small batches, for callers that pass them from more threads than there
+ * are CPUs: leaf_batch may then wait up to one millisecond for batches of other
+ * threads.  After a wait that did not fill the lanes, some batches skip it.
+ * Must be called before the first batch.
  */
 void leaf_enable_gather (struct leaf_engine *engine);
 
@@ -49,7 +49,8 @@ void leaf_enable_gather (struct leaf_engine *engine);
  */
 const unsigned char *leaf_zero_md (const struct leaf_engine *engine);
 
-/* Store in MD the leaf of a block of LEN zero bytes. */
+/* Store in MD the leaf of a block of LEN zero bytes.  Returns 0, ENOMEM or EIO.
+ */
 int leaf_hash_zeros (struct leaf_engine *engine, size_t len,
                      unsigned char *md);
 

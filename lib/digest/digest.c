@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Digests by name, of all families.
+ * Find a digest by name, in all families.
  */
 
 #include <config.h>
@@ -104,8 +104,8 @@ struct name_list {
   size_t room, count;
 };
 
-/* Insert in sorted order.  A family can yield a name twice if providers
- * overlap.
+/* Insert NAME in sorted order, unless the list has it: OpenSSL yields a name
+ * twice if two of its providers have the digest.
  */
 static void
 add_name (const char *name, void *opaque)
@@ -140,7 +140,7 @@ digest_list (const char **names, size_t count)
 
   for (i = 0; i < NR_FAMILIES; i++)
     families[i]->list (add_name, &list);
-  /* A provider can list digests that the configuration does not allow. */
+  /* OpenSSL can list digests that its configuration does not allow. */
   for (i = 0; i < list.count; i++) {
     struct digest *digest = digest_create (list.names[i]);
 

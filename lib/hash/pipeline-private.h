@@ -33,16 +33,16 @@ struct buffer {
 struct job {
   struct pool_task task;        /* must be first */
   struct pipeline *pipeline;
-  struct buffer *copy;          /* a copy of the data; NULL with zero copy */
+  struct buffer *copy;          /* NULL if the data was not copied */
   const unsigned char *data;
   size_t len;                   /* bytes of data; 0 in a run of zeros */
-  uint64_t zeros;               /* zero blocks; 0 in a job with data */
+  uint64_t zeros;               /* number of zero blocks; 0 in a job of data */
   unsigned char *leaves;        /* allocated from submit to fold */
   void (*done_cb) (void *opaque, int error);
   void *opaque;
 
-  /* Protected by pipeline->lock while the job is submitted: the worker writes
-   * them, and does not access the job after that.
+  /* Protected by pipeline->lock from submission until DONE is set.  The thread
+   * that hashes sets both, and does not access the job after that.
    */
   bool done;
   int error;
@@ -53,8 +53,8 @@ struct pipeline {
   struct outer *outer;
   struct pool *pool;
   size_t block_size, leaf_size; /* bytes */
-  size_t job_bytes, copy_bytes; /* maximum data of a job, and of a job with
-                                 * copied bytes: multiples of block_size */
+  size_t job_bytes, copy_bytes; /* maximum LEN of a job without a copy, and
+                                 * with one: multiples of block_size */
 
   /* Used only by the appending thread. */
   int error;                    /* the first error */
@@ -62,7 +62,7 @@ struct pipeline {
                                  * or NULL */
   struct buffer *spare;         /* free buffers for copies */
   unsigned copies_left;         /* buffers that may still be allocated */
-  unsigned head, count, slots;  /* the ring */
+  unsigned head, count, slots;  /* oldest job, jobs in use, jobs in RING */
   struct job *ring;
 
   pthread_mutex_t lock;         /* protects DONE and ERROR of submitted jobs */

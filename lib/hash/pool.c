@@ -117,9 +117,9 @@ queue_task (struct pool *pool, struct pool_task *task)
 {
   SCOPED_LOCK (&pool->lock);
 
-  /* A thread counts as idle until it has taken its task.  So compare with the
-   * queued tasks; otherwise each task of a burst would see the same idle
-   * thread.
+  /* A thread counts as idle until it has taken a task.  So compare IDLE with
+   * QUEUED, not with 0; otherwise one idle thread would seem sufficient for all
+   * tasks of a burst.
    */
   if (pool->idle <= pool->queued && pool->started < pool->max_threads)
     start_thread_locked (pool);

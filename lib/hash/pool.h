@@ -15,9 +15,9 @@ struct pool_task {
   unsigned weight;              /* at least 1; see pool_create */
 };
 
-/* Run TASKS, a list in the order of submission.  The pool does not access a
- * task after this call begins, so it can be submitted again or freed after its
- * NEXT was read.
+/* Run TASKS, a list in the order of submission; NEXT of the last is NULL.  The
+ * pool no longer accesses the tasks, so this function can free a task, or have
+ * it submitted again, after reading its NEXT.
  */
 typedef void pool_run (struct pool_task *tasks);
 
@@ -28,13 +28,13 @@ typedef void pool_run (struct pool_task *tasks);
  */
 struct pool *pool_create (unsigned threads, unsigned batch, pool_run *run);
 
-/* Run TASK in one of the threads, in FIFO order; or in the calling thread if
- * the pool has no thread and cannot start one.  Thread-safe.
+/* Queue TASK for the threads, which take tasks in FIFO order.  If the pool has
+ * no thread and cannot start one, run TASK in the calling thread.  Thread-safe.
  */
 void pool_submit (struct pool *pool, struct pool_task *task);
 
-/* Drop the tasks that have not started, and wait for the others.  No other call
- * may run at the same time.
+/* Drop the tasks that no thread has taken, wait for the others, and free POOL.
+ * No other call may run at the same time.
  */
 void pool_free (struct pool *pool);
 
