@@ -44,8 +44,8 @@
                                  * lane in a call */
 #define PROBE_BLOCKS 2
 #define ROUNDS 5
-#define MAX_SLOWDOWN 20         /* excluded if this many times slower than
-                                 * the caller's hash */
+#define MAX_SLOWDOWN 20         /* a kernel is excluded if it takes this many
+                                 * times as long as the caller's hash */
 
 /* A hash to measure: either SINGLE or KERNEL is set. */
 struct candidate {
@@ -53,7 +53,7 @@ struct candidate {
   const struct lane_kernel *kernel;
   size_t blocks;                /* message blocks of each lane in a call */
   double ns[ROUNDS];            /* time for one message block of each lane */
-  uint64_t *cost;               /* output: the measured cost */
+  uint64_t *cost;               /* output: the measured cost, picoseconds */
 };
 
 struct candidates {
@@ -71,8 +71,8 @@ lane_time (void)
   return (uint64_t) t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-/* Let C hash BLOCKS message blocks in each lane, and set *NS to the time, in
- * nanoseconds, for one message block of each lane, which is more than 0.
+/* Let C hash BLOCKS message blocks in each lane.  Set *NS to the time for one
+ * message block of each lane, in nanoseconds; it is always more than 0.
  */
 static int
 time_call (const struct lane_hash *hash, const struct candidate *c,

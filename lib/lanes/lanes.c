@@ -80,8 +80,8 @@ struct lanes {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-/* Indexed by the hash, and protected by LOCK.  After lanes_create has returned
- * a struct lanes, its fields are protected as documented above.
+/* Both have the order of lane_hashes, and are protected by LOCK.  After
+ * lanes_create has returned a struct lanes, its fields are protected as above.
  */
 static struct lanes shared[MAX_HASHES];
 static unsigned self_tested[MAX_HASHES]; /* bit masks: kernels that passed their

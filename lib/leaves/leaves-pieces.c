@@ -26,9 +26,9 @@
 #include "leaves/pieces-share.h"
 #include "leaves/pieces.h"
 
-/* What the caller has to do after it releases the lock.  RETRY is set apart
- * from the error, because a sticky error can have any value, even EAGAIN from a
- * sink.
+/* What the caller has to do after it releases the lock.  An error value cannot
+ * mean RETRY, because the sticky error of the table can have any value, even
+ * EAGAIN from a sink.
  */
 struct todo {
   struct partial *hash;         /* complete block to hash */
@@ -37,7 +37,7 @@ struct todo {
   uint64_t seen;                /* for budget_wait */
 };
 
-/* Evict an incomplete block.  If the block is complete, mark it as busy, and
+/* Evict PARTIAL if it is incomplete.  If it is complete, mark it as busy, and
  * return EAGAIN; then the caller must hash it and retry, as TODO says.
  */
 static int
@@ -93,10 +93,10 @@ busy_is_zero (const struct blkhash_leaves *l, const struct partial *partial)
     is_zero (partial->bytes, blocks_length (l, partial->index, 1));
 }
 
-/* Find or create the partial of a block, to modify a part of it.  If it was a
- * block of zeros, the rest of the block remains known.  If it was a complete
- * block of data, the rest becomes missing, because only the leaf was kept.
- * Returns 0, or an error as reserve_locked.
+/* Find or create the partial of a block, a part of which the caller modifies.
+ * If the block was all zero, the rest of it remains known.  If it was hashed,
+ * the rest becomes missing, because only the leaf was kept.  Returns 0, or an
+ * error as reserve_locked.
  */
 static int
 open_partial_locked (struct blkhash_leaves *l, uint64_t index,
@@ -156,7 +156,7 @@ check_new_piece_locked (struct blkhash_leaves *l, uint64_t index,
   return partial->busy || partial_overlaps (partial, len, start) ? EEXIST : 0;
 }
 
-/* Hash a complete block.  The leaf is discarded if the block has changed. */
+/* The leaf is discarded if the block was changed while it was hashed. */
 int
 leaves_hash_busy (struct blkhash_leaves *l, struct partial *partial)
 {
@@ -183,8 +183,8 @@ leaves_hash_busy (struct blkhash_leaves *l, struct partial *partial)
   return err;
 }
 
-/* Returns true if the observed piece adds to a missing or partial block.  A
- * piece that contradicts the table makes the block missing, and is not stored.
+/* Returns true if the observed piece must be stored.  If it contradicts the
+ * table, the block becomes missing, and the piece is not stored.
  */
 static bool
 observe_piece_locked (struct blkhash_leaves *l, const unsigned char *buf,
@@ -216,8 +216,8 @@ store_zero_locked (struct blkhash_leaves *l, uint64_t index)
 }
 
 /* Called after a piece was added to the block, or the size of the image became
- * known.  If the block is complete, store it if it is zero; otherwise let the
- * caller hash it, unless it was a block of zeros before.
+ * known.  A complete block without data becomes LEAF_ZERO.  Any other complete
+ * block must be hashed by the caller, unless it was a block of zeros before.
  */
 static int
 finish_if_complete_locked (struct blkhash_leaves *l, struct partial *partial,

@@ -92,8 +92,8 @@ blkhash_leaves_next_missing (struct blkhash_leaves *l, uint64_t offset,
   return ENOENT;
 }
 
-/* Count the bytes of a block that was zero before, if it is complete but not
- * hashed yet.
+/* Count the bytes of a partial block that was a block of zeros: it is complete,
+ * but not hashed yet.  The bytes of other partial blocks are not counted.
  */
 static void
 count_partial_locked (struct blkhash_leaves *l, uint64_t index,

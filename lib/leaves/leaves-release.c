@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * The leaf table: release the memory of pieces.  Complete blocks are hashed,
- * and others are evicted.  This is done by a thread of this table or, if tables
- * share a budget, of another one.
+ * and others are evicted.  If tables share a budget, this can be done by a
+ * thread that needs room for another table.
  */
 
 #include <config.h>
@@ -39,9 +39,9 @@ hash_locked (struct blkhash_leaves *l, const struct partial *partial)
     leaves_store_locked (l, index, &block);
 }
 
-/* Called in a thread of another table that shares the budget and needs room, if
- * this table is the largest user.  That thread holds users_lock, which keeps
- * this table alive until it is released.
+/* Called by a thread that needs room for another table with the same budget, if
+ * pieces-share.c has selected this table.  That thread holds users_lock, so
+ * this table cannot be freed during the call.
  */
 bool
 leaves_evict_oldest (void *opaque)
@@ -60,8 +60,8 @@ leaves_evict_oldest (void *opaque)
   return oldest != NULL;
 }
 
-/* Hash the oldest block if it is complete.  Returns ENODATA if it is
- * incomplete, or ENOENT if there is no block.
+/* Hash the oldest block.  Returns 0; ENODATA if it is incomplete; ENOENT if
+ * there is no block; or an error of the table.
  */
 static int
 hash_oldest (struct blkhash_leaves *l)

@@ -30,7 +30,7 @@
 #include "leaves/leaves.h"
 #include "leaves/pieces.h"
 
-#define PIECES_BOUND (64 * 1024 * 1024) /* bytes */
+#define PIECES_BOUND (64 * 1024 * 1024) /* bytes of the table's own budget */
 
 static int
 start (struct blkhash_leaves *l, const struct blkhash_opts *opts,

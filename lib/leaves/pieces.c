@@ -4,9 +4,9 @@
  * Partial blocks: blocks whose content is kept, because only some pieces are
  * known, or because they are not hashed yet.
  *
- * Partial blocks are in a hash table by block index, and in a list by age.  The
- * budget counts allocated bytes and not bytes of content, because a block of 4
- * bytes takes far more memory than 4 bytes.
+ * Partial blocks are in a hash table by block index, and in a list by the time
+ * when a piece was last added.  The budget counts allocated bytes and not bytes
+ * of content, because a block of 4 bytes takes far more memory than 4 bytes.
  */
 
 #include <config.h>
@@ -26,7 +26,9 @@
 #define CHUNK_ALIGN 64          /* bytes: a cache line; also the alignment of
                                  * the content */
 
-/* Handling more ranges would take more time than reading the block again. */
+/* The maximum number of ranges of a block.  With more ranges, handling them
+ * would take more time than reading the block again.
+ */
 static size_t
 max_ranges (uint32_t block_size)
 {
@@ -253,7 +255,7 @@ find_range (const struct partial *partial, uint32_t start)
   return low;
 }
 
-/* Replace ranges I to J, exclusive, with COUNT (0, 1 or 2) others. */
+/* Replace the ranges from I to before J with COUNT (0, 1 or 2) from WITH. */
 static void
 replace_ranges (struct partial *partial, size_t i, size_t j,
                 const struct partial_range *with, size_t count)

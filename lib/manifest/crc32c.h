@@ -10,13 +10,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Returns the CRC of the data whose CRC is CRC, followed by LEN bytes of BUF.
- * The CRC of no data is 0.
+/* Continue a CRC: CRC is that of the data before BUF, or 0 if there is none.
+ * Returns the CRC of that data and the LEN bytes of BUF.
  */
 uint32_t crc32c (uint32_t crc, const void *buf, size_t len);
 
-/* The same without instructions of the CPU: the fallback of crc32c, and for
- * tests.
+/* The same, without the CPU's instructions for CRC32C.  For crc32c on a CPU
+ * that lacks them, and for tests.
  */
 uint32_t crc32c_portable (uint32_t crc, const void *buf, size_t len);
 

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The encoding of a manifest: its header as text, and the sizes and numbers of
- * its records.  blkhash-manifest(5) describes the format.
+ * The encoding of a manifest: its header, which is text, and the binary numbers
+ * in its records.  blkhash-manifest(5) describes the format.
  */
 
 #ifndef BLKHASH_MANIFEST_FORMAT_H
@@ -31,17 +31,17 @@ struct blkhash_opts;
 struct manifest_header {
   struct blkhash_opts *opts;
   uint64_t size;                /* of the image, bytes */
-  uint64_t first, count;        /* the blocks that are in the manifest, or will
-                                 * be if it is unfinished */
-  bool unfinished;              /* it is a journal, and grows */
+  uint64_t first, count;        /* first block and number of blocks; those of
+                                 * the finished manifest if it is unfinished */
+  bool unfinished;              /* blksum --resume is appending records */
   char id[64];                  /* the value of the key "journal", or empty */
 };
 
 /* Returns the number of blocks of the image. */
 uint64_t manifest_image_blocks (const struct manifest_header *header);
 
-/* Returns true if the manifest has all blocks of the image.  Only then it has a
- * sum.
+/* Returns true if FIRST and COUNT are all blocks of the image.  Only such a
+ * manifest has a sum.
  */
 bool manifest_is_complete (const struct manifest_header *header);
 
@@ -50,8 +50,8 @@ void manifest_header_print (const struct manifest_header *header,
                             unsigned char bytes[MANIFEST_HEADER_SIZE]);
 
 /* Parse BYTES into HEADER, which the caller must have set to zero.  The caller
- * frees its options, also after an error.  Returns 0; EBADMSG or ENOTSUP with
- * the reason in *WHY, a static string; or ENOMEM, for which *WHY has no reason.
+ * frees header->opts, also after an error.  Returns 0; EBADMSG or ENOTSUP with
+ * the reason in *WHY, a static string; or ENOMEM, and then *WHY means nothing.
  */
 int manifest_header_parse (const unsigned char bytes[MANIFEST_HEADER_SIZE],
                            struct manifest_header *header, const char **why);

@@ -12,7 +12,7 @@
 
 #include "manifest/manifest-output.h"
 
-#define FIRST_SIZE 1024         /* bytes */
+#define FIRST_SIZE 1024         /* initial size of the buffer, bytes */
 
 int
 manifest_output_init (struct manifest_output *output, int fd)

@@ -23,16 +23,17 @@ struct manifest_sum;
 struct blkhash_manifest_reader {
   struct manifest_input input;
   unsigned flags;
-  bool unfinished;              /* an unfinished manifest is accepted */
+  bool unfinished;              /* the caller accepts unfinished manifests */
   struct manifest_header header;
   uint32_t header_crc;
   size_t leaf_size;
   struct manifest_zeros zeros;
   struct manifest_sum *sum;     /* of the records before RUN, or NULL */
-  struct blkhash_manifest_run run; /* the last run; its leaves are in INPUT */
-  bool ended;                   /* the end was read; MD is valid */
-  uint64_t next, end;           /* first block of the next record, and end of
-                                 * all blocks */
+  struct blkhash_manifest_run run; /* the newest one; its leaves are in INPUT */
+  bool ended;                   /* the end record was read; if the manifest is
+                                 * complete, MD is valid */
+  uint64_t next, end;           /* first block of the next record; END: the last
+                                 * block of the manifest plus 1 */
   bool after_zeros;             /* the last record has zeros */
   bool after_short_data;        /* the last record has data, but fewer than
                                  * MANIFEST_MAX_LEAVES leaves */
@@ -55,7 +56,7 @@ manifest_reader_new_observed (int fd, unsigned flags,
  */
 bool manifest_reader_is_fresh (const struct blkhash_manifest_reader *r);
 
-/* Fail with ERR, a sticky error.  Returns ERR. */
+/* Make ERR the sticky error, with the text of strerror.  Returns ERR. */
 int manifest_reader_fail (struct blkhash_manifest_reader *r, int err);
 
 /* Store the reason for ERR as text: FMT, or the text of strerror.  Returns ERR,

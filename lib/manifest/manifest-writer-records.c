@@ -4,9 +4,10 @@
  * Write the records of a manifest, as leaves arrive.
  *
  * A record is assembled in a buffer, because it begins with the number of its
- * leaves.  The header is written when the first record begins, and complete
- * records when a record of leaves ends and the buffer has WRITE_SIZE bytes.  An
- * unfinished manifest is written only by manifest_writer_flush.
+ * leaves.  The header is written when the first record begins, unless the size
+ * of the image is unknown.  The buffer is written when a record of leaves ends
+ * and it has WRITE_SIZE bytes; or only by manifest_writer_flush, if the
+ * manifest is unfinished.
  */
 
 #include <config.h>

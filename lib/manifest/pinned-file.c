@@ -3,11 +3,11 @@
  *
  * A file whose content must stay the same: a changed byte is never returned.
  *
- * Pieces that were read again are in a cache with LRU replacement.  Its lock is
- * not held while a piece is read and hashed, so that other threads need not
- * wait.  Two threads that need the same piece may both read it.  The file is
- * not mapped, because access to a mapping beyond the end of a truncated file
- * ends the process with SIGBUS.
+ * The pieces of the last calls of pinned_file_read are in a cache with LRU
+ * replacement.  Its lock is not held while a piece is read and hashed, so other
+ * threads do not wait for this.  Two threads that need the same piece may both
+ * read it.  The file is not mapped, because access to a mapping beyond the end
+ * of a truncated file ends the process with SIGBUS.
  */
 
 #include <config.h>
@@ -57,7 +57,9 @@ pinned_file_destroy (struct pinned_file *file)
   pthread_mutex_destroy (&file->lock);
 }
 
-/* Hash LEN bytes, which begin at the start of a piece, at most GROUP pieces. */
+/* Store in SUMS the digests of the pieces in BYTES, of which there are at most
+ * GROUP.  Only the last of them can be shorter than PINNED_PIECE.
+ */
 static int
 hash_pieces (const struct pinned_file *file, const unsigned char *bytes,
              size_t len, unsigned char (*sums)[PINNED_SUM])
@@ -79,7 +81,7 @@ hash_pieces (const struct pinned_file *file, const unsigned char *bytes,
 
 /* ---- The first read ---- */
 
-/* Hash the bytes in TAIL. */
+/* Append the digests of the pieces in TAIL to SUMS. */
 static int
 add_sums (struct pinned_file *file)
 {
@@ -199,7 +201,7 @@ read_cached (struct pinned_file *file, uint64_t number, void *buf, size_t len,
   return true;
 }
 
-/* If there is no memory, nothing is added. */
+/* Add piece NUMBER to the cache, unless there is no memory for it. */
 static void
 add_cached (struct pinned_file *file, uint64_t number,
             const unsigned char *bytes, size_t len)
