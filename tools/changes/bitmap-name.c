@@ -16,8 +16,8 @@
 #define PREFIX "blk-"
 #define MIN_DIGITS 8
 
-/* Returns the number of digits of the sum in NAME, or 0 if there is none.  The
- * digits can be followed by other text that does not begin with a letter.
+/* Returns the number of hexadecimal digits of the sum in NAME, or 0 if there is
+ * no sum.  Other text can follow the digits, but a letter must not.
  */
 static size_t
 count_digits (const char *name)

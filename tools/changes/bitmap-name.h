@@ -12,10 +12,10 @@
 
 struct error;
 
-/* Does NAME contain a sum: "blk-" and at least 8 of its hexadecimal digits? */
+/* Does NAME begin with "blk-" and at least the first 8 digits of a sum? */
 bool bitmap_name_has_sum (const char *name);
 
-/* Check that the sum in NAME, if there is one, has the first digits of SUM,
+/* Check that the digits in NAME, if it has a sum, are the first digits of SUM,
  * which is hexadecimal.  Returns 0, or -1 with the reason.
  */
 int bitmap_name_check (const char *name, const char *sum,

@@ -1,14 +1,14 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Lists of changed ranges in JSON, in the forms that different programs print:
- * blksum(1) has a table.  All objects of a list must have the same form.
+ * Lists of changed ranges in JSON, in the forms that different programs print;
+ * blksum(1) lists them.  All objects of a list must have the same form.
  *
  * The objects of nbdinfo and VMware describe all bytes of the disk.  So they
  * must cover the image without gaps; otherwise some are missing, or the list is
  * that of another disk.  The other lists contain only what changed, and can be
- * empty: only the end of their array shows that they are complete.  So only
- * the objects of VMware are accepted without an array around them.
+ * empty: only the end of their array shows that they are complete.  nbdinfo
+ * always prints an array, so only VMware's objects are accepted without one.
  *
  * The members of an object can have any order.  So the ranges in an inner array
  * are added before all members of its object are known, and are checked against
@@ -41,7 +41,7 @@ enum {
 
 struct item {
   unsigned has;
-  uint64_t start, len;          /* START is any of the offsets, in bytes */
+  uint64_t start, len;          /* bytes; START: the member with the offset */
   uint64_t type;                /* "type", or "block_metadata_type" */
   uint64_t capacity;            /* bytes */
   char text[JSON_SCAN_STRING];  /* "description", or "exists" */
@@ -174,7 +174,7 @@ unknown_member (struct list *list, const char *key)
 
 static int parse_array (struct list *list, struct item *item, unsigned bit);
 
-/* Parse the members of an object, each of which is in TABLE. */
+/* Parse the members of an object, all of which must be in TABLE. */
 static int
 parse_members (struct list *list, const struct member *table,
                struct item *item)
@@ -228,7 +228,7 @@ add_area (struct list *list, const struct item *area)
 }
 
 /* Parse the array of the member BIT, and add its ranges.  In block_metadata,
- * the range at offset 0 has no byte_offset.
+ * a range without byte_offset is at offset 0.
  */
 static int
 parse_array (struct list *list, struct item *item, unsigned bit)
@@ -321,7 +321,7 @@ check_kubernetes (struct list *list, const struct item *item)
 
 struct form {
   enum changes_format format;
-  unsigned needs, allows;       /* members */
+  unsigned needs, allows;       /* required and optional members, HAS_... */
   int (*add) (struct list *list, const struct item *item);
 };
 
