@@ -21,7 +21,9 @@ struct part {
   uint64_t table_bytes;         /* total size of the tables that were read */
 };
 
-/* Checks the data or table of ENTRY, and advances PART->guest past it. */
+/* Checks the data or the table that ENTRY points to, and advances PART->guest
+ * past the part of the disk that ENTRY maps.
+ */
 typedef int entry_function (struct part *part, uint64_t entry,
                             struct error *error);
 

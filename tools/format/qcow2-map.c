@@ -66,8 +66,8 @@ continues (const struct run *run, const struct run *next)
     (run->kind != RUN_DATA || next->host == run->host + run->len);
 }
 
-/* The L1 entry at ENTRY is unallocated.  Extend RUN over the unallocated
- * entries after it.
+/* The L1 entry at ENTRY, the first of ENTRIES in memory, is unallocated.
+ * Extend RUN over the unallocated entries after it.
  */
 static void
 skip_l1 (const unsigned char *entry, uint64_t entries, unsigned bits,
@@ -78,7 +78,9 @@ skip_l1 (const unsigned char *entry, uint64_t entries, unsigned bits,
     run->len += UINT64_C (1) << bits;
 }
 
-/* Set RUN from the L2 table at TABLE.  Only entries in one page are used. */
+/* Set RUN to the run at OFFSET of the disk, whose L2 table is at TABLE.  Only
+ * one page of the table is read, and the run does not go on in the next page.
+ */
 static int
 l2_at (struct pages *pages, const struct qcow2 *qcow2, uint64_t table,
        uint64_t offset, struct run *run, struct error *error)

@@ -232,8 +232,8 @@ qcow2_read_header (const struct imagefile *file, struct qcow2 *qcow2,
   return 0;
 }
 
-/* L2 tables are prefetched, because on storage with a high latency reading one
- * takes long, and they do not depend on each other.
+/* L2 tables are prefetched: on storage with a high latency it takes long to
+ * read one of them, but many can be read at the same time.
  */
 #define AHEAD 32                /* number of L1 entries whose tables are
                                  * prefetched */

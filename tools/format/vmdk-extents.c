@@ -4,10 +4,10 @@
  * The files that the descriptor of a vmdk image names as its extents.
  *
  * A file that starts with neither "KDMV" nor "COWD" is a descriptor.  A sparse
- * image contains a descriptor, which is used only if the capacity of the image
- * is 0.  Lines are parsed as in qemu (7.2), so that qemu reads the extents that
- * were checked.  An extent line that qemu would skip is an error here, because
- * qemu would omit the extent from the disk.
+ * image ("KDMV") contains a descriptor, which qemu uses only if the capacity of
+ * the image is 0.  Lines are parsed as in qemu (7.2), so that qemu reads the
+ * extents that were checked.  An extent line that qemu would skip is an error
+ * here, because qemu would omit the extent from the disk.
  *
  * A descriptor that is truncated after one of its extents would describe a
  * smaller disk.  All programs write the disk database after the extents, so its
@@ -87,8 +87,8 @@ is_one_of (const char *word, const char *const words[])
   return false;
 }
 
-/* Returns 1 if the line was parsed, 0 if it is not the line of an extent, or -1
- * if it is such a line, but qemu skips it.
+/* Returns 1 with the extent of LINE; 0 if LINE is not the line of an extent; or
+ * -1 if it is, but qemu would skip it.
  */
 static int
 parse_line (const char *line, struct vmdk_extent *extent)

@@ -12,9 +12,10 @@
  * capacity is, qemu searches for a parent in the 20 sectors after the header,
  * even if the header has another offset for the descriptor.
  *
- * So this check requires that the capacity is not 0, that the descriptor is in
- * these sectors, that it names no parent, and that its only extent line
- * describes the image itself: SPARSE, and a name without a directory.
+ * So this check requires that the capacity is not 0, that the descriptor begins
+ * in the first of these sectors and ends in them, that it names no parent, and
+ * that its only extent line describes the image itself: SPARSE, and a name
+ * without a directory.
  */
 
 #include <config.h>
@@ -40,8 +41,8 @@
 #define MAX_TABLES (UINT64_C (32) << 20) /* number of grain tables */
 
 /* A limit of blksum, 1 MiB.  For each read of a compressed grain, even a short
- * read, qemu allocates as much memory as three grains.  Other programs write
- * grains of 64 KiB.
+ * read, qemu allocates as much memory as three grains.  Programs that write
+ * such images use grains of 64 KiB.
  */
 #define MAX_COMPRESSED_GRAIN_SECTORS 2048
 
@@ -172,9 +173,8 @@ struct grain_walk {
   const struct imagefile *file;
   struct vmdk vmdk;
   struct error *error;
-  uint64_t directory_bytes;
-  uint64_t table_bytes;         /* total size of the grain tables that were
-                                 * read */
+  uint64_t directory_bytes;     /* size of the grain directory */
+  uint64_t table_bytes;         /* total size of the grain tables read so far */
   unsigned char directory[CHUNK];
   unsigned char table[MAX_TABLE_ENTRIES * 4];
 };

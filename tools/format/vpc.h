@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Check that a vpc (VHD) image has no parent, and limit the memory that qemu
- * allocates for it.
+ * Check that a vpc (VHD) image is complete and has no parent, and limit the
+ * memory that qemu allocates for it.
  */
 
 #ifndef BLKSUM_VPC_H
@@ -10,10 +10,10 @@
 
 #include "format/imagefile.h"
 
-/* Refuse an image that has a parent, which qemu would ignore without an error,
- * or whose header requires more memory than the size of the file justifies.  A
- * file that is not a vpc image is not checked here, but left to qemu.  Returns
- * 0, or -1 on error.
+/* Returns -1 with an error if the image has a parent, which qemu would ignore
+ * silently; if its blocks or their table are not in the file; or if the table
+ * is too large (see imagefile.h).  Otherwise returns 0, also for a file that is
+ * not a vpc image: that is left to qemu.
  */
 int vpc_check (const struct imagefile *file, struct error *error);
 
