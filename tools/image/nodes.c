@@ -36,7 +36,7 @@ check_length (const struct nodes *nodes, const struct storage *storage)
 {
   const struct imagefile *file = &storage->file;
 
-  /* The sizes of other nodes are always whole numbers of sectors. */
+  /* The size of a node that is not a local file is always in whole sectors. */
   if (storage->kind != LOCAL && storage->len == UINT64_MAX &&
       storage->start % 512 != 0)
     return error_set (nodes->error, "refused because the part after an offset "

@@ -6,7 +6,7 @@
  * As in qemu, a comma in a value is doubled, and KEY and noKEY are KEY=on and
  * KEY=off.  There are two differences from qemu.  qemu interprets a first
  * option without a value as a reference to a node; here it is an option like
- * any other.  qemu uses the last of KEY=A,KEY=B; here this is an error.
+ * any other.  Of KEY=A,KEY=B qemu uses B; here different values are an error.
  *
  * The options are not interpreted, except "backing=", which is null in qemu.
  */
@@ -30,8 +30,8 @@ struct parser {
   struct error *error;
 };
 
-/* Add VALUE to PARENT as NAME, which is a part of KEY.  PARENT takes ownership
- * of VALUE; on error VALUE is released.  Returns 0, or -1 on error.
+/* Add VALUE to PARENT as NAME, a component of the option KEY.  PARENT takes
+ * ownership of VALUE; on error VALUE is released.  Returns 0, or -1 on error.
  */
 static int
 add (struct parser *parser, struct json_object *parent, const char *name,

@@ -23,7 +23,7 @@ bool qemuname_is_protocol (const char *driver);
 char *qemuname_in_directory_of (const char *path, const char *name);
 
 /* The same, for a backing file name from a header.  Such a name can have a
- * protocol.
+ * protocol, and then it is not changed.
  */
 char *qemuname_resolve (const char *path, const char *name);
 
@@ -48,9 +48,10 @@ char *qemuname_resolve (const char *path, const char *name);
  */
 bool qemuname_is_checkable (const char *name);
 
-/* Is NAME a local file?  Returns 1 and sets *PATH to the path, which is a part
- * of NAME, if it is a local file; 0 if it is on a server; or -1 on error.  FROM
- * is the file whose header contains NAME, for messages.  It can be NULL.
+/* Is NAME a local file?  If it is, returns 1 and sets *PATH to the path, which
+ * is a part of NAME.  Returns 0 if it is on a server, or -1 if NAME is not
+ * checkable.  FROM, the file whose header contains NAME, or NULL, is for the
+ * message.
  */
 int qemuname_locate (const char *from, const char *name, const char **path,
                      struct error *error);
