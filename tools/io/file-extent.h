@@ -13,8 +13,9 @@
 struct error;
 struct file;
 
-/* A cache of the last extent, in bytes of the file.  Initialize it to zeros.
- * END can be beyond the end of the file.  One thread at a time uses it.
+/* A cache of the last extent, from START to END.  START is the offset of the
+ * lookup, which can be in the middle of the extent.  END can be beyond the end
+ * of the file.  Initialize it to zeros.  One thread at a time uses it.
  */
 struct file_extent {
   const struct file *file;
@@ -25,7 +26,7 @@ struct file_extent {
 
 /* Set EXTENT to the extent of FILE that contains offset AT.  A lookup, which
  * can be a request to a file server, is omitted if EXTENT already contains AT.
- * Returns 0, or -1 if the lookup finds that the file became shorter.
+ * Returns 0, or -1 with ERROR if the lookup finds that FILE became shorter.
  */
 int file_extent_find (struct file_extent *extent, const struct file *file,
                       uint64_t at, struct error *error);

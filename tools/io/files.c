@@ -15,7 +15,9 @@
 #include "io/files.h"
 #include "io/prefetch.h"
 
-/* If there is no memory for it, nothing is prefetched. */
+/* The tables of a file that is read with direct I/O are prefetched, unless
+ * there is no memory for that.
+ */
 static void
 set_prefetch (struct files *files, struct file *file)
 {

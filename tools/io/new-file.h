@@ -33,7 +33,9 @@ char *new_file_resolve (const char *path);
 int new_file_open (struct new_file *file, const char *path,
                    struct error *error);
 
-/* Sync the file, and rename it to its final name.  Returns 0 or -1. */
+/* Sync the file, and rename it to its final name.  Returns 0, or -1 with the
+ * reason; new_file_close must be called in both cases.
+ */
 int new_file_publish (struct new_file *file, struct error *error);
 
 /* Sync the directory of PATH, after files were created, renamed or removed in
@@ -41,7 +43,7 @@ int new_file_publish (struct new_file *file, struct error *error);
  */
 void new_file_sync_directory (const char *path);
 
-/* Close the file, and remove it, unless it was published. */
+/* Close the file.  If it was not published, remove it. */
 void new_file_close (struct new_file *file);
 
 #endif /* BLKSUM_NEW_FILE_H */

@@ -12,8 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The cache has PREFETCH_COUNT pieces, 4 MiB in total.  A whole piece is read
- * at a time, up to the end of the file, as direct I/O requires.
+/* The cache has PREFETCH_COUNT pieces, 4 MiB in total.  Only whole pieces are
+ * read, because direct I/O must be aligned; the last one of a file is shorter.
  */
 #define PREFETCH_PIECE 65536    /* bytes */
 #define PREFETCH_COUNT 64
@@ -27,8 +27,9 @@ struct prefetch *prefetch_new (void);
 void prefetch_free (struct prefetch *prefetch);
 
 /* Start to read LEN bytes at OFFSET of FD, a file of SIZE bytes, in the
- * background.  This is only a hint: if all pieces wait to be read or are being
- * read, or if there is no memory, the rest is not read.  Thread-safe.
+ * background.  FD must stay open until prefetch_free.  This is only a hint: if
+ * all pieces wait to be read or are being read, or if there is no memory, the
+ * rest is not read.  Thread-safe.
  */
 void prefetch_start (struct prefetch *prefetch, int fd, uint64_t size,
                      size_t len, uint64_t offset);
