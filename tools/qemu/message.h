@@ -12,12 +12,13 @@
 struct error;
 
 /* Replace ERROR by MESSAGES, lines that the program printed.  TARGETS is a
- * NULL-terminated array of the program's arguments that name the image.  They
- * are replaced by NAME in the messages, because the user does not know these
- * options and descriptors.  If IS_OPERAND is set, NAME is printed before each
- * line, so "Could not open 'NAME': " is removed from the line.
+ * NULL-terminated array of the program's arguments that name the image.  In the
+ * messages NAME replaces these arguments, which the user does not know.  If
+ * IS_OPERAND is set, NAME is printed before each line in any case, so text such
+ * as "Could not open 'NAME': " is removed.
  *
- * ERROR is not replaced if MESSAGES only report that this process disconnected.
+ * ERROR is not replaced if MESSAGES is empty, or only reports that this process
+ * disconnected.
  */
 void qemu_message_refine_error (struct error *error, const char *messages,
                                 const char *const *targets, const char *name,

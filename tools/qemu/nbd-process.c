@@ -6,9 +6,9 @@
  * qemu-nbd inherits a listening socket, by the socket activation of systemd:
  * descriptor 3, LISTEN_FDS and LISTEN_PID.  Before it runs qemu-nbd, the child
  * binds the socket in a directory that no other user can enter, connects the
- * socket of this process to it, and removes the socket and the directory.  The
- * child does this, because this process can be killed at any moment: the child
- * survives that, because it requests the parent-death signal only afterwards.
+ * socket of this process to it, and removes the socket and the directory.  If
+ * this process is killed at that time, the child still removes them, because it
+ * requests the parent-death signal only afterwards.
  */
 
 #include <config.h>
@@ -38,9 +38,9 @@
 #define LISTEN_FD 3
 #define IMAGE_FD 4
 #define FREE_FD 10              /* the first number without a fixed use */
-#define EXIT_TIMEOUT 5000       /* ms for qemu-nbd to exit with a reason */
-#define MAX_MESSAGES 16384      /* bytes of its messages, which can contain long
-                                 * paths */
+#define EXIT_TIMEOUT 5000       /* ms to wait until qemu-nbd exits, for the
+                                 * reason that it prints */
+#define MAX_MESSAGES 16384      /* of qemu-nbd, bytes; paths can be long */
 
 /* Why the child could not run qemu-nbd: errno, and what failed. */
 struct failure {
@@ -120,8 +120,8 @@ make_connection (const struct spawn *spawn)
     fail_child (spawn, "cannot make a socket");
 }
 
-/* Move a descriptor to a number without a fixed use.  EINVAL means that the
- * limit of descriptors does not allow such a number.
+/* Copy a descriptor to a number without a fixed use.  fcntl fails with EINVAL
+ * if the limit of descriptors does not allow such a number.
  */
 static int
 move_fd (const struct spawn *spawn, int fd)
@@ -205,8 +205,8 @@ close_fd (int fd)
     close (fd);
 }
 
-/* Read the failure of the child, or the end of the pipe, which exec closes.
- * Returns 0, or -1 on error.
+/* Wait until the child runs PROGRAM, or fails.  It writes its failure to the
+ * pipe STATUS, which exec closes.  Returns 0, or -1 on error.
  */
 static int
 wait_for_exec (int status, const char *program, struct error *error)
@@ -231,7 +231,7 @@ fork_child (struct spawn *spawn, pid_t *pid)
   sigset_t all, old;
   int err;
 
-  /* Ctrl-C must not end the child between creating and removing its socket. */
+  /* No signal such as SIGINT may end the child while its socket has a name. */
   sigfillset (&all);
   sigprocmask (SIG_SETMASK, &all, &old);
   spawn->parent = getpid ();
@@ -317,7 +317,7 @@ qemu_nbd_refine_error (struct qemu_nbd *qemu, const char *target,
 struct check {
   dev_t dev, rdev;
   ino_t ino;
-  bool allowed;                 /* are all files seen so far */
+  bool allowed;                 /* no file but the image was seen so far */
 };
 
 static void

@@ -60,7 +60,8 @@ visit_by_proc (pid_t pid, void (*visit) (void *, const struct stat *),
 
 #if defined SYS_pidfd_open && defined SYS_pidfd_getfd
 
-/* Returns 0, or -1 with errno set; EBADF means that NUMBER is not open there.
+/* Visit the file that is descriptor NUMBER of PROCESS, a pidfd.  Returns 0, or
+ * -1 with errno set: EBADF if the process has no such descriptor.
  */
 static int
 visit_number (int process, int number,
