@@ -26,8 +26,8 @@
  *   DOWN     The rate at the lower limit is measured.  If it is the same, the
  *            lower limit is kept.
  *
- * The limit is not raised while the threads are busy, because hashing is the
- * bottleneck, or while reads do not wait.  If the data is in the page cache,
+ * A higher limit is not probed while reads do not wait, or while the threads
+ * are busy: then hashing is the bottleneck.  If the data is in the page cache,
  * the lowest limit is best, even if other processes use the CPUs.  If only a
  * few reads wait, for a lock or a missing page, their waits count only if they
  * occur in two consecutive rounds.
@@ -46,23 +46,23 @@
 #include "../lib/common/numbers.h"
 #include "read/depth.h"
 
-#define MIN_ROUND (10 * 1000 * 1000) /* ns */
+#define MIN_ROUND (10 * 1000 * 1000) /* minimum length of a round, ns */
 #define FIRST_GROWTH 4
 #define GROWTH 2
 #define MARGIN 1.25             /* factor on the required depth */
-#define GAIN 1.1                /* minimum factor of a higher rate */
-#define SAME 0.95               /* minimum factor of a rate that is the same */
+#define GAIN 1.1                /* from this factor on, a rate has grown */
+#define SAME 0.95               /* down to this factor, a rate is the same */
 #define WEIGHT 0.25             /* weight of a round in the mean rate */
 #define DECAY 0.02              /* decay of the best rate in each round */
 #define MIN_BACKOFF 4           /* rounds */
 #define MAX_BACKOFF 256
 #define PROBE_DELAY 2           /* rounds before the first probe, if reads are
                                  * short */
-#define IDLE 0.1                /* minimum idle share of the threads' time if
-                                 * they wait for data */
-#define WAIT 0.3                /* minimum share of waits in the time of reads
-                                 * and hashing, if reads wait */
-#define NO_WAIT 0.05            /* maximum share if reads do not wait */
+#define IDLE 0.1                /* threads are not busy if more than this share
+                                 * of their time is idle */
+#define WAIT 0.3                /* reads wait if waits have more than this share
+                                 * of the time of reads and hashing */
+#define NO_WAIT 0.05            /* with a smaller share, reads do not wait */
 #define READ_COST (64 * 1024)   /* bytes: the fixed cost of a read */
 
 void
@@ -107,7 +107,7 @@ start_probe (struct depth *depth, int phase, unsigned limit)
   depth->limit = limit;
 }
 
-/* Set the limit to LIMIT.  The next probe comes after UP_IN rounds. */
+/* Set the limit to LIMIT.  A higher limit is probed after UP_IN rounds. */
 static void
 set_steady (struct depth *depth, unsigned limit, unsigned up_in)
 {

@@ -49,8 +49,8 @@ struct depth {
   double best;                  /* best rate, at this limit or a higher one */
   double first_gain;            /* gain of the rate in the first probe round */
   bool was_slow, had_waits;     /* properties of the last round */
-  unsigned up_in, up_backoff;   /* rounds until the next probe of a higher
-                                 * limit, now and after a probe without gain */
+  unsigned up_in, up_backoff;   /* rounds until a higher limit is probed: from
+                                 * now, and from the next probe without gain */
   unsigned down_in, down_backoff; /* the same for a lower limit */
   unsigned forced;              /* the limit, for tests; or 0 */
   unsigned seed;                /* of random limits, for tests */
