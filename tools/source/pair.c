@@ -108,8 +108,8 @@ pair_extent_at (void *opaque, uint64_t offset, struct extent *extent,
   return 0;
 }
 
-/* Returns flags that say in which half RANGE is zero, if any.  It is not zero
- * in both.
+/* Returns the flag of the half in which RANGE is zero, or 0 if it is zero in
+ * neither.  Such a range is never zero in both halves: see pair_extent_at.
  */
 static unsigned
 pair_range_flags (void *opaque, const struct range *range)

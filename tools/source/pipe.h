@@ -11,9 +11,9 @@ struct error;
 struct source;
 struct source_options;
 
-/* Open FD, which is read up to its end, or to source->size if that is set.  The
- * source owns FD if this succeeds, but standard input stays open.  Returns 0 or
- * -1.
+/* Open FD, which is read up to its end, or up to source->size if the caller
+ * sets that afterwards.  If this succeeds, *SOURCE owns FD, and closes it,
+ * unless it is standard input.  Returns 0 or -1.
  */
 int pipe_open (const struct source_options *options, int fd,
                struct source **source, struct error *error);

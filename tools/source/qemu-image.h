@@ -39,7 +39,8 @@ struct qemu_image {
 void qemu_image_destroy (struct qemu_image *qi);
 
 /* Start qemu-nbd, which uses the page cache if CACHE is set.  It ends at the
- * latest when the calling thread ends.  Returns 0 or -1.
+ * latest when this process ends, on Linux when the calling thread ends.
+ * Returns 0 or -1.
  */
 int qemu_image_start (struct qemu_image *qi, bool cache, struct error *error);
 
@@ -50,7 +51,8 @@ int qemu_image_start (struct qemu_image *qi, bool cache, struct error *error);
 int qemu_image_connect (struct qemu_image *qi, struct nbd_handle *nbd,
                         struct error *error);
 
-/* Start qemu-nbd and connect to it, to read the whole image.  Returns 0 or -1.
+/* Start qemu-nbd and connect to it.  qemu-nbd uses direct I/O if it can, unless
+ * options->cache is set.  Returns 0 or -1.
  */
 int qemu_image_serve (struct qemu_image *qi, struct error *error);
 
