@@ -9,7 +9,7 @@
 
 /* The format of the list, named after the program that prints it. */
 enum changes_format {
-  CHANGES_ANY,                  /* any format in JSON, by its members */
+  CHANGES_ANY,                  /* any in JSON; the members show which one */
   CHANGES_BLKSUM,               /* --compare --output=json */
   CHANGES_NBDINFO,              /* nbdinfo --json --map */
   CHANGES_RBD,                  /* rbd diff --format=json */

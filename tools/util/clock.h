@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <time.h>
 
-/* Seconds since an unspecified moment. */
+/* Returns the seconds since an unspecified moment. */
 static inline double
 clock_seconds (void)
 {
@@ -20,7 +20,7 @@ clock_seconds (void)
   return ts.tv_sec + ts.tv_nsec * 1e-9;
 }
 
-/* Nanoseconds since the same moment. */
+/* Returns the nanoseconds since the same moment. */
 static inline uint64_t
 clock_ns (void)
 {

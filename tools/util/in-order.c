@@ -9,9 +9,9 @@
  * whose slot is still used by item I - IN_ORDER_MAX.  So one slow item delays
  * the items after it only when all slots are used.
  *
- * An item can be processed alone.  The threads finish the items that they have
- * taken, and end; the calling thread then processes this item.  Threads are
- * started again when all items that were taken before are delivered.
+ * WORK can require that its item is processed alone.  Then the threads finish
+ * the items that they have taken, and end, and the calling thread processes the
+ * item.  New threads start when all items that were taken are delivered.
  *
  * There are no errors: the failure of an item is a result like any other, and
  * if no thread can be created, items are processed alone.
@@ -41,7 +41,7 @@ struct state {
   enum item items[IN_ORDER_MAX]; /* states, by slot */
 };
 
-/* Take the next item, if there is one. */
+/* Wait for a slot, and take the next item.  Returns false if there is none. */
 static bool
 take (struct state *state, size_t *i)
 {
@@ -80,7 +80,7 @@ run_thread (void *opaque)
   return NULL;
 }
 
-/* Start one thread for each item, but at most one for each slot. */
+/* Start a thread for each item that is left, but at most one for each slot. */
 static void
 start_threads (struct state *state)
 {
@@ -127,7 +127,9 @@ wait_for (struct state *state, size_t i)
   return *item == DONE;
 }
 
-/* The same, but start threads if there are none and I is not taken. */
+/* The same, but if there are no threads and I is not taken, start threads.  If
+ * none can be started, take I, and return false.
+ */
 static bool
 wait_or_take (struct state *state, size_t i)
 {

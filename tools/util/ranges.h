@@ -3,9 +3,9 @@
  *
  * Sets of ranges of an image, in bytes, such as the ranges that changed.
  *
- * Memory is bounded: if there are more than RANGES_MAX ranges, those that are
- * nearest to each other are joined, including the gap between them.  So a set
- * can contain more bytes than were added, but never fewer.
+ * Memory is bounded: if there are more than RANGES_MAX ranges, neighbors with
+ * small gaps between them are joined, and the gaps added.  So a set can contain
+ * more bytes than were added, but never fewer.
  */
 
 #ifndef BLKSUM_RANGES_H

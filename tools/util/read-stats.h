@@ -11,15 +11,15 @@
 
 #include <stdint.h>
 
-/* Latencies are counted in ranges that grow by about an eighth.  The last range
- * has all latencies of more than an hour.
+/* Latencies are counted in ranges, eight for each power of two.  The last range
+ * has all latencies of more than 68 minutes.
  */
 #define READ_STATS_RANGES 320
 
 /* Initialize it to zeros. */
 struct read_stats {
   uint64_t reads;
-  unsigned in_flight;           /* maximum number of reads in flight */
+  unsigned in_flight;           /* maximum of the IN_FLIGHT that were added */
   uint64_t counts[READ_STATS_RANGES]; /* number of reads, by latency */
 };
 
@@ -30,8 +30,8 @@ void read_stats_add (struct read_stats *stats, uint64_t latency,
                      unsigned in_flight);
 
 /* Returns the latency, in nanoseconds, that SHARE of the reads did not exceed;
- * with 0.5, the median.  It is too high by at most an eighth.  Returns 0 if
- * there were no reads.
+ * with 0.5, the median.  It is too high by at most an eighth; in the last range
+ * it can be too low.  Returns 0 if there were no reads.
  */
 uint64_t read_stats_latency (const struct read_stats *stats, double share);
 

@@ -16,6 +16,7 @@ struct semaphore {
   unsigned left;                /* threads that can acquire it without a wait */
 };
 
+/* COUNT threads can hold the semaphore at the same time. */
 void semaphore_init (struct semaphore *semaphore, unsigned count);
 void semaphore_destroy (struct semaphore *semaphore);
 
