@@ -34,10 +34,10 @@ pthread_mutex_t exports_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* Protected by exports_lock. */
 static struct export *exports, **exports_tail = &exports;
-static void *exports_by_name;   /* of tsearch(3) */
-static unsigned nr_exports[2];  /* without TLS, and with */
+static void *exports_by_name;   /* root of a tree, see tsearch(3) */
+static unsigned nr_exports[2];  /* number of exports without TLS, and with */
 static struct disk shared_disk; /* not used if exports are distinct disks */
-static char *default_name[2];   /* without TLS, and with */
+static char *default_name[2];   /* of the plugin, without TLS, and with */
 
 static int
 compare_names (const void *a, const void *b)
@@ -203,8 +203,8 @@ exports_have_sum_locked (const struct disk *disk)
 }
 
 /* Set *OFFSET and *END to the first part of the range between them that has no
- * block in disk->changed.  Returns false if all its blocks are in this set; but
- * true if an allocation failed, so that the changed blocks are not known.
+ * block in disk->changed.  Returns false if this set has all blocks of the
+ * range; but true if it has all only because an allocation failed.
  */
 static bool
 find_unchanged (struct disk *disk, uint64_t *offset, uint64_t *end)

@@ -21,8 +21,8 @@ struct conn;
 void finish_changes (nbdkit_next *next, struct conn *conn);
 
 /* Finish the export of CONN, its last connection.  Called if conn_disconnect
- * returned true.  The sum, or the reason why there is none, is in the result
- * file on return, unless another connection has joined.
+ * returned true.  If a sum is published, or a reason why there is none, the
+ * result file contains it on return.
  */
 void finish (nbdkit_next *next, struct conn *conn);
 

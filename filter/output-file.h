@@ -19,7 +19,7 @@ struct output_file {
   const char *param;            /* name of the parameter, for messages */
   bool (*is_ours) (int fd);     /* may an earlier server have written it? */
   const char *what;             /* for messages: "a manifest" */
-  mode_t mode;                  /* mode of each new file */
+  mode_t mode;                  /* of each new file; see output_file_open */
   char *path, *new_path;        /* path of the file, and of its replacement */
   int directory;                /* descriptor of their directory, if PATH is
                                  * set */
@@ -65,8 +65,8 @@ void output_file_stop (struct output_file *file);
 int output_file_remove_leftover (const char *path);
 
 /* Replace the content with TEXT.  If TEXT is NULL, because there was no memory
- * for it, the file is emptied.  If SYNC is set, the old content does not come
- * back after the return, even after a crash.  Errors are reported with
+ * for it, the file is emptied.  If SYNC is set, even a crash cannot bring back
+ * the old content once this function has returned.  Errors are reported with
  * nbdkit_error.
  */
 void output_file_write (struct output_file *file, const char *text, bool sync);
