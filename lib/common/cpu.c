@@ -20,7 +20,7 @@
 
 #include "common/cpu.h"
 
-#define DETECTED (1u << 31)     /* in the cached answer: it is known */
+#define DETECTED (1u << 31)     /* set in the cache once detect has returned */
 
 #if defined __x86_64__
 

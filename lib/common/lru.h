@@ -46,6 +46,7 @@ lru_find (const struct lru *lru, uint64_t number)
   return oldest;
 }
 
+/* Returns true if ENTRY, from lru_find, is the entry with NUMBER. */
 static inline bool
 lru_has (const struct lru_entry *entry, uint64_t number)
 {

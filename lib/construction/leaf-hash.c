@@ -198,8 +198,8 @@ hashers_measure (struct hashers *hashers)
   return err;
 }
 
-/* If a kernel fails its self-test, this fails, instead of going on without the
- * kernel: see lanes.c.
+/* If a kernel fails its self-test, no hashers are created; lanes.c explains why
+ * the kernel is not just skipped.
  */
 static int
 create_lanes (struct hashers *hashers)

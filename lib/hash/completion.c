@@ -105,8 +105,8 @@ completions_fd (const struct completions *c)
   return c->fd[0];
 }
 
-/* Make the descriptor readable.  An eventfd reads and writes 8 bytes.  The
- * write to a full pipe fails, but the pipe is readable, which is sufficient.
+/* Make the descriptor readable.  Exactly 8 bytes are written to an eventfd.  If
+ * the descriptor is a full pipe, the write fails, but the pipe is readable.
  */
 static void
 notify (struct completions *c)

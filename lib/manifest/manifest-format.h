@@ -58,6 +58,7 @@ int manifest_header_parse (const unsigned char bytes[MANIFEST_HEADER_SIZE],
 
 /* ---- Little-endian numbers ---- */
 
+/* Store VALUE in SIZE bytes, at most 8; and load it. */
 static inline void
 manifest_put (unsigned char *bytes, uint64_t value, size_t size)
 {
