@@ -18,10 +18,11 @@
  *            again if reads still wait.
  *   CONFIRM  In UP the rate grew by less.  The round of UP began with the old
  *            number of reads in flight, so another round is measured.  If the
- *            rate grew in both rounds, the required depth is between the two
- *            limits: it is the old limit times the gain, with a margin, and a
- *            smaller probe follows.  If the rate did not grow, the old limit is
- *            restored, and the next probe is delayed.
+ *            rate grew enough in this round, the limit is kept, as in UP.  If
+ *            it grew by less in both rounds, the required depth is between the
+ *            two limits: it is the old limit times the gain, with a margin, and
+ *            a smaller probe follows.  Otherwise the old limit is restored, and
+ *            the next probe is delayed.
  *   DRAIN    The limit is a quarter lower, but more reads are still in flight.
  *   DOWN     The rate at the lower limit is measured.  If it is the same, the
  *            lower limit is kept.
