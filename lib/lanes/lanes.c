@@ -23,13 +23,12 @@
  * sha256-arm64.c.
  *
  * Kernels are measured after the first MiBs, and again some seconds later.
- * With a single measurement, a server that happened to be busy at that moment
- * could use a bad plan for as long as it runs.  The second measurement replaces
- * the first.
+ * The second measurement replaces the first: otherwise a server that happened
+ * to be busy during the first one could use a bad plan for as long as it runs.
  *
- * A plan is immutable once it is published, and is not freed before lanes_free,
- * so readers take no lock.  A hash has at most three plans: the guessed one and
- * one for each measurement.
+ * A plan is immutable once it is published, and exists as long as its struct
+ * lanes, so readers take no lock.  A hash has at most three plans: the guessed
+ * one and one for each measurement.
  */
 
 #include <config.h>
