@@ -3,9 +3,9 @@
  *
  * Judge a list of changed ranges by the blocks that differ.
  *
- * Both are sorted, so one pass over both is enough.  The superfluous ranges are
- * moved to the start of the list, over those that are not needed any more: no
- * memory is allocated.
+ * The ranges and the blocks are sorted, so one pass over both is enough.  The
+ * superfluous ranges are moved to the start of the list, where they overwrite
+ * ranges that are not needed any more, so no memory is allocated.
  *
  * A range touches each block of which it has a byte.  Only the leaves of blocks
  * are compared, so it is not known whether the bytes that differ are in the
