@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * An image in a file.
+ * Read a part of an image in a file, after a check that the file contains it.
  */
 
 #include <config.h>

@@ -7,7 +7,7 @@
  * are not part of the content of the disk, but qemu loads all of them when it
  * opens the image.  An entry of 8 bytes of a bitmap table can stand for a
  * cluster of ones, so a small image can make qemu allocate any amount of memory.
- * Only errors that affect the count are reported here, the others by qemu.
+ * Only errors that affect the count are reported here.  qemu reports others.
  */
 
 #include <config.h>
@@ -36,8 +36,8 @@ struct bitmap_walk {
 };
 
 /* Count the memory of a bitmap of SIZE bytes, whose table is at OFFSET and has
- * ENTRIES entries.  An entry that is zero stands for a cluster of zeros, for
- * which the kernel gives qemu no pages.
+ * ENTRIES entries.  An entry that is zero stands for a cluster of zeros, which
+ * is not counted, because the kernel allocates no pages for it.
  */
 static int
 count_table (struct bitmap_walk *w, uint64_t offset, uint32_t entries,

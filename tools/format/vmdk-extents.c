@@ -10,8 +10,8 @@
  * here, because qemu would omit the extent from the disk.
  *
  * A descriptor that is truncated after one of its extents would describe a
- * smaller disk.  All programs write the disk database after the extents, so its
- * start is required here.
+ * smaller disk.  All programs write the disk database after the extents, so at
+ * least the start of this database is required here.
  */
 
 #include <config.h>
