@@ -5,9 +5,10 @@
  *
  * The bitmaps record which parts of the disk were written since a backup.  They
  * are not part of the content of the disk, but qemu loads all of them when it
- * opens the image.  An entry of 8 bytes of a bitmap table can stand for a
- * cluster of ones, so a small image can make qemu allocate any amount of memory.
- * Only errors that affect the count are reported here.  qemu reports others.
+ * opens the image.  An entry of a bitmap table, 8 bytes, can stand for a whole
+ * cluster of ones, so a small image can make qemu allocate any amount of
+ * memory.  Only errors that affect the count are reported here.  qemu reports
+ * all others.
  */
 
 #include <config.h>

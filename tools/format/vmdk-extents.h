@@ -15,7 +15,8 @@
 struct vmdk_extent {
   char type[11];                /* FLAT, VMFS: raw (flat) data; others: a
                                  * vmdk */
-  char name[512];               /* relative to the image, or absolute */
+  char name[512];               /* relative to the image's directory, or
+                                 * absolute */
   uint64_t offset, size;        /* bytes; OFFSET is 0 unless TYPE is FLAT */
 };
 

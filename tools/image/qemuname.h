@@ -42,9 +42,9 @@ char *qemuname_resolve (const char *path, const char *name);
   "on a server, where truncation cannot be detected: copy it first, or mount " \
   "it as a local file"
 
-/* Returns false if NAME, as recorded in an image header, has a protocol that
- * can define further nodes, so that the files that qemu opens cannot be
- * checked.
+/* Returns false if NAME, as recorded in an image header, has a protocol that is
+ * not known to read raw data.  Such a protocol can define further nodes, so the
+ * files that qemu opens cannot be checked.
  */
 bool qemuname_is_checkable (const char *name);
 

@@ -16,8 +16,8 @@ struct error;
 struct new_file {
   int fd;                       /* open for writing */
   char *path;                   /* the final name */
-  char *temporary;              /* the name until it is published */
-  bool named;                   /* the temporary name exists */
+  char *temporary;              /* a name until it is published, if NAMED */
+  bool named;                   /* the file has the temporary name now */
 };
 
 /* Resolve all symbolic links in PATH.  If the file does not exist, only links

@@ -18,8 +18,9 @@
 /* A read whose data was hashed.  Times are nanoseconds of one clock. */
 struct depth_read {
   uint64_t start, end;          /* start of the read, and end of hashing */
-  uint64_t waited;              /* ns without a CPU, in the read */
-  uint64_t busy;                /* ns with a CPU, in the read and hashing */
+  uint64_t waited;              /* time of the read that was spent waiting for
+                                 * a device or a server: see cpu-time.h */
+  uint64_t busy;                /* the rest of that time, and that of hashing */
   uint64_t len;                 /* bytes */
 };
 

@@ -16,7 +16,7 @@ enum changes_format {
   CHANGES_VMWARE,               /* QueryChangedDiskAreas */
   CHANGES_KUBERNETES,           /* snapshot-metadata-lister -o json */
   CHANGES_DDRESCUE,             /* a mapfile: not in JSON */
-  CHANGES_FORMATS
+  CHANGES_FORMATS               /* number of the values above */
 };
 
 struct changes_file {
