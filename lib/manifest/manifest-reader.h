@@ -34,12 +34,12 @@ struct blkhash_manifest_reader {
                                  * complete, MD is valid */
   uint64_t next, end;           /* first block of the next record; END: the last
                                  * block of the manifest plus 1 */
-  bool after_zeros;             /* the last record has zeros */
-  bool after_short_data;        /* the last record has data, but fewer than
-                                 * MANIFEST_MAX_LEAVES leaves */
+  bool after_zeros;             /* the record before NEXT has zeros */
+  bool after_short_data;        /* the record before NEXT has data, but fewer
+                                 * than MANIFEST_MAX_LEAVES leaves */
   unsigned char md[BLKHASH_MAX_MD_SIZE]; /* the sum in the file */
 
-  int err;                      /* the first error */
+  int err;                      /* the first error, or ENOENT after the end */
   char error[160];              /* its reason, as text */
 };
 
