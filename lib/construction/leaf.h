@@ -39,7 +39,7 @@ size_t leaf_best_count (const struct leaf_engine *engine);
 
 /* Gather small batches, for callers that pass them from more threads than there
  * are CPUs: leaf_batch may then wait up to one millisecond for batches of other
- * threads.  After a wait that did not fill the lanes, some batches skip it.
+ * threads.  After a wait that did not fill the lanes, some batches do not wait.
  * Must be called before the first batch.
  */
 void leaf_enable_gather (struct leaf_engine *engine);

@@ -308,7 +308,7 @@ pipeline_finish (struct pipeline *pipeline)
   return pipeline->error;
 }
 
-/* Returns the size of the blocks that fit in BYTES bytes: 1 to JOB_BLOCKS. */
+/* Returns the size of as many blocks as fit in BYTES, from 1 to JOB_BLOCKS. */
 static size_t
 whole_blocks (size_t bytes, uint32_t block_size)
 {
