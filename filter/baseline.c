@@ -3,9 +3,9 @@
  *
  * The baseline: the leaves of the manifest of an earlier server.
  *
- * It is loaded, and its sum verified, before the first connection.  The first
- * export that is used gets the leaf table.  All export names are one disk, but
- * only one export can have this table: any other begins with an empty one.
+ * The manifest is loaded, and its sum is verified, before the first connection.
+ * The first export that is used gets the leaf table.  All export names are one
+ * disk, but any other export begins with an empty table.
  */
 
 #include <config.h>
@@ -20,11 +20,11 @@
 #include "report.h"
 #include "table.h"
 
-/* Protected by exports_lock, but for SIZE, which is set once. */
+/* SIZE is set once; exports_lock protects the others. */
 static struct blkhash_leaves *leaves; /* NULL: there is none, or it was taken */
 static uint64_t size;           /* bytes */
 static bool valid;
-static struct report_line line; /* its line in the report, which has no text */
+static struct report_line line; /* of the manifest, in the report; no text */
 
 int
 baseline_load (void)

@@ -5,9 +5,9 @@
  * transferred.
  *
  * This file has only the callbacks of nbdkit.  They pass on every request
- * unchanged: the filter changes no data, error, flag or reply.  nbdkit calls
- * the callbacks of connections and requests from several threads at the same
- * time, those of requests even for the same connection.
+ * unchanged: the filter changes no data, error, flag or reply.  nbdkit may
+ * call the callbacks of connections and requests from several threads at the
+ * same time, those of requests even for the same connection.
  */
 
 #include <config.h>
@@ -77,7 +77,7 @@ blkhash_config_complete (nbdkit_next_config_complete *next,
   return next (nxdata);
 }
 
-/* nbdkit --dump-plugin --filter=blkhash PLUGIN, since 1.36. */
+/* For nbdkit --dump-plugin --filter=blkhash PLUGIN.  nbdkit 1.36 added it. */
 #if NBDKIT_VERSION_MAJOR > 1 || NBDKIT_VERSION_MINOR >= 36
 #define HAVE_DUMP_PLUGIN 1
 
@@ -186,8 +186,8 @@ blkhash_prepare (nbdkit_next *next, void *opaque, int readonly)
   return 0;
 }
 
-/* The export is finished here and not in .close, which nbdkit does not call in
- * every case, and in which the plugin can no longer be read.
+/* The export is finished here and not in .close: nbdkit does not always call
+ * .close, and the plugin can no longer be read there.
  */
 static int
 blkhash_finalize (nbdkit_next *next, void *opaque)
@@ -218,7 +218,7 @@ blkhash_close (void *opaque)
 /* ---- Requests ---- */
 
 /* Record whether the request failed, and return its result R.  The flag is
- * written only if it changes, because all threads of the connection read it.
+ * written only if it changes: a write slows down the reads by other threads.
  */
 static int
 done (struct handle *handle, int r)
@@ -281,8 +281,8 @@ blkhash_pwrite (nbdkit_next *next, void *opaque,
   return done (handle, r);
 }
 
-/* A fast zero is refused if it would not be fast.  This is not a failure for
- * the client, which then writes zeros.
+/* The plugin refuses a zero request with FAST_ZERO that would not be fast.  For
+ * the client this is not a failure: it then writes zeros.
  */
 static bool
 is_refused (int r, uint32_t flags, int err)
@@ -378,8 +378,7 @@ static struct nbdkit_filter filter = {
   .cache = blkhash_cache,
 };
 
-/* The entry point of the filter, which older versions of nbdkit do not declare.
- */
+/* The filter's entry point.  Older versions of nbdkit do not declare it. */
 struct nbdkit_filter *filter_init (void);
 
 NBDKIT_REGISTER_FILTER (filter)

@@ -3,9 +3,9 @@
  *
  * The files that parameters name.
  *
- * A filter cannot know which parameters are paths, so each value is treated as
- * a path.  Files are compared by device and inode and not by name, because a
- * link to the disk is also the disk.
+ * A filter cannot know which parameters of the plugin and of other filters are
+ * paths, so it treats each value as a path.  Files are compared by device and
+ * inode and not by name, because a link to the disk is also the disk.
  */
 
 #include <config.h>

@@ -48,9 +48,9 @@ conn_prepare (struct conn *conn, uint64_t size, bool multi_conn)
   conn->state = CONN_PREPARED;
 }
 
-/* The disk had no export when the connection was opened, so its visibility was
- * not tracked.  If the disk has changed since then, assume that this connection
- * does not see the changes until it is flushed, as without multi-conn.
+/* If the disk had no export when CONN was opened, CONN has not been added to
+ * disk->visibility.  If the disk has changed since then, assume that CONN does
+ * not see these changes until CONN is flushed, as without multi-conn.
  */
 static void
 attach_disk_locked (struct conn *conn, struct disk *disk)
@@ -75,8 +75,8 @@ conn_join_locked (struct conn *conn)
   struct export *export;
   bool withdrawn;
 
-  /* Attach the disk even if this connection gets no export: another connection
-   * can create the export later, and changes by this one must invalidate it.
+  /* Attach the disk even if this connection gets no export: its changes must
+   * invalidate the content of exports that other connections create later.
    */
   if (!conn->disk)
     attach_disk_locked (conn, exports_disk_locked (conn->name));
@@ -139,9 +139,9 @@ disconnect_locked (struct conn *conn, bool *joined)
   conn->state = CONN_DISCONNECTED;
   if (--export->conns > 0)
     return false;
-  /* An earlier connection that is finishing the export may have read blocks
-   * before this connection changed them.  These blocks are invalid when it has
-   * finished.
+  /* An earlier connection may still be finishing the export, and may have read
+   * blocks before this connection changed them.  Such blocks are missing in the
+   * leaf table, so wait, and then finish the export again.
    */
   while (export->finishing)
     pthread_cond_wait (&not_finishing, &exports_lock);
@@ -244,8 +244,8 @@ invalidate_lost (void *opaque, uint64_t offset, uint64_t end)
 }
 
 /* A flush that writes changes to the disk, or may have lost them, counts as a
- * change itself: a connection that was opened between the change and the flush
- * may have seen the old content.
+ * change itself: a connection that was opened between such a change and the
+ * flush may still see the old content.
  */
 void
 conn_flush_end (struct conn *conn, const struct flush *flush, bool ok)

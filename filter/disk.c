@@ -5,8 +5,8 @@
  *
  * The cost of a change does not depend on the number of exports: the change is
  * appended to a log, and each export reads the new entries of the log before it
- * observes a request or publishes a sum.  If entries that an export has not
- * read were overwritten, it invalidates everything.
+ * observes a request or publishes a sum.  If entries were overwritten before
+ * an export read them, the export invalidates everything.
  */
 
 #include <config.h>
@@ -18,7 +18,7 @@
 #define LOG_SIZE 256            /* changes */
 
 struct disk_change {
-  const void *by;
+  const void *by;               /* the export of the change, or NULL */
   uint64_t offset, end;         /* bytes; END is exclusive */
 };
 
@@ -31,7 +31,7 @@ disk_change_begin (struct disk *disk, struct request *request,
   inflight_begin (&disk->inflight, request, true, offset, len);
 }
 
-/* Sequential writes through one export are merged into one entry. */
+/* Merge sequential writes through one export: extend the last entry. */
 static bool
 extend_last (struct disk *disk, const void *by, uint64_t offset, uint64_t end)
 {

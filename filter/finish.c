@@ -3,11 +3,11 @@
  *
  * Finish an export when its last connection disconnects.
  *
- * The steps are: query the extents of the missing ranges; read the ranges that
- * are still missing; fold the leaves; publish the sum, unless there was a
- * change in the meantime.  Another connection can join at any moment.  Then
- * this connection stops, and the other connection finishes the export when it
- * disconnects.
+ * The steps are: read a sample, if the table began with a manifest; query the
+ * extents of the missing ranges; read the ranges that are still missing; fold
+ * the leaves; publish the sum, unless there was a change in the meantime.
+ * Another connection can join at any moment.  Then this connection stops, and
+ * the other connection finishes the export when it disconnects.
  *
  * A client that only probes the disk, such as nbdinfo, must not cause a read of
  * the whole disk.  So if no client wrote, the missing ranges are read only if
@@ -40,7 +40,7 @@
 #include "pass.h"
 #include "pass-read.h"
 
-#define MAX_TRIES 3             /* attempts, if the disk changes meanwhile */
+#define MAX_TRIES 3             /* if the disk changes during each try */
 #define WHY_HIDDEN "the last client may not see what others changed"
 
 static bool
@@ -90,7 +90,7 @@ read_ranges (const struct pass *p, uint64_t bytes, const char *why)
   char failed[128];
   int err;
 
-  /* After a failed request, a retry filter above reopens the connection. */
+  /* A retry filter above may be reopening the connection after a failure. */
   if (last_request_failed (p)) {
     report_no_sum (p, params.missing == MISSING_FAIL
                         ? why : "the last request failed");
@@ -125,9 +125,9 @@ read_ranges (const struct pass *p, uint64_t bytes, const char *why)
   return 0;
 }
 
-/* Query and read the missing ranges.  Returns 0 if no range is missing any
- * more, except those that were changed meanwhile, which begin_fold detects.
- * Returns -1 if this connection publishes no sum.
+/* Query and read the missing ranges.  Returns 0 if none is missing any more,
+ * unless the disk was changed meanwhile, which begin_fold detects.  Returns -1
+ * if this connection publishes no sum.
  */
 static int
 read_missing (const struct pass *p)
@@ -195,9 +195,9 @@ evict_pieces (const struct pass *p)
     leaves_forget_pieces (p->leaves);
 }
 
-/* Record the number of changes, so that publish detects later changes, even
- * those through another export.  Returns true if no range is missing and no
- * change is in flight.
+/* Record the number of changes.  The function publish uses it to detect later
+ * changes, even those through another export.  Returns true if no range is
+ * missing and no change is in flight.
  */
 static bool
 begin_fold (struct pass *p)
@@ -215,7 +215,7 @@ begin_fold (struct pass *p)
 }
 
 /* Publish the sum, unless another connection has joined.  Returns false if the
- * sum is stale: there was a change since begin_fold, also through another
+ * sum is stale: there was a change since begin_fold, perhaps through another
  * export, or a change is in flight.
  */
 static bool
@@ -241,8 +241,8 @@ end_manifest (struct pass *p)
   p->saved = false;
 }
 
-/* Returns true if nothing was changed since the manifest of an earlier server
- * was loaded, so that the file is left as it is.
+/* Returns true if the table began with the manifest of an earlier server, and
+ * there was no change since then.  In this case the file is left as it is.
  */
 static bool
 has_manifest (const struct pass *p)
@@ -374,8 +374,8 @@ must_read_own_changes (const struct pass *p)
  * when the plugin closes this connection, after the filter's last callback.
  *
  * If no flush makes a change visible to other open connections, only this
- * connection can read the changed content.  It does so even if it is the only
- * connection, because another one can be opened before this one is closed.
+ * connection can read the changed content.  It must read it even if it is the
+ * only connection: another one can be opened before this one is closed.
  */
 void
 finish_changes (nbdkit_next *next, struct conn *conn)

@@ -13,8 +13,8 @@
 #include "../lib/common/numbers.h"
 #include "inflight.h"
 
-/* Extend the tainted part by the overlap.  The tainted part is one range, not a
- * set.
+/* Extend the tainted part of REQUEST to include this range.  The tainted part
+ * is one range, so bytes between two overlaps count as tainted, too.
  */
 static void
 taint (struct request *request, uint64_t offset, uint64_t end)

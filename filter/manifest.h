@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The manifest file: the leaves of the last sum, or empty.
+ * The manifest file has the leaves of the last published sum, or is empty.
  *
- * The leaves are written to a new file while they are folded.  It replaces the
- * manifest when their sum is published.
+ * The leaves are written to a new file while they are folded.  The new file
+ * replaces the manifest when the sum of these leaves is published.
  */
 
 #ifndef NBDKIT_BLKHASH_MANIFEST_H
@@ -23,27 +23,27 @@ int manifest_check (void);
 int manifest_start (bool keep);
 void manifest_stop (void);
 
-/* Returns the descriptor of the manifest of an earlier server, which is valid
- * until manifest_start, or -1 if there is none.
+/* Returns a file descriptor of the manifest of an earlier server, or -1 if none
+ * is there.  manifest_start or manifest_stop closes the descriptor.
  */
 int manifest_old (void);
 
-/* The same as blkhash_leaves_fold, but also write the leaves to a new file, and
- * sync it.  *SAVED is set to false without blkhash-manifest, or if the file
- * could not be written, after nbdkit_error.  If *SAVED is true, the caller owns
- * the new file until manifest_end, and other threads wait in this function.
- * The caller must hold no lock.
+/* The same as blkhash_leaves_fold, but also writes the leaves to a new file and
+ * syncs it, and sets *SAVED to whether that was done.  If *SAVED is true, the
+ * caller owns the new file, and must call manifest_end; until then, other
+ * threads wait in this function.  Without blkhash-manifest, or after
+ * nbdkit_error, there is only the sum.  The caller must hold no lock.
  */
 int manifest_fold (struct blkhash_leaves *l, unsigned char *md, unsigned *len,
                    bool *saved);
 
-/* Release the new file, and remove it if it was not moved. */
+/* Remove the new file if it was not moved, and let other threads continue. */
 void manifest_end (void);
 
-/* Replace the manifest by the new file, or by an empty file.  When this
- * returns, the old content does not come back, even after a crash.  Errors are
- * reported with nbdkit_error; then the manifest is emptied or removed.  Called
- * by one thread at a time, the one that writes the report.
+/* Replace the manifest by the new file, or by an empty file.  After the return
+ * the old content does not come back, even after a crash.  After an error,
+ * which is reported with nbdkit_error, the manifest is emptied or removed.
+ * Called by one thread at a time, the one that writes the report.
  */
 void manifest_move (void);
 void manifest_empty (void);

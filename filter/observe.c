@@ -3,8 +3,8 @@
  *
  * Observe a request that reads: add its content to the leaf table.
  *
- * The content is hashed between the begin and the end of the request, without
- * the lock.  If a request that modifies the disk accesses the same bytes at the
+ * The content is hashed between observe_begin and observe_end, without the
+ * lock.  If a request that modifies the disk accesses the same bytes at the
  * same time, these bytes are tainted: their content is unknown (see
  * inflight.h).  Each of the two requests invalidates the tainted part when it
  * ends, so the order in which they end does not matter.
@@ -12,8 +12,8 @@
  * A read by a stale connection proves nothing, because it may return old
  * content: another connection changed the disk, and the plugin does not
  * advertise multi-conn.  Even with multi-conn, a connection might not see a
- * change before it is flushed.  visibility.c determines the blocks whose
- * content a read proves.
+ * change by another connection before the other one is flushed.  visibility.c
+ * determines the blocks whose content a read proves.
  */
 
 #include <config.h>
@@ -156,9 +156,9 @@ observe_extents (struct conn *conn, const struct request *request,
 /* Handle the known blocks that this request, or another one in flight, has
  * contradicted: the disk was changed without this filter, or the plugin does
  * not return the same data twice.  Invalidate these blocks for the other
- * exports too, and withdraw all sums of the disk.  Reads through a silent
- * export prove nothing: see conn_lacks_tls_locked.  Returns true if a sum was
- * withdrawn.
+ * exports too, and withdraw all sums of the disk.  A contradiction in an export
+ * with SILENT set is ignored, because reads by its clients prove nothing: see
+ * conn_lacks_tls_locked.  Returns true if a sum was withdrawn.
  */
 static bool
 withdraw_contradicted_locked (struct export *export)

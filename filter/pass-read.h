@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * A pass reads the missing ranges of an export.  It keeps several reads in
- * flight if the thread model permits that, and if the plugin has a latency.
+ * flight if the thread model permits that, and if the plugin waits in reads.
  */
 
 #ifndef NBDKIT_BLKHASH_PASS_READ_H
@@ -18,11 +18,11 @@ struct pass;
  */
 void pass_read_set_parallel (bool parallel);
 
-/* Read the ranges that pass_next_range returns.  MISSING is the number of
- * missing bytes, for debug messages; it is not used if own_only is set in P.
+/* Read and observe the ranges that pass_next_range finds.  MISSING is their
+ * size in bytes, for debug messages; it is not used if own_only is set in P.
  * Returns 0; a positive errno value if a read failed or there was no memory; or
- * PASS_CANCELED or PASS_STALE if the pass had to stop.  No read is in flight
- * when it returns.
+ * PASS_CANCELED or PASS_STALE if the pass had to stop.  When the function
+ * returns, no read is in flight.
  */
 int pass_read (const struct pass *p, uint64_t missing);
 

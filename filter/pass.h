@@ -5,8 +5,8 @@
  * the ranges that must be read; pass-read.c reads them.
  *
  * finish.c decides whether there is a pass, and publishes the sum.  Requests
- * use the last connection of the export, in its .finalize: that connection is
- * prepared, serves the right export, and its thread is right for nbdkit's
+ * go through the last connection of the export, in its .finalize: it is
+ * prepared and serves the right export, and in its thread nbdkit enforces the
  * thread model.  Rejected: a context of our own (nbdkit_next_context_open),
  * which bypasses the thread model, and can abort nbdkit 1.32.  The pass is
  * cancelled if another connection joins.
@@ -40,12 +40,13 @@ struct pass {
   bool saved;                   /* the pass owns the new file, see manifest.h */
   bool own_only;                /* read only changes by CONN that no flush makes
                                  * visible to others, see visibility_own */
-  const struct strata *sample;  /* units to read, instead of missing ranges; or
-                                 * NULL */
-  uint64_t sample_unit;         /* bytes */
+  const struct strata *sample;  /* the units to read, instead of the missing
+                                 * ranges; NULL: there is no audit */
+  uint64_t sample_unit;         /* size of a unit, bytes */
 };
 
-/* Returns true if no connection has joined since the start, and none is left.
+/* Returns true if the export has no connection any more, and none has joined
+ * since the start of P.
  */
 bool pass_is_last_locked (const struct pass *p);
 
@@ -59,30 +60,30 @@ enum {
                                  * might not see it */
 };
 
-/* Returns 0 if the pass need not stop. */
+/* Returns PASS_CANCELED or PASS_STALE if the pass must stop, otherwise 0. */
 int pass_why_stop (const struct pass *p);
 
 /* Returns the number of bytes that are missing in the table. */
 uint64_t pass_missing (struct blkhash_leaves *leaves);
 
 /* Query the extents of the missing ranges, and observe those that are zero.  If
- * the plugin has no extents or fails, the other ranges stay missing.
+ * the plugin cannot report extents, or fails, the other ranges stay missing.
  */
 void pass_query_extents (const struct pass *p);
 
-/* Returns true if reads by the connection do not prove the content of all
- * ranges that this pass must read.
+/* Returns true if any byte that this pass must read is hidden: a read of the
+ * byte by this connection would not prove its content.
  */
 bool pass_is_hidden (const struct pass *p);
 
-/* Choose the SAMPLE to audit of an export whose table began with a manifest,
- * and set p->sample: its units are read, and compared with the table.  Returns
- * false if there is nothing to read.
+/* If the table of the export began with a manifest, choose the units to audit:
+ * set *SAMPLE, p->sample (to SAMPLE) and p->sample_unit.  Reading these units
+ * compares them with the table.  Returns false if there are none.
  */
 bool pass_choose_sample (struct pass *p, struct strata *sample);
 
-/* Find the next range that must be read, at OFFSET or after it.  Returns false
- * if there is none.
+/* Set *START and *LEN to the next range that must be read, at OFFSET or after
+ * it, in bytes.  Returns false if there is none.
  */
 bool pass_next_range (const struct pass *p, uint64_t offset,
                       uint64_t *start, uint64_t *len);

@@ -34,8 +34,8 @@ struct report_line {
   struct result_place place;    /* used by the writing thread */
 };
 
-/* Called before the first connection: the manifest file has the manifest of an
- * earlier server until LINE, which has no text, is withdrawn.
+/* Keep the manifest of an earlier server in the manifest file until LINE, which
+ * has no text, is withdrawn.  Called before the first connection.
  */
 void report_keep_manifest (struct report_line *line);
 
@@ -47,7 +47,7 @@ void report_keep_manifest (struct report_line *line);
 bool report_sum (struct report_line *line, const char *name,
                  const unsigned char *md, size_t len, bool has_manifest);
 
-/* Set the line to the reason WHY there is no sum. */
+/* Set the line to the reason WHY there is no sum; remove it without memory. */
 void report_incomplete (struct report_line *line, const char *name,
                         const char *why);
 

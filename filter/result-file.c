@@ -20,8 +20,8 @@
  * even after a crash.  If a line is replaced, a reader can see both the old and
  * the new line for a moment, but never neither of the two.
  *
- * The file is replaced when less than half of its bytes are valid.  So each
- * byte that was written causes at most one more byte to be written.
+ * The file is replaced when less than half of its bytes are in valid lines.  So
+ * all replacements together write at most about as much as the changes.
  */
 
 #include <config.h>
@@ -43,8 +43,8 @@ static struct output_file file = {
   .is_ours = result_lines_are_ours, .what = "a result of this command"
 };
 
-static bool is_large;           /* it is changed in place; then: */
-static off_t size;              /* bytes */
+static bool is_large;           /* the file is changed in place; only then: */
+static off_t size;              /* size of the file, bytes */
 static off_t live;              /* number of bytes in valid lines */
 
 int
@@ -84,9 +84,9 @@ total_len (const struct result_change *changes, size_t count)
   return len;
 }
 
-/* Returns START and the texts of CHANGES, each after PREFIX.  Sets the places
- * of CHANGES for a file that has the returned text at OFFSET.  Returns NULL if
- * there is no memory.
+/* Returns START and the texts of CHANGES, each after PREFIX; the caller frees
+ * this string.  Sets the places of CHANGES for a file that has the string at
+ * OFFSET.  Returns NULL if there is no memory.
  */
 static char *
 join (const char *start, const char *prefix, off_t offset,
@@ -157,8 +157,8 @@ result_file_takes_changes (void)
   return is_large && live >= size - live;
 }
 
-/* Write the second byte of PREFIX, which turns a line into a valid one or into
- * a comment.  Returns 0, or -1 with errno, as append and change do.
+/* Change the prefix at START to PREFIX, by writing its second byte.  Returns 0,
+ * or -1 with errno, as append and change do.
  */
 static int
 mark (int fd, off_t start, const char *prefix)

@@ -22,7 +22,7 @@ struct result_place {
 };
 
 struct result_change {
-  struct result_place *place;   /* place of the line */
+  struct result_place *place;   /* of the line; set to its new place */
   char *text;                   /* the new line, with its newline; NULL removes
                                  * the line */
 };
@@ -36,13 +36,13 @@ int result_file_check (void);
 int result_file_start (void);
 void result_file_stop (void);
 
-/* Returns true if result_file_change can change the file in place. */
+/* Returns false if the next change must be made by result_file_replace. */
 bool result_file_takes_changes (void);
 
 /* result_file_change makes the COUNT CHANGES in place.  result_file_replace
  * writes a file with these lines only, in this order; if CHANGES is NULL,
- * because there was no memory for them, the file is emptied.  SYNC: when the
- * function returns, the old content does not come back, even after a crash.
+ * because there was no memory for them, the file is emptied.  If SYNC is set,
+ * the old content does not come back after the return, even after a crash.
  * Errors are reported with nbdkit_error.
  *
  * result_file_change returns false, without a change, if another program has

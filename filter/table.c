@@ -19,7 +19,7 @@
 #include "params.h"
 #include "table.h"
 
-/* The memory for partial blocks of all exports together. */
+/* Limits the memory for the partial blocks of all exports together. */
 static struct pieces_budget budget = { .bound = 64 * 1024 * 1024 };
 
 struct blkhash_leaves *
@@ -43,8 +43,8 @@ why_unsuitable (struct blkhash_manifest_reader *r)
   return NULL;
 }
 
-/* Returns 0, or an errno value; then the reader has the reason as text, unless
- * it is empty.
+/* Returns 0, or an errno value.  If the reader failed, it has the reason as
+ * text; otherwise that text is empty.
  */
 static int
 load (struct blkhash_manifest_reader *r, struct blkhash_leaves *l)

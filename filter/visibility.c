@@ -12,13 +12,14 @@
  * - the block is hidden: a read of the block by another connection proves
  *   nothing;
  * - a change of the block by another connection is a conflict: it is unknown
- *   which of the two changes reaches the disk last.  This is true even if the
- *   flush ends before the change does, see disk_flush_ended.
+ *   which of the two changes reaches the disk last.  This is true even if a
+ *   flush of the first change ends before the second change does, see
+ *   disk_flush_ended.
  *
  * A flush that succeeds empties the set.  If a flush fails, the changes in the
  * set may be lost, and so may changes that were made while the flush was in
- * flight.  Then no read by an open connection proves the content of these
- * changes, not even a read by the connection that made them.
+ * flight.  Then no read by an open connection proves the content of the
+ * changed blocks, not even a read by the connection that changed them.
  *
  * A trim stays hidden after a flush, until the block is overwritten or the
  * connection is closed.  The reason is that nbdkit's cache filter passes on all
@@ -27,24 +28,24 @@
  * cache does a read-modify-write, and writes back the rest of the block as that
  * connection sees it; modify.c invalidates the rest.
  *
- * Blocks can still be hidden when their connection is closed: trimmed blocks,
- * or all changed blocks if the plugin cannot flush or a flush failed.  These
- * blocks reach the disk when the plugin closes the connection, which is after
- * the filter's .close.  So they stay hidden from connections that were opened
- * before the filter's .close.  A connection that is opened between the two
- * callbacks is not detected, because a filter has no callback after the
- * plugin's .close.  One set holds the blocks of all closed connections, as long
- * as such an older connection is open.  There are two such sets, so that an
- * older connection without TLS keeps blocks hidden only from connections
- * without TLS.
+ * Blocks can still be hidden when the connection that changed them is closed:
+ * trimmed blocks, or all changed blocks if the plugin cannot flush or a flush
+ * failed.  These blocks reach the disk when the plugin closes the connection,
+ * which is after the filter's .close.  So they stay hidden from connections
+ * that were opened before the filter's .close.  A connection that is opened
+ * between the two callbacks is not detected, because a filter has no callback
+ * after the plugin's .close.  The blocks of all closed connections are added to
+ * two sets: one is hidden from older connections with TLS, the other from those
+ * without TLS.  Each set is kept as long as such an older connection is open.
+ * So one without TLS keeps nothing hidden from connections with TLS.
  *
  * The blocks of these sets have a size of at least 64 KiB (params.unit),
  * whatever the block size of the hash.  The reason is that caches and filters
  * below, such as nbdkit's blocksize filter, do a read-modify-write of blocks of
- * their own, and so may write old content of the bytes around a change to the
- * disk.  If a filter in between serves a part of the disk below it, the blocks
- * of layers below can begin at any byte.  In that case all bytes within a
- * distance of less than params.unit from a change count as changed.
+ * their own.  So around a change they may write old content to the disk.  If a
+ * filter in between serves a part of the disk below it, the blocks of layers
+ * below can begin at any byte.  In that case all bytes within a distance of
+ * less than params.unit from a change count as changed.
  *
  * Rejected: counting changes, as conn.c does for plugins without multi-conn.
  * With several connections that write, each connection would always be behind
@@ -59,8 +60,8 @@
 #include "params.h"
 #include "visibility.h"
 
-/* If blocks of layers below can begin at any byte, extend the range to each
- * such block that can overlap it.
+/* If blocks of layers below can begin at any byte, extend the range by all
+ * bytes that can be in one block with a byte of the range.
  */
 static void
 widen (uint64_t *offset, uint64_t *end)
@@ -265,8 +266,8 @@ visibility_needs_flush (const struct unflushed *u)
 }
 
 /* Flushes that overlap in time count as one flush, which ends when the last of
- * them ends: if one of them fails, another can succeed only because the data is
- * already lost.  Rejected: a set for each flush, with the changes before that
+ * them ends: if one of them fails, another may succeed merely because the data
+ * is already lost.  Rejected: a set for each flush, with the changes before that
  * flush began.
  */
 void
