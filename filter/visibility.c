@@ -267,7 +267,7 @@ visibility_needs_flush (const struct unflushed *u)
 
 /* Flushes that overlap in time count as one flush, which ends when the last of
  * them ends: if one of them fails, another may succeed merely because the data
- * is already lost.  Rejected: a set for each flush, with the changes before that
+ * is already lost.  Rejected: a set for each flush, with the changes before the
  * flush began.
  */
 void

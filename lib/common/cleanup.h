@@ -22,7 +22,7 @@ cleanup_unlock (pthread_mutex_t **lock)
 #define CLEANUP_CONCAT2(a, b) a##b
 #define CLEANUP_CONCAT(a, b) CLEANUP_CONCAT2 (a, b)
 
-/* Hold LOCK to the end of the block. */
+/* Lock LOCK, and unlock it at the end of the block, however that is left. */
 #define SCOPED_LOCK(lock)                                               \
   pthread_mutex_t *CLEANUP_CONCAT (scoped_lock_, __LINE__)              \
     __attribute__ ((cleanup (cleanup_unlock), unused)) = (lock);        \

@@ -4,7 +4,7 @@
  * Write a string of JSON.
  *
  * All characters that control a terminal are escaped, even those that JSON
- * allows unescaped, because messages contain such strings, too.
+ * allows unescaped, because these strings are also printed on terminals.
  */
 
 #include <config.h>
@@ -29,7 +29,7 @@ write_character (FILE *out, const char *text, size_t len)
   int control = control_character (text);
 
   if (len == 0)
-    return fputs ("\xef\xbf\xbd", out) != EOF; /* U+FFFD */
+    return fputs ("\xef\xbf\xbd", out) != EOF; /* invalid: U+FFFD */
   if (*text == '"' || *text == '\\')
     return fprintf (out, "\\%c", *text) > 0;
   if (control != -1)

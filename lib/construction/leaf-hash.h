@@ -37,26 +37,28 @@ struct hashers *hashers_create (const struct digest *digest,
                                 uint32_t block_size);
 void hashers_free (struct hashers *hashers);
 
-/* Returns the size of a full group: larger groups are hardly faster per block,
- * so waiting for more blocks has little benefit.  Returns 0 if the digest has
- * no kernels, because then single blocks are as fast as groups.  The value can
- * change after hashers_measure.
+/* Returns the number of blocks in a full group: larger groups are hardly faster
+ * per block, so waiting for more blocks has little benefit.  Returns 0 if the
+ * digest has no kernels, because then single blocks are as fast as groups.
+ * hashers_measure can change the number.
  */
 size_t hashers_full_group (const struct hashers *hashers);
 
-/* Measure the speed of the kernels if a measurement is due, at most twice per
- * process and digest.  Call this after each hashers_hash, when no other thread
+/* Measure the speed of the kernels if a measurement is due, at most twice
+ * per process and digest.  Call this after each hashers_hash, when no thread
  * waits for the caller: usually it returns immediately, but a measurement takes
  * some hundred microseconds.  Returns 0, or EIO if a kernel computes wrong
  * results.  Leaves computed before the error are correct.
  */
 int hashers_measure (struct hashers *hashers);
 
-/* Hash COUNT blocks, at most LEAF_GROUP.  Returns 0, ENOMEM or EIO. */
+/* Hash COUNT blocks, at most LEAF_GROUP, and store each leaf in the MD of its
+ * block.  Returns 0, ENOMEM or EIO.
+ */
 int hashers_hash (struct hashers *hashers, struct leaf_block *const *blocks,
                   size_t count);
 
-/* Store in MD the leaf of a block of LEN zero bytes. */
+/* The same for a block of LEN zero bytes, whose leaf is stored in MD. */
 int hashers_zeros (struct hashers *hashers, size_t len, unsigned char *md);
 
 #endif /* BLKHASH_LEAF_HASH_H */

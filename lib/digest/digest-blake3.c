@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * blake3: from libblake3, which chooses its SIMD code for the CPU.
+ * The digest blake3, from libblake3, which selects SIMD code for the CPU.
  */
 
 #include <config.h>

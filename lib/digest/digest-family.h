@@ -27,7 +27,8 @@ struct digest {
 struct digest_ops {
   size_t state_size;
   /* SETUP is called once for a state, before the first init, and TEARDOWN
-   * before the state is freed.  Both may be NULL.
+   * before the state is freed.  Both may be NULL.  Those that return int return
+   * 0 or an errno value.
    */
   int (*setup) (const struct digest *digest, void *state);
   void (*teardown) (void *state);

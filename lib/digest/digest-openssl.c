@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * The digests of OpenSSL, by their names in OpenSSL's object table, which
- * `openssl dgst -list` prints.  Digests without such a name are not offered,
- * except Keccak, nor are digests of variable length, except SHAKE.
+ * `openssl dgst -list` prints.  A digest without such a name is offered only if
+ * it is Keccak, and a digest of variable length only if it is SHAKE.
  */
 
 #include <config.h>
@@ -27,9 +27,9 @@ static const char *const numberless[] = {
   "keccak-224", "keccak-256", "keccak-384", "keccak-512",
 };
 
-/* Returns the canonical name of MD, or NULL if the digest is not offered: the
- * digest called "NULL" does not hash, and KECCAK-KMAC and similar ones are
- * parts of a MAC.
+/* Returns the canonical name of MD, or NULL if it has none, and so is not
+ * offered: the digest called "NULL" does not hash, and KECCAK-KMAC and similar
+ * ones are parts of a MAC.
  */
 static const char *
 canonical_name (const EVP_MD *md)
@@ -45,8 +45,8 @@ canonical_name (const EVP_MD *md)
   return NULL;
 }
 
-/* Returns the length of a digest in bytes, or 0 if it has no fixed length.  For
- * SHAKE, these are the default lengths of OpenSSL before 3.4.
+/* Returns the length of the digests of MD in bytes, or 0 if it is variable or
+ * not supported.  For SHAKE, it is the default length of OpenSSL before 3.4.
  */
 static size_t
 md_size (const EVP_MD *md)
@@ -130,8 +130,8 @@ static const struct digest_ops ops = {
   .release = openssl_release,
 };
 
-/* Returns 0, EINVAL if no provider has the digest, or ENOMEM.  Leaves no errors
- * in the program's error queue.
+/* Returns 0, EINVAL if no provider has the digest, or ENOMEM.  Does not change
+ * OpenSSL's error queue, which the program may use.
  */
 static int
 fetch (const char *name, EVP_MD **md)
@@ -151,7 +151,7 @@ openssl_find (const char *name, struct digest *digest)
   EVP_MD *md;
   int err;
 
-  /* Newer versions of OpenSSL ignore white space around a name.  Refuse it. */
+  /* Newer versions of OpenSSL ignore white space around a name; refuse it. */
   if (name[strspn (name, NAME_CHARS)] != '\0')
     return EINVAL;
   err = fetch (name, &md);

@@ -38,8 +38,8 @@ print_counts (FILE *out, const struct lane_plan *plan, unsigned kernel)
   fprintf (out, "%s\n", *before ? "" : "-");
 }
 
-/* CALL is the cost of a call with LANES lanes, in picoseconds for a message
- * block of each lane; 0 if the kernel was too slow to be measured.
+/* CALL is the time in which the kernel compresses one message block in each of
+ * its LANES lanes, in picoseconds; 0 if it was too slow to be measured.
  */
 static void
 print_kernel (FILE *out, const struct lane_hash *hash, const char *name,

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The jobs of a pipeline, which hash data to leaves in the threads of the pool,
+ * The jobs of a pipeline: each hashes data to leaves, in a thread of the pool,
  * or in the appending thread if no thread can be started.
  *
  * A job belongs to the thread that runs it, until that thread marks it done

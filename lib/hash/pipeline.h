@@ -3,8 +3,8 @@
  *
  * Hash the blocks of an image in parallel, and fold their leaves in order.
  *
- * One thread appends to the image.  The data is divided into jobs, in a ring.
- * A job of data has at most 1024 blocks and at most 2 MiB, but at least one
+ * One thread appends to the image, which is divided into jobs, in a ring.  A
+ * job of data has at most 1024 blocks and at most 2 MiB, but at least one
  * block.  The threads of a pool hash the blocks of the jobs.  The appending
  * thread folds the leaves of finished jobs, oldest first, into the outer hash
  * before it starts another job.
@@ -41,7 +41,7 @@ struct pipeline *pipeline_create (struct leaf_engine *engine,
                                   unsigned threads, unsigned depth);
 void pipeline_free (struct pipeline *pipeline);
 
-/* Append a copy of LEN bytes of data, or LEN zeros.  LEN can have any value. */
+/* Append a copy of LEN bytes of data, or LEN zero bytes, for any LEN. */
 int pipeline_copy (struct pipeline *pipeline, const void *buf, size_t len);
 int pipeline_copy_zeros (struct pipeline *pipeline, size_t len);
 
@@ -63,7 +63,7 @@ int pipeline_zeros (struct pipeline *pipeline, uint64_t count);
 
 /* End the image: submit the copied bytes, hash a short last block without
  * padding, and wait until all leaves are folded.  After an error leaves are not
- * folded, but the function still waits until no job uses its data.
+ * folded, but the function still waits until no job uses data any more.
  */
 int pipeline_finish (struct pipeline *pipeline);
 

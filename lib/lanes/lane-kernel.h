@@ -88,8 +88,8 @@ struct lane_hash {
 
 #define LANE_SELF_TEST_LEN 300  /* more than two message blocks of any hash */
 
-/* Self-test of KERNEL, which this CPU must be able to run.  Returns true if it
- * computes HASH.
+/* Test KERNEL, which this CPU must be able to run.  Returns true if the kernel
+ * computes the two digests in self_test_md of HASH.
  */
 bool lane_kernel_works (const struct lane_hash *hash,
                         const struct lane_kernel *kernel);

@@ -4,8 +4,8 @@
  * Vectors of 256 bits, for kernels (multi-buffer implementations of a hash) in
  * which each element of a vector belongs to one lane.  This file loads message
  * blocks of 16 words into vectors.  It is a template, included by vector-avx2.h
- * and vector-avx512vl.h, which define the other operations.  The file that
- * includes those first defines WORD, the number of bits of a word: 32 or 64.
+ * and vector-avx512vl.h, which define the other operations.  A kernel includes
+ * one of those two after it has defined WORD, the bits of a word: 32 or 64.
  */
 
 #ifndef BLKHASH_VECTOR_256_H
@@ -37,8 +37,8 @@ store_state (void *p, vec x)
   _mm256_store_si256 (p, x);
 }
 
-/* Hide from GCC that this is a sum.  Otherwise GCC reorders the additions, and
- * the operand that is ready last is not added last.
+/* Hide from GCC that this is a sum.  Otherwise GCC reorders a sum of several
+ * operands, and no longer adds the one last that is ready last.
  */
 static INLINE vec
 add (vec a, vec b)
@@ -49,7 +49,7 @@ add (vec a, vec b)
   return sum;
 }
 
-/* Shuffle the bytes of both halves in the same ORDER. */
+/* Shuffle the bytes within each half of X, in both halves in the same ORDER. */
 static INLINE vec
 shuffle_bytes (vec x, __m128i order)
 {
@@ -69,7 +69,9 @@ swap_bytes (vec x)
 #endif
 }
 
-/* Transpose PIECE rows of words within each piece of 128 bits. */
+/* A vector has two pieces of 128 bits, or PIECE words.  In the first pieces of
+ * all vectors of X, and also in the second ones, transpose the words.
+ */
 #define PIECE (128 / WORD)
 
 static INLINE void
@@ -93,7 +95,7 @@ transpose_words (vec x[PIECE])
 #endif
 }
 
-/* Transpose two rows of two pieces of 128 bits.  The rows are STEP apart. */
+/* Transpose the 2 x 2 pieces of the vectors x[0] and x[STEP]. */
 static INLINE void
 transpose_pieces (vec *x, size_t step)
 {
@@ -103,9 +105,9 @@ transpose_pieces (vec *x, size_t step)
   x[step] = _mm256_permute2x128_si256 (a, b, 0x31);
 }
 
-/* Load the message block at OFFSET of each lane, without changing the byte
- * order of its words.  Whole cache lines are loaded, one lane after the other,
- * because there can be more lanes than the cache has ways.
+/* Load word I of the message blocks at OFFSET of all lanes into W[I], in the
+ * byte order of the message.  Whole cache lines are loaded, one lane after the
+ * other: those of all lanes may be in one set of the cache, which has few ways.
  */
 static INLINE void
 load_words (vec w[16], const unsigned char *const *data, size_t offset)

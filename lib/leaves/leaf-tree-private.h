@@ -34,7 +34,7 @@ struct spare {
   struct spare *next;
 };
 
-#define LEAF_ROOMS (BITS + 1)   /* 1, 2, 4 ... WAYS leaves */
+#define LEAF_ROOMS (BITS + 1)   /* number of sizes: 1, 2, 4 ... WAYS leaves */
 
 struct leaf_tree {
   uint64_t blocks;
@@ -94,10 +94,11 @@ void bottom_set (const struct leaf_tree *tree, struct bottom *bottom,
 int bottom_set_data (struct leaf_tree *tree, struct bottom *bottom, unsigned i,
                      const unsigned char *leaf);
 
+/* Returns the run of blocks in one state from block I on, within the node. */
 struct leaf_run bottom_run (const struct leaf_tree *tree,
                             const struct bottom *bottom, unsigned i);
 
-/* Free the leaves, before the caller frees BOTTOM. */
+/* Keep the array of leaves as spare memory, before the caller frees BOTTOM. */
 void bottom_drop_leaves (struct leaf_tree *tree, struct bottom *bottom);
 
 #endif /* BLKHASH_LEAF_TREE_PRIVATE_H */

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The leaf table: computes the digest of the image from the leaves, in order,
- * and passes the leaves to the sink.
+ * The leaf table: compute the sum of the image from the leaves, in order, and
+ * pass the leaves to the sink.
  *
  * Leaves are copied out of the tree a batch at a time.  The lock is not held
  * while the outer hash or a sink runs, because folding a huge hole takes a long
@@ -10,10 +10,10 @@
  *
  * A table with BLKHASH_LEAVES_ONCE is folded early: the thread that gives a
  * block folds until it reaches a missing block, unless another thread is
- * folding.  Any other table is folded from the start by each call, and the fold
- * fails with EBUSY if the table changes meanwhile.  Each fold first hashes the
- * complete partial blocks, which also counts as a change.  So only one fold at
- * a time hashes them, and the next ones find none left.
+ * folding.  In any other table, each call folds from the first leaf, and fails
+ * with EBUSY if the table changes meanwhile.  Each fold first hashes those
+ * partial blocks that are complete, which also counts as a change.  Folds do
+ * this one at a time, so only the first of them finds such blocks.
  */
 
 #include <config.h>
@@ -47,9 +47,9 @@ struct batch {
   unsigned char leaves[BATCH_LEAVES * BLKHASH_MAX_MD_SIZE];
 };
 
-/* Copy leaves from block INDEX on.  Returns ENODATA if the block is missing or
- * incomplete.  Returns EBUSY if data was written into a block of zeros since
- * the fold began, or another thread is hashing the block.
+/* Copy leaves from block INDEX on.  Returns EBUSY if the block was zeros, data
+ * was written into it, and it is not hashed yet.  Returns ENODATA if the block
+ * is missing, or is partial in any other way.
  */
 static int
 take_batch_locked (struct blkhash_leaves *l, uint64_t index,
@@ -131,7 +131,7 @@ end_folding_locked (struct blkhash_leaves *l)
   pthread_cond_broadcast (&l->folding_ended);
 }
 
-/* Pass the zeros that are held back to the sink, although their run may
+/* Make the sink pass on the zeros that it holds back, although their run may
  * continue.  Called only if no sum is computed.  The lock is released during
  * the call, so more blocks may be known on return.
  */

@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The leaf table: an image whose size becomes known at its end.
+ * The leaf table: an image whose size becomes known only after its content.
  *
- * Until then the image has the maximum size.  A size before the end of a range
- * that was given or observed is refused, so setting the size affects no call in
+ * Until then the image has the maximum size.  A size is refused if a range that
+ * was given or observed ends after it.  So setting the size affects no call in
  * progress, and no block but the last.
  */
 
@@ -17,8 +17,8 @@
 #include "leaves/leaf-tree.h"
 #include "leaves/leaves-private.h"
 
-/* Record the range, or truncate a range to forget.  Returns false, and does
- * nothing, if the size has become known.
+/* Record the end of a range that is given or observed, or truncate a range to
+ * forget.  Returns false, and does nothing, if the size has become known.
  */
 static bool
 enter_unknown (struct blkhash_leaves *l, enum leaves_op op, uint64_t offset,

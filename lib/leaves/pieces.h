@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Partial blocks: the content of blocks of which only some pieces are known, or
- * that are not hashed yet, within a memory budget.
+ * Partial blocks: blocks of which only some pieces are known, or that are not
+ * hashed yet.  Their content is kept in memory, within a budget.
  *
  * The caller holds the lock of its table.  Tables with different locks can
  * share a budget.

@@ -19,8 +19,8 @@
 #include "blkhash.h"
 
 struct sink {
-  struct blkhash_leaf_sink user; /* the callbacks; NULL if the program passed
-                                  * none */
+  struct blkhash_leaf_sink user; /* the callbacks, which are NULL if the
+                                  * program passed none */
   size_t leaf_size;             /* bytes */
   uint64_t next;                /* index of the next block */
   uint64_t zeros;               /* number of zero blocks before NEXT that are

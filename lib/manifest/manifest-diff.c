@@ -3,7 +3,7 @@
  *
  * Compare two images by their manifests.
  *
- * Both are read in parallel, one record of each at a time, so memory does not
+ * Both manifests are read in parallel, one record at a time, so memory does not
  * grow with the images.  The constructions can differ, because a leaf does not
  * depend on the construction.
  */
@@ -96,7 +96,7 @@ next_run (struct leaf_runs *runs, struct blkhash_manifest_run *run)
   return blkhash_manifest_reader_next (((struct input *) runs)->reader, run);
 }
 
-/* Convert the blocks to bytes of the image. */
+/* Report that COUNT blocks from FIRST on differ, as a range of bytes. */
 static int
 report_range (void *opaque, uint64_t first, uint64_t count)
 {

@@ -70,7 +70,7 @@ parse_number (const char *text, char end, uint64_t *value)
   return p + 1;
 }
 
-/* Each key sets a bit in SEEN. */
+/* Each key sets a bit in SEEN.  SEEN_ALL has the bits of the required keys. */
 enum { SEEN_SUM = 1, SEEN_SIZE = 2, SEEN_BLOCKS = 4, SEEN_ALL = 7,
        SEEN_UNFINISHED = 8, SEEN_ID = 16 };
 
@@ -193,7 +193,7 @@ parse_version (struct parser *parser, const char *line)
   return strcmp (line + strlen (NAME), FORMAT_VERSION) == 0 ? 0 : ENOTSUP;
 }
 
-/* Check that all keys are present, and that the blocks are in the image. */
+/* Check that all required keys are present, and the blocks are in the image. */
 static int
 check_numbers (struct parser *parser)
 {

@@ -20,7 +20,7 @@ struct manifest_sum {
   struct digest *digest;
   const struct manifest_zeros *zeros;
   struct outer *outer;
-  uint64_t next;                /* number of the next block */
+  uint64_t next;                /* index of the next block */
 };
 
 struct manifest_sum *

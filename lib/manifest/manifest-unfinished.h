@@ -18,31 +18,31 @@
 #include "blkhash-manifest.h"
 
 /* Create a writer for an image of SIZE bytes.  If NEXT is 0, it writes the
- * header first.  Otherwise FD must be positioned after the last whole record of
- * such a manifest, which has the blocks before NEXT; the writer ignores these
- * blocks.
+ * header first.  Otherwise FD must be positioned after the last record of an
+ * unfinished manifest that has the blocks before NEXT; if the writer receives
+ * these blocks again, it ignores them.
  *
- * Returns NULL with errno as of blkhash_manifest_writer_new; EINVAL also if
- * SIZE is BLKHASH_SIZE_UNKNOWN, or the image has fewer than NEXT blocks.
+ * Returns NULL with errno set as by blkhash_manifest_writer_new; to EINVAL also
+ * if SIZE is BLKHASH_SIZE_UNKNOWN, or the image has fewer than NEXT blocks.
  */
 struct blkhash_manifest_writer *
 manifest_writer_new_unfinished (const struct blkhash_opts *opts,
                                 uint64_t size, uint64_t next, int fd);
 
-/* Set the key "journal" in the header of W, which is not written yet, to ID: a
- * text of one line, such as a random number.  Returns 0, or EINVAL if W is not
- * unfinished, if it has received blocks or written the header, or if ID has 64
- * bytes or more.
+/* Set the key "journal" in the header to ID: a text of one line, such as a
+ * random number.  Returns 0, or EINVAL if W is not unfinished, if it has
+ * received blocks or written the header, or if ID has 64 bytes or more.
  */
 int manifest_writer_set_id (struct blkhash_manifest_writer *w, const char *id);
 
 /* Write the header, if it is not written yet, and all leaves that the sink of W
  * has received, as records.  No other function writes to the file.  The file is
- * not synced: call fsync(2).  A table passes a run of zeros to its sink when
- * the run has ended, unless it was created with BLKHASH_LEAVES_NO_SUM.
+ * not synced: call fsync(2).  A run of zeros at the end is not written yet,
+ * because a table passes it to its sink only when the run has ended, unless the
+ * table was created with BLKHASH_LEAVES_NO_SUM.
  *
- * Errors: EINVAL if W is not unfinished; ENOMEM; that of write(2); the first
- * error of the sink.
+ * Returns 0; EINVAL if W is not unfinished; ENOMEM; an error of write(2); or
+ * the first error of the sink.
  */
 int manifest_writer_flush (struct blkhash_manifest_writer *w);
 
@@ -51,9 +51,10 @@ int manifest_writer_flush (struct blkhash_manifest_writer *w);
  * blkhash_manifest_reader_next returns ENOENT at the end of the last valid
  * record.  Invalid data after it is not an error: an incomplete record, a
  * record with a wrong CRC, zeros, or blocks out of order.
- * blkhash_manifest_reader_error returns the reason.  No sum is computed.
- * blkhash_manifest_reader_sum stores the sum in a finished manifest of a whole
- * image, which is not verified, and returns ENODATA for any other manifest.
+ * blkhash_manifest_reader_error then says what is invalid.  No sum is computed:
+ * if the manifest is finished and that of a whole image,
+ * blkhash_manifest_reader_sum returns the sum that is recorded in it, without
+ * verification, and otherwise ENODATA.
  */
 struct blkhash_manifest_reader *
 manifest_reader_new_unfinished (int fd, char *reason, size_t size);
@@ -63,9 +64,9 @@ manifest_reader_new_unfinished (int fd, char *reason, size_t size);
  */
 const char *manifest_reader_id (const struct blkhash_manifest_reader *r);
 
-/* Returns the number of bytes, from the initial offset of FD, of the header,
- * the records of all runs returned, and the end.  An unfinished manifest can be
- * truncated there, and continued.
+/* Returns the total size in bytes of the header, the records of the runs that
+ * were returned, and the end record, if it was reached.  An unfinished manifest
+ * can be truncated to this size after the initial offset of FD, and continued.
  */
 uint64_t manifest_reader_offset (const struct blkhash_manifest_reader *r);
 

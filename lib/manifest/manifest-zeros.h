@@ -6,7 +6,7 @@
  *
  * A block of zeros must be in a run of zeros, so a reader refuses a data record
  * with one of these leaves.  Otherwise an image could have a second manifest,
- * with the same sum, in which these blocks seem to differ.
+ * with the same sum, that seems to differ from the first in these blocks.
  *
  * This rule applies only to cryptographic digests.  With xxh64 and xxh3-128 a
  * guest can construct a block of data that has the digest of zeros.  The writer
@@ -30,7 +30,8 @@ struct manifest_zeros {
   bool unique;                  /* no data has these leaves */
   bool hashed;                  /* the fields below are set */
   unsigned char full_leaf[BLKHASH_MAX_MD_SIZE];
-  uint64_t short_block;         /* its index, or MANIFEST_NO_BLOCK */
+  uint64_t short_block;         /* index of the short last block, or
+                                 * MANIFEST_NO_BLOCK */
   unsigned char short_leaf[BLKHASH_MAX_MD_SIZE];
 };
 
@@ -49,8 +50,8 @@ int manifest_zeros_init (struct manifest_zeros *zeros,
  */
 int manifest_zeros_hash (struct manifest_zeros *zeros);
 
-/* Returns true if any of COUNT leaves of data, from block FIRST on, is that of
- * zeros.  Called after manifest_zeros_hash.
+/* Returns true if UNIQUE is set, and any of COUNT leaves of data, from block
+ * FIRST on, is that of zeros.  Called after manifest_zeros_hash.
  */
 bool manifest_zeros_has (const struct manifest_zeros *zeros, uint64_t first,
                          const unsigned char *leaves, size_t count);
