@@ -14,8 +14,8 @@ struct changes_file;
 struct error;
 struct ranges;
 
-/* Read the list FILE from IN, and add its ranges, which are not sorted, to
- * RANGES.  The image has SIZE bytes.  Returns 0, or -1 with the reason.
+/* Read the list FILE from IN, and add its ranges to RANGES, without sorting
+ * them.  The image has SIZE bytes.  Returns 0, or -1 with the reason.
  */
 int json_list_read (FILE *in, const struct changes_file *file, uint64_t size,
                     struct ranges *ranges, struct error *error);

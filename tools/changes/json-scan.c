@@ -47,7 +47,7 @@ next (struct json_scan *scan)
 }
 
 /* Set the error for C, a character or EOF that is not allowed here.  Called
- * right after it was read, because errno has the reason of a read error.
+ * right after C was read, because errno has the reason of a read error.
  */
 static int
 unexpected_char (struct json_scan *scan, int c)
@@ -96,9 +96,9 @@ end (struct json_scan *scan)
     : json_scan_error (scan, "there is trailing data after the list of ranges");
 }
 
-/* Read the start of the next object of an array, and increment *NUMBER, the
- * number of the objects before it.  C is the next character: the start of the
- * object, or the comma before it.
+/* Read the start of the next object of an array.  C is the next character: the
+ * start of the object, or the comma before it.  *NUMBER, the number of objects
+ * before this one, is incremented.  Returns 1 or -1.
  */
 static int
 begin_object (struct json_scan *scan, int c, uint64_t *number)

@@ -27,22 +27,22 @@ struct judge {
   int (*missed) (void *opaque, uint64_t first, uint64_t count);
   void *opaque;
 
-  /* The index of the first range that the next blocks can touch, the index of
-   * the first range that no block touched yet, and the number of superfluous
-   * ranges, which were moved to the start of the list.
+  /* The index of the first range that the next blocks can touch, the index
+   * after the last range that a block has touched, and the number of
+   * superfluous ranges, which were moved to the start of the list.
    */
   size_t next, untouched, superfluous;
 };
 
 /* Read the list FILE, of a disk of SIZE bytes, and store the number of its
- * ranges in *NR_RANGES.  A list of more than RANGES_MAX ranges, some of which
- * would be joined, is an error.  Returns 0, or -1 with the reason.
+ * ranges in *NR_RANGES.  It is an error if gaps between ranges were added,
+ * because there are more than RANGES_MAX.  Returns 0, or -1 with the reason.
  */
 int judge_begin (struct judge *judge, const struct changes_file *file,
                  uint64_t size, uint64_t *nr_ranges, struct error *error);
 
-/* COUNT blocks from FIRST on differ.  Must be called in the order of the
- * blocks.  Returns 0, or the error of MISSED.
+/* Report that COUNT blocks from FIRST on differ.  Must be called in the order
+ * of the blocks.  Returns 0, or the error of MISSED.
  */
 int judge_blocks (struct judge *judge, uint64_t first, uint64_t count);
 

@@ -1,16 +1,16 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * A mapfile of GNU ddrescue as a list of changed ranges, as in a domain
- * mapfile: the status "+" means changed, and "?" means unchanged.
+ * Read a mapfile of GNU ddrescue as a list of changed ranges, in the form of a
+ * domain mapfile: the status "+" means changed, and "?" means unchanged.
  *
- * In a mapfile that ddrescue has written, "+" means copied instead.  The two
- * cannot be told apart, so a mapfile is read only if the user requests it with
+ * In the mapfile of a copy by ddrescue, "+" means copied.  The two kinds cannot
+ * be told apart, so a mapfile is read only if the user requests it with
  * --changed-format=ddrescue.  Any other status of a range is an error, because
  * no list of changes has it.
  *
- * A mapfile has all ranges of the disk, without gaps.  So they must cover the
- * image; otherwise lines are missing, or the mapfile is that of another disk.
+ * The ranges of a mapfile cover the whole disk, without gaps.  If they do not
+ * cover the image, lines are missing, or the mapfile is that of another disk.
  * Memory is bounded, whatever the size of the input.
  */
 
@@ -27,7 +27,7 @@
 #include "util/error.h"
 #include "util/ranges.h"
 
-#define MAX_LINE 128            /* bytes without a comment, but with NUL */
+#define MAX_LINE 128            /* bytes, with the NUL, without a comment */
 #define BLANKS " \t"
 
 struct mapfile {
@@ -35,7 +35,7 @@ struct mapfile {
   const char *name;
   uint64_t line;                /* number of the line, from 1 */
   uint64_t size;                /* size of the image, bytes */
-  uint64_t end;                 /* end of the last range */
+  uint64_t end;                 /* end of the last range, bytes */
   struct ranges *ranges;
   struct error *error;
 };
