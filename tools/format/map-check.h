@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Check that a file contains all data that the tables of an image point to, for
- * formats that qemu reads: qemu reads data beyond the end of the file as zeros,
- * without an error.
+ * For image formats that qemu reads: check that the file contains all data that
+ * the tables of the image point to, because qemu reads data beyond the end of
+ * the file as zeros, without an error.
  *
  * A map is a table with an entry for each cluster of the disk, or a table of
  * such tables.
@@ -22,32 +22,34 @@ struct map {
   unsigned width;               /* bytes of an entry, 4 or 8 */
   bool big_endian;
   uint64_t cluster, disk;       /* sizes in bytes */
-  uint64_t entries;             /* of each table in a table of tables */
-  uint64_t table_start, data_start, multiplier; /* for the functions */
+  uint64_t entries;             /* number of entries of each table to which a
+                                 * table of tables points */
+  uint64_t table_start, data_start, multiplier; /* only for FIND_DATA and
+                                 * FIND_TABLE */
 
   /* Set *OFFSET to the offset of the data that ENTRY points to.  *LEN is the
-   * size of the cluster up to the end of the disk; the function changes it if
-   * more or less is stored.  Returns false if there is no data.
+   * length of the cluster, without a part after the end of the disk; set it if
+   * the stored data has another length.  Returns false if there is no data.
    */
   bool (*find_data) (const struct map *map, uint64_t entry, uint64_t *offset,
                      uint64_t *len);
 
-  /* The same for a table that an entry of a table of tables points to.  Without
-   * this function the entry is the offset, and 0 if there is no table.
+  /* The same for a table that an entry of a table of tables points to.  If this
+   * is NULL, the entry is the offset of the table, or 0 if there is none.
    */
   bool (*find_table) (const struct map *map, uint64_t entry,
                       uint64_t *offset);
 };
 
-/* Check the data that the table of ENTRIES at OFFSET points to.  Entries after
- * the end of the disk are not read; the disk may be larger than the table maps.
- * Returns 0, or -1 on error.
+/* Check the data that a table points to.  The table is at OFFSET in the file,
+ * and has ENTRIES entries; those for clusters after the end of the disk are not
+ * read.  The table may be too short for the disk.  Returns 0, or -1 on error.
  */
 int map_check (const struct map *map, uint64_t offset, uint64_t entries,
                struct error *error);
 
 /* The same for a table of tables.  It is an error if the tables together are
- * larger than the file, so that the time is limited by the size of the file.
+ * larger than the file.  This limits the time by the size of the file.
  */
 int map_check_tables (const struct map *map, uint64_t offset,
                       uint64_t entries, struct error *error);

@@ -6,7 +6,7 @@
  *
  * qemu (7.2 to 10) reads tables and data beyond the end of a file as zeros, so
  * a truncated image would have a sum.  qemu compares offsets with the size of
- * the file only in a qed, and there not the offset of each cluster.  It
+ * the file only for qed, and even then not the offset of each cluster.  qemu
  * allocates tables of the size that is recorded in the header.
  *
  * Images in these formats are read only if the user gives the format.  Headers
@@ -25,11 +25,11 @@
 #define SECTOR UINT64_C (512)
 #define HEADER 136              /* bytes; the longest header here */
 #define DMG_TRAILER 512
-#define QED_CACHED_TABLES 50    /* in addition to the L1 table */
+#define QED_CACHED_TABLES 50    /* L2 tables; the L1 table is kept, too */
 
 /* ---- bochs ----------------------------------------------------------- */
 
-/* An extent is stored as a bitmap of its sectors, and the sectors, all of them
+/* An extent is stored as a bitmap of its sectors, followed by all its sectors,
  * even if the disk ends within the extent.
  */
 static bool
@@ -134,8 +134,9 @@ parallels_data (const struct map *map, uint64_t entry, uint64_t *offset,
   return entry != 0;
 }
 
-/* The two magics are "WithoutFreeSpace" and "WithouFreSpacExt".  In the first
- * type offsets are in sectors, and the size of the disk has 32 bits.
+/* The two magics are "WithoutFreeSpace" and "WithouFreSpacExt".  With the first
+ * one, offsets are in sectors, and the size of the disk has 32 bits; with the
+ * second one, offsets are in clusters, and the size has 64 bits.
  */
 static int
 check_parallels (const struct imagefile *file, const unsigned char *head,
@@ -161,8 +162,8 @@ check_parallels (const struct imagefile *file, const unsigned char *head,
 
 /* ---- qcow ------------------------------------------------------------ */
 
-/* The highest bit marks compressed data.  The bits below it are the length of
- * this data; they are as many as an offset in a cluster has.
+/* The highest bit marks compressed data.  Then the cluster_bits bits below it
+ * are the length of this data, and the others are its offset.
  */
 static bool
 qcow_data (const struct map *map, uint64_t entry, uint64_t *offset,

@@ -21,15 +21,15 @@
 #define BLOCK_SIZE (UINT64_C (1) << 20) /* the only block size that qemu
                                          * accepts */
 #define MAX_BLOCKS UINT32_C (0x3fffffff) /* limit of qemu */
-#define DISCARDED UINT32_C (0xfffffffe) /* this entry and larger ones: no
-                                         * data */
+#define DISCARDED UINT32_C (0xfffffffe) /* entries from this on: the block has
+                                         * no data */
 
 struct vdi {
   uint64_t map_offset, data_offset, size;
 };
 
-/* Check the blocks of the disk from offset GUEST on, which the entries in MAP
- * map.
+/* Check the blocks whose entries are the LEN bytes of MAP.  The first of these
+ * blocks is at offset GUEST of the disk.
  */
 static int
 check_map (const struct imagefile *file, const struct vdi *vdi,

@@ -12,8 +12,8 @@
 #include "../lib/common/numbers.h"
 #include "format/vhdx-map.h"
 
-/* Set RUN to the run that starts at offset IN_BLOCK of a block, according to
- * its entry ENTRY.
+/* Set RUN to the rest of a block from its offset IN_BLOCK on.  ENTRY is the
+ * entry of the block.
  */
 static void
 block_at (const struct vhdx *vhdx, uint64_t entry, uint64_t in_block,
@@ -31,7 +31,7 @@ continues (const struct run *run, const struct run *next)
     (run->kind != RUN_DATA || next->host == run->host + run->len);
 }
 
-/* The run consists of consecutive blocks whose entries are in one page. */
+/* The entries of the blocks of a run are in one page and in one chunk. */
 int
 vhdx_map_at (struct pages *pages, const struct vhdx *vhdx, uint64_t offset,
              struct run *run, struct error *error)

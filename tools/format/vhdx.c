@@ -71,8 +71,8 @@ static const unsigned char sector_guid[16] = {
   0xba, 0x47, 0xf2, 0x33, 0xa8, 0xfa, 0xab, 0x5f
 };
 
-/* Find the entry for GUID among the COUNT entries after the header of TABLE.
- * Returns NULL if there is none.  qemu refuses an image with two such entries.
+/* Find the entry for GUID among the COUNT entries of TABLE, which are after
+ * HEADER bytes.  Returns NULL if none is for GUID.  qemu refuses two of them.
  */
 static const unsigned char *
 find_entry (const unsigned char *table, size_t header, uint32_t count,
@@ -218,7 +218,7 @@ check_block (const struct imagefile *file, const struct vhdx *vhdx,
                           (int) (entry & VHDX_STATE), offset);
 }
 
-/* Check all entries except those between chunks, a part of a chunk at a time.
+/* Check the BAT entries of all blocks.  The entries between chunks are skipped.
  */
 static int
 check_blocks (const struct imagefile *file, const struct vhdx *vhdx,
