@@ -25,8 +25,8 @@ int layer_check (struct layer *layer, const struct layer_context *context,
 /* Can the header of an image in FORMAT name a backing file? */
 bool layer_has_backing (const char *format);
 
-/* Check the tables of a qcow2 image whose header was read.  DATA is the file
- * that contains the clusters.  Returns 0, or -1 on error.
+/* Check the tables of LAYER, a qcow2 image whose header was read.  DATA is the
+ * file that contains the data clusters.  Returns 0, or -1 on error.
  */
 int layer_check_tables (struct layer *layer, const struct imagefile *data,
                         struct error *error);

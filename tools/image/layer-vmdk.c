@@ -18,7 +18,7 @@
 #include "image/qemuname.h"
 #include "io/files.h"
 
-#define EXTENT_MEMORY 32768     /* bytes that qemu needs for any extent */
+#define EXTENT_MEMORY 32768     /* bytes that qemu needs for each extent */
 
 struct vmdk_check {
   const struct imagefile *file;

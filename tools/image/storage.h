@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The storage of a node of the options: the node below any raw nodes, and the
- * part of its data that the raw nodes expose.
+ * The storage of a node of the image options: the node itself, or if it is raw,
+ * the first node below it that is not, and the part that the raw nodes expose.
  */
 
 #ifndef BLKSUM_STORAGE_H
@@ -16,7 +16,7 @@
 #include "image/options-tree.h"
 #include "util/error.h"
 
-/* The context of the check. */
+/* What the functions need in order to check nodes. */
 struct nodes {
   const struct layer_context *context;
   struct error *error;
@@ -25,7 +25,7 @@ struct nodes {
 /* One node of the options. */
 struct node {
   struct json_object *options;  /* NULL: none are given */
-  /* Prefix of its keys in the text: "", "file.", "backing.file." ... */
+  /* Prefix of its keys in the options as text: "", "file.", "backing.file." */
   char prefix[OPTIONS_TREE_DEPTH * sizeof "data-file"];
 };
 
@@ -40,23 +40,24 @@ bool node_has (const struct node *node, const char *name);
 void node_set_child (const struct node *node, const char *name,
                      struct node *child);
 
+/* FORMAT is a node in an image format, which is not raw. */
 enum storage_kind { LOCAL, REMOTE, FORMAT };
 
 struct storage {
   enum storage_kind kind;
   struct node node;
   const char *driver;           /* LOCAL: can be NULL */
-  uint64_t start, len;          /* the part that the raw nodes expose */
+  uint64_t start, len;          /* the part that the raw nodes expose, bytes */
   char *path;                   /* LOCAL: path of the open file */
   struct imagefile file;        /* LOCAL: this part of the open file */
 };
 
 #define STORAGE_NONE { .len = UINT64_MAX }
 
-/* Set STORAGE, which must be STORAGE_NONE, to NODE, or to the node below it if
- * NODE is a raw node.  A local file is opened.  If IS_FILE is set, NODE is the
- * storage of another node, so its driver can be omitted.  Returns 0, or -1 on
- * error.
+/* Set STORAGE, which must be STORAGE_NONE, to NODE, or to the first node below
+ * it that is not raw.  A local file is opened.  If IS_FILE is set, NODE is the
+ * "file" of another node, so its driver can be omitted.  Returns 0, or -1 on
+ * error.  Call storage_destroy in both cases.
  */
 int storage_find (struct storage *storage, const struct nodes *nodes,
                   const struct node *node, bool is_file);
