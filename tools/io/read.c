@@ -94,8 +94,9 @@ is_cached (int fd, size_t *len, uint64_t offset)
 
 /* Read cached data without waiting, and other data with direct I/O, with which
  * FUSE and NFS have the whole read in flight, instead of pieces of 128 KiB one
- * after the other.  Direct I/O can fail because of the alignment, or use the
- * cache anyway, so the data is dropped from the cache immediately.
+ * after the other.  If direct I/O fails, for example because of the alignment,
+ * read through the cache.  Direct I/O can also use the cache, so all data that
+ * RWF_NOWAIT did not return is dropped from the cache after the read.
  */
 static ssize_t
 read_advise (const struct read_file *file, void *buf, size_t len,
@@ -216,7 +217,8 @@ read_disable_readahead (int fd)
 }
 
 /* Only an actual read shows whether the kernel and the file system support
- * RWF_DONTCACHE.  If they do, they also drop pages of the readahead.
+ * RWF_DONTCACHE.  If they do, they also drop pages of the readahead, so the
+ * readahead is enabled again.
  */
 enum read_mode
 read_detect_mode (int fd)

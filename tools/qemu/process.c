@@ -3,8 +3,8 @@
  *
  * Run another program and read its output.
  *
- * There is no shell and no input, and the output is limited: it can depend on
- * an untrusted image.  Can be called from any thread.
+ * There is no shell and no input.  The output can depend on an untrusted image,
+ * so its size is limited.  Can be called from any thread.
  */
 
 #include <config.h>
@@ -27,8 +27,8 @@
 #define MAX_STDOUT (16 << 20)
 #define MAX_STDERR 16384
 
-/* The most descriptors to close one by one: the limit of open files can be a
- * billion.
+/* The most descriptors to set to close-on-exec one by one: the limit of open
+ * files can be a billion.
  */
 #define MAX_FDS 65536
 
@@ -65,8 +65,8 @@ text_append (struct text *text, const char *bytes, size_t len)
   return 0;
 }
 
-/* Read the next bytes, or close the descriptor at its end.  Returns 0, or -1
- * with errno set.
+/* Read the next bytes; at the end of the file close the descriptor.  Returns 0,
+ * or -1 with errno set.
  */
 static int
 text_read (struct text *text, struct pollfd *poll)

@@ -16,14 +16,14 @@
 #include "sums/list.h"
 #include "util/error.h"
 
-/* Bytes; longer than any line with a name of PATH_MAX bytes that are all
- * escaped.
+/* The maximum length of a line in bytes: enough for a name of PATH_MAX bytes
+ * that are all escaped.
  */
 #define MAX_LINE (64 * 1024)
 
 struct sums_list {
   FILE *in;
-  uint64_t number;
+  uint64_t number;              /* of the last line that was read, from 1 */
   char text[MAX_LINE + 1];      /* the line, terminated by a NUL */
 };
 
