@@ -72,7 +72,7 @@ buffers_destroy (struct buffers *buffers)
   free (buffers->bytes);
 }
 
-/* Returns the first unit of the first free LEN bytes, or buffers->units. */
+/* Returns the index of the first unit at which LEN bytes are free, or UNITS. */
 static size_t
 find_free (const struct buffers *buffers, size_t len)
 {

@@ -51,7 +51,7 @@ struct range_queue {
   struct window window;
   uint64_t end;                 /* of the last range that was taken, bytes */
   bool ended;                   /* there are no more ranges */
-  pthread_cond_t has_advanced;  /* the window advanced, or the queue stopped */
+  pthread_cond_t has_advanced;  /* the window advanced, or STOPPED was set */
   bool stopped;
 };
 
@@ -66,8 +66,8 @@ void range_queue_init (struct range_queue *queue, struct scan *scan,
                        next_range_function next_range, size_t memory);
 void range_queue_destroy (struct range_queue *queue);
 
-/* Returns the longest range to take, in bytes, so that COUNT of them can be in
- * flight.
+/* Returns the maximum length of a range, in bytes, with which the window allows
+ * COUNT ranges in flight.
  */
 uint64_t range_queue_max_range (const struct range_queue *queue,
                                 unsigned count);
@@ -98,7 +98,7 @@ void range_queue_move (struct range_queue *queue, struct taken_range *from,
  */
 void range_queue_done (struct range_queue *queue, struct taken_range *range);
 
-/* True if all ranges that are needed were hashed. */
+/* Returns true if all ranges that SCAN needs were hashed. */
 bool range_queue_is_done (struct range_queue *queue);
 
 /* Stop: waiting threads return, and no more ranges are taken. */

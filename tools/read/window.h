@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The window: limits how far ranges may be ahead of the first range that is not
+ * The window limits how far ranges may be ahead of the first range that is not
  * hashed, because their leaves are kept in memory until they can be folded.
  *
  * The window counts the memory for leaves.  So a hole of any length counts no
@@ -33,13 +33,13 @@ struct window {
   struct window_item *first, *last; /* in the order of the image */
 };
 
-/* MEMORY is the size of the buffers of this image, in bytes.  Images that share
- * the memory for buffers also share the memory for windows.
+/* MEMORY is the size of the buffers of this image, in bytes.  The window grows
+ * with it: images that share the buffers also share the memory for leaves.
  */
 void window_init (struct window *window, uint64_t block_size, size_t memory);
 
-/* Returns the longest range to take, in bytes, so that COUNT of them can be in
- * flight.
+/* Returns the maximum length of a range, in bytes, with which the window allows
+ * COUNT ranges in flight.
  */
 uint64_t window_max_range (const struct window *window, unsigned count);
 
@@ -52,7 +52,7 @@ bool window_is_open (const struct window *window);
 void window_take (struct window *window, struct window_item *item,
                   const struct range *range);
 
-/* Replace FROM by TO, which is in use after this. */
+/* Replace FROM by TO: after this TO is in use, and FROM no longer. */
 void window_move (struct window *window, struct window_item *from,
                   struct window_item *to);
 

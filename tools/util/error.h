@@ -38,9 +38,9 @@ int error_set (struct error *error, const char *fmt, ...)
 int error_errno (struct error *error, int errnum, const char *fmt, ...)
   __attribute__ ((format (printf, 3, 4)));
 
-/* The same as error_set, preceded by NAME, unless it is NULL.  NAME is the name
- * of a file other than the operand: the name of the operand is printed before
- * each error anyway.
+/* The same as error_set, but with NAME in front, unless NAME is NULL.  NAME is
+ * the name of a file other than the operand, because the name of the operand is
+ * printed before each error anyway.
  */
 int error_about (struct error *error, const char *name, const char *fmt, ...)
   __attribute__ ((format (printf, 3, 4)));

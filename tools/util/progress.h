@@ -15,8 +15,8 @@
 
 struct progress_form;
 
-/* Functions that show the progress, called by the thread of the job unless they
- * are thread-safe.
+/* Functions that show the progress.  Only the thread of the job calls them,
+ * except those that are thread-safe.
  */
 struct progress {
   void (*begin) (const struct progress_form *form, uint64_t size);
@@ -32,12 +32,12 @@ struct progress_form {
   const char *name;             /* name shown in front of the bar, or NULL */
   bool aside;                   /* progress of something other than the
                                  * image: not reported to programs, which
-                                 * expect one 100/100 */
+                                 * expect only one progress up to 100/100 */
 };
 
 /* Begin the progress of SIZE bytes, or PROGRESS_NO_SIZE.  It must end before
- * the next one begins.  Returns the progress, for the functions below, or NULL
- * if it is not shown.
+ * the next one begins.  Returns PROGRESS for the functions below, or NULL if
+ * the progress is not shown.
  */
 static inline const struct progress *
 progress_begin (const struct progress_form *form, uint64_t size)
@@ -47,6 +47,7 @@ progress_begin (const struct progress_form *form, uint64_t size)
   return form->to;
 }
 
+/* The same with ASIDE set. */
 static inline const struct progress *
 progress_begin_aside (const struct progress_form *form, uint64_t size)
 {
@@ -77,7 +78,7 @@ progress_reading (const struct progress *progress, uint64_t latency,
     progress->reading (latency, in_flight);
 }
 
-/* End the progress.  COMPLETE says if everything was hashed.  Does nothing if
+/* End the progress.  COMPLETE is set if everything was hashed.  Does nothing if
  * PROGRESS is NULL.
  */
 static inline void
