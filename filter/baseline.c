@@ -24,7 +24,7 @@
 static struct blkhash_leaves *leaves; /* NULL: there is none, or it was taken */
 static uint64_t size;           /* bytes */
 static bool valid;
-static struct report_line line; /* of the manifest, in the report; no text */
+static struct report_line line; /* the line of the manifest; it has no text */
 
 int
 baseline_load (void)

@@ -26,7 +26,7 @@ struct config_file {
   char key[];
 };
 
-/* Written in .config. */
+/* Changed only in .config and in .unload. */
 static struct config_file *files;
 
 int

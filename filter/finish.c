@@ -81,8 +81,8 @@ may_read (const struct pass *p, uint64_t bytes)
                : bytes < p->export->bytes_read);
 }
 
-/* Read the ranges of P, BYTES in total.  WHY is the reason to report if they
- * must not be read.  Returns the same as read_missing.
+/* Read the ranges of P, a pass, BYTES in total.  WHY is the reason to report if
+ * they must not be read.  Returns the same as read_missing.
  */
 static int
 read_ranges (const struct pass *p, uint64_t bytes, const char *why)

@@ -5,11 +5,11 @@
  * the ranges that must be read; pass-read.c reads them.
  *
  * finish.c decides whether there is a pass, and publishes the sum.  Requests
- * go through the last connection of the export, in its .finalize: it is
- * prepared and serves the right export, and in its thread nbdkit enforces the
- * thread model.  Rejected: a context of our own (nbdkit_next_context_open),
- * which bypasses the thread model, and can abort nbdkit 1.32.  The pass is
- * cancelled if another connection joins.
+ * go through the last connection of the export, in its .finalize: this
+ * connection is prepared and serves the right export, and in its thread nbdkit
+ * enforces the thread model.  Rejected: a context of our own, with
+ * nbdkit_next_context_open.  It bypasses the thread model, and can abort nbdkit
+ * 1.32.  The pass is cancelled if another connection joins.
  *
  * A pass with OWN_ONLY reads back changes of a connection that disconnects,
  * through this connection, which need not be the last one.

@@ -47,7 +47,9 @@ void report_keep_manifest (struct report_line *line);
 bool report_sum (struct report_line *line, const char *name,
                  const unsigned char *md, size_t len, bool has_manifest);
 
-/* Set the line to the reason WHY there is no sum; remove it without memory. */
+/* Set the line to the reason WHY there is no sum.  If there is no memory, the
+ * line is removed.
+ */
 void report_incomplete (struct report_line *line, const char *name,
                         const char *why);
 

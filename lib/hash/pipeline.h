@@ -51,8 +51,8 @@ size_t pipeline_partial (const struct pipeline *pipeline);
 /* Append full blocks without copying: LEN is a multiple of the block size, and
  * pipeline_partial must be 0.  This creates pipeline_data_jobs (LEN) jobs.
  * Each job calls DONE, usually in a thread of the pool, when it does not need
- * BUF any more.  After an error, or if the pool is freed, some jobs never call
- * DONE.
+ * BUF any more; ERROR is 0 or an errno value.  After an error, or if the pool
+ * is freed, some jobs never call DONE.
  */
 int pipeline_data (struct pipeline *pipeline, const void *buf, size_t len,
                    void (*done) (void *opaque, int error), void *opaque);
