@@ -21,8 +21,8 @@
  */
 const char *probe_format (const unsigned char *head, size_t len);
 
-/* The same for an image that probe_format detects as raw, and that ends with
- * the LEN bytes of END.
+/* Returns "dmg" or "raw" for an image that probe_format detects as raw, and
+ * that ends with the LEN bytes of END.  Only PROBE_SIZE bytes can be a dmg.
  */
 const char *probe_end (const unsigned char *end, size_t len);
 

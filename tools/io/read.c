@@ -18,7 +18,7 @@
 
 #define MAX_PAGES 512           /* pages queried at once */
 
-/* Since Linux 6.14, and glibc of that time. */
+/* Linux has this flag since 6.14.  Older headers of glibc do not define it. */
 #ifndef RWF_DONTCACHE
 #define RWF_DONTCACHE 0x80
 #endif
@@ -55,8 +55,8 @@ advise (int fd, off_t offset, off_t len, int advice)
 #ifdef __linux__
 
 /* Are the pages from OFFSET on in the page cache?  *LEN is reduced to the pages
- * with the same answer.  The mapping is not accessed.  If the system does not
- * report it, the pages count as cached, and are read through the cache.
+ * with the same answer.  If the system does not report this, the pages count as
+ * cached, and are read through the cache.  The file is mapped only to ask.
  */
 static bool
 is_cached (int fd, size_t *len, uint64_t offset)

@@ -72,10 +72,11 @@ void range_queue_destroy (struct range_queue *queue);
 uint64_t range_queue_max_range (const struct range_queue *queue,
                                 unsigned count);
 
-/* Wait for the next range that WORKER must read, and take up to MAX ranges that
- * adjoin, together up to MAX_LEN bytes (a single range can be longer).  Sets
- * *COUNT to their number.  Returns 1; 0 at the end, or if the queue was
- * stopped; or -1 with the reason.  An error does not stop the queue.
+/* Wait for the next range that WORKER must read, and take this range and those
+ * after it that ADJOIN accepts: up to MAX ranges in RANGES, together up to
+ * MAX_LEN bytes, unless the first alone is longer.  Sets *COUNT to their number.
+ * Returns 1; 0 at the end, or if the queue was stopped; or -1 with the reason.
+ * An error does not stop the queue.
  */
 int range_queue_next (struct range_queue *queue, void *worker,
                       struct taken_range *ranges, unsigned max,
