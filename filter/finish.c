@@ -81,7 +81,7 @@ may_read (const struct pass *p, uint64_t bytes)
                : bytes < p->export->bytes_read);
 }
 
-/* Read the ranges of P, a pass, BYTES in total.  WHY is the reason to report if
+/* Read the ranges that P needs, BYTES in total.  WHY is the reason to report if
  * they must not be read.  Returns the same as read_missing.
  */
 static int

@@ -4,9 +4,9 @@
  * The report has a line for each export that has a result.  It is written to
  * the result file, or to stderr without blkhash-file.
  *
- * A line is set in memory first, which needs no I/O, so that the caller can
- * hold exports_lock.  Later a thread writes the line without holding any lock.
- * One write includes all lines that were set until then.  Thread-safe.
+ * A line is first set in memory.  This needs no I/O, so the caller may hold
+ * exports_lock.  Later a thread writes the line without holding any lock.  One
+ * write includes all lines that were set until then.  Thread-safe.
  */
 
 #ifndef NBDKIT_BLKHASH_REPORT_H

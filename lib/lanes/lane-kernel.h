@@ -75,8 +75,8 @@ struct lane_hash {
                                  * padding, at least 8; or 0 if there is none */
   size_t md;                    /* size of a digest */
   uint64_t initial_state[LANE_MAX_WORDS];
-  /* Expected digests for lane_kernel_works: of two messages of
-   * LANE_SELF_TEST_LEN bytes, 0, 1, 2 ... and 255, 254, 253 ..., modulo 256.
+  /* Expected digests for lane_kernel_works, of two messages.  Their
+   * LANE_SELF_TEST_LEN bytes are 0, 1, 2 ... and 255, 254, 253 ..., modulo 256.
    */
   unsigned char self_test_md[2][LANE_MAX_MD];
 

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Print and parse the header of a manifest: lines of text, so that "head -c
+ * Print and parse the header of a manifest.  It is lines of text, and "head -c
  * 512" shows it.  A header that is parsed is untrusted.
  */
 

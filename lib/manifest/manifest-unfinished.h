@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * An unfinished manifest: the leaves of an image that is being hashed, so that
- * blksum --resume can continue after a crash.
+ * An unfinished manifest: the leaves of an image that is being hashed, with
+ * which blksum --resume continues after a crash.
  *
  * It has the blocks from 0 to some block, in records of any length, and no end
  * record.  The public functions refuse it, because it is the journal of blksum

@@ -27,7 +27,7 @@ struct manifest_zeros {
   const struct blkhash_opts *opts;
   uint64_t size;                /* of the image, in bytes */
   size_t leaf_size;             /* bytes */
-  bool unique;                  /* no data has these leaves */
+  bool unique;                  /* cryptographic: no data has these leaves */
   bool hashed;                  /* the fields below are set */
   unsigned char full_leaf[BLKHASH_MAX_MD_SIZE];
   uint64_t short_block;         /* index of the short last block, or
