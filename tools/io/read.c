@@ -188,10 +188,10 @@ read_ahead (int fd, size_t len, uint64_t offset)
 }
 
 /* The kernel splits reads through the cache into requests of the size of the
- * readahead, usually 128 KiB, which this doubles.  On FUSE with 5 ms latency it
- * halved the time of a sum: FUSE limits the requests in flight, so more reads
- * do not help, and FADV_WILLNEED is split in the same way.  On a local disk a
- * sum took longer, because threads read ahead what others read.
+ * readahead, usually 128 KiB.  Double this size on FUSE and NFS.  On FUSE with
+ * 5 ms latency that halved the time of a sum: FUSE limits the requests in
+ * flight, so more reads do not help, and FADV_WILLNEED is split, too.  On a
+ * local disk a sum took longer, because threads read ahead what others read.
  */
 void
 read_extend_readahead (int fd)

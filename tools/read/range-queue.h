@@ -74,7 +74,7 @@ uint64_t range_queue_max_range (const struct range_queue *queue,
 
 /* Wait for the next range that WORKER must read, and take this range and those
  * after it that ADJOIN accepts: up to MAX ranges in RANGES, together up to
- * MAX_LEN bytes, unless the first alone is longer.  Sets *COUNT to their number.
+ * MAX_LEN bytes, unless the first alone is longer.  Sets *COUNT to the number.
  * Returns 1; 0 at the end, or if the queue was stopped; or -1 with the reason.
  * An error does not stop the queue.
  */
