@@ -67,8 +67,9 @@ progress_add (const struct progress *progress, uint64_t len)
     progress->add (len);
 }
 
-/* Report that a read took LATENCY nanoseconds, and ended when IN_FLIGHT reads
- * were in flight.  Thread-safe.  Does nothing if PROGRESS is NULL.
+/* Report that a read took LATENCY nanoseconds, and ended when IN_FLIGHT reads,
+ * including this one, were in flight.  Thread-safe.  Does nothing if PROGRESS
+ * is NULL.
  */
 static inline void
 progress_reading (const struct progress *progress, uint64_t latency,
