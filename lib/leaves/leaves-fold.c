@@ -257,7 +257,7 @@ fold_all (struct blkhash_leaves *l, struct outer *outer, struct sink *sink)
     if (err == 0)
       err = fold_batch (outer, sink, &batch);
     if (err == 0 && !outer)
-      err = sink_end (sink);    /* this must precede the check for changes */
+      err = sink_end (sink);    /* before the next check for changes */
     if (err)
       return err;
   }
