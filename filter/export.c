@@ -204,7 +204,7 @@ exports_have_sum_locked (const struct disk *disk)
 
 /* Set *OFFSET and *END to the first part of the range between them that has no
  * block in disk->changed.  Returns false if this set has all blocks of the
- * range; but true if it has all only because an allocation failed.
+ * range.
  */
 static bool
 find_unchanged (struct disk *disk, uint64_t *offset, uint64_t *end)
@@ -215,7 +215,7 @@ find_unchanged (struct disk *disk, uint64_t *offset, uint64_t *end)
   for (; *offset < last; *offset = *end)
     if (!block_set_contains (&disk->changed, block_size, *offset, last, end))
       return true;
-  return disk->changed.all;
+  return false;
 }
 
 void
@@ -224,13 +224,17 @@ export_check_baseline_locked (struct export *export,
 {
   uint64_t end = offset + len;
 
-  if (!export->baseline || export->broken ||
-      !find_unchanged (export->disk, &offset, &end))
+  if (!export->baseline || export->broken)
     return;
-  snprintf (export->mismatch, sizeof export->mismatch,
-            "bytes %" PRIu64 " to %" PRIu64 " differ from the manifest",
-            offset, end - 1);
-  export->broken = export->mismatch;
+  if (export->disk->changed.all)
+    export->broken = "no memory";
+  else if (find_unchanged (export->disk, &offset, &end)) {
+    snprintf (export->mismatch, sizeof export->mismatch,
+              "bytes %" PRIu64 " to %" PRIu64 " differ from the manifest",
+              offset, end - 1);
+    export->broken = export->mismatch;
+  } else
+    return;
   export_incomplete_locked (export, export->broken);
 }
 

@@ -29,6 +29,7 @@
 
 #include <cmocka.h>
 
+#include "export.h"
 #include "test-locks.h"
 #include "test-nbdkit.h"
 #include "test-sums.h"
@@ -204,6 +205,19 @@ write_elsewhere (void)
   return 0;
 }
 
+/* There was no memory to record which blocks clients changed. */
+static int
+read_wrong_unknown (void)
+{
+  struct client *client = client_open ("a");
+
+  exports_disk_locked ("a")->changed.all = true;
+  client_read (client, SIZE, 0);
+  client_disconnect (client);
+  check (inode () == 0 && result_has ("# incomplete a: no memory\n"));
+  return 0;
+}
+
 /* The wrong block is overwritten before it is read, so nothing is wrong. */
 static int
 overwrite (void)
@@ -226,6 +240,7 @@ test_mismatch (void **state)
   for (i = 0; i < sizeof offsets / sizeof offsets[0]; i++) {
     wrong_at = offsets[i];
     assert_int_equal (run_server (read_wrong, "0%"), 0);
+    assert_int_equal (run_server (read_wrong_unknown, "0%"), 0);
     assert_int_equal (run_server (write_elsewhere, "100%"), 0);
     if (wrong_at < SIZE - BLOCK)
       assert_int_equal (run_server (overwrite, "100%"), 0);
