@@ -1,0 +1,217 @@
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The jobs of the blkhash filter for test-power-cuts.py: a server whose disk,
+result file and manifest are on storage that forgets."""
+
+import contextlib
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+
+import nbd
+import reference
+import refmanifest
+from cutjobs import ERROR, RIGHT, content, need
+from forgetful import LIMIT, Failed
+
+BLOCK = 65536
+SIZE = 9 * BLOCK + 1000
+SUM = re.compile(rb"^([0-9a-f]{64})  ", re.M)
+
+
+def hashed(disk):
+    return [disk[i:i + BLOCK] for i in range(0, len(disk), BLOCK)]
+
+
+def sum_of(disk):
+    return reference.blkhash(hashed(disk))
+
+
+def manifest_of(disk):
+    return refmanifest.write(hashed(disk))
+
+
+# ---- Clients ----
+
+def write(h):
+    """Whole blocks, and blocks that must be read when the client has left."""
+    h.pwrite(b"w" * 2 * BLOCK, BLOCK)
+    h.pwrite(b"p" * 100, 7 * BLOCK + 5)
+    h.flush()
+
+
+def write_unflushed(h):
+    h.pread(SIZE, 0)
+    h.pwrite(b"u" * 3000, 3 * BLOCK - 1000)
+    h.zero(BLOCK, 5 * BLOCK)
+
+
+def trim(h):
+    h.trim(BLOCK, 4 * BLOCK)
+    h.pwrite(b"t" * BLOCK, 6 * BLOCK)
+    h.flush()
+    h.pread(SIZE, 0)
+
+
+def write_a_byte(h):
+    h.pwrite(b"n", 100)
+    h.pread(SIZE, 0)
+
+
+def read(h):
+    h.pread(SIZE, 0)
+
+
+CLIENTS = ("", write), ("", write_unflushed), ("", trim)
+
+
+class Server:
+    def __init__(self, job, directory):
+        self.directory = directory
+        self.where = os.path.dirname(directory)
+        self.socket = os.path.join(self.where, "socket")
+        self.pid_file = os.path.join(self.where, "pid")
+        for path in self.socket, self.pid_file:
+            if os.path.exists(path):
+                os.unlink(path)
+        self.log = open(os.path.join(self.where, "nbdkit.log"), "w+")
+        self.process = subprocess.Popen(
+            ["nbdkit", "-f", "--exit-with-parent", "-t", "1",
+             "-U", self.socket, "-P", self.pid_file,
+             "--filter=" + job.filter, "file", os.path.join(directory, "disk"),
+             *(p.replace("%s", directory) for p in job.parameters)],
+            stdin=subprocess.DEVNULL, stderr=self.log)
+
+    def wait_until(self, condition, mount):
+        """Returns false if the server has ended, or the power was cut."""
+        end = time.monotonic() + LIMIT
+        while not condition():
+            if self.process.poll() is not None or mount and mount.is_cut():
+                return False
+            if time.monotonic() > end:
+                raise Failed("HANG of nbdkit")
+            time.sleep(0.001)
+        return True
+
+    def is_idle(self):
+        """All connections are closed."""
+        return len(os.listdir("/proc/%d/task" % self.process.pid)) <= 1
+
+    def use(self, name, client, mount):
+        h = nbd.NBD()
+        try:
+            h.set_export_name(name)
+            h.connect_unix(self.socket)
+            client(h)
+            h.shutdown()
+        except nbd.Error:
+            pass
+        del h
+        return self.wait_until(self.is_idle, mount)
+
+    def run(self, clients, mount=None):
+        try:
+            if self.wait_until(lambda: content(self.pid_file), mount):
+                for name, client in clients:
+                    if not self.use(name, client, mount):
+                        break
+            if mount and mount.is_cut():
+                self.process.kill()
+            if self.process.poll() is None:
+                self.process.send_signal(signal.SIGTERM)
+            return self.process.wait(LIMIT)
+        except subprocess.TimeoutExpired:
+            raise Failed("HANG of nbdkit at the end") from None
+        finally:
+            self.process.kill()
+            self.process.wait()
+            self.log.seek(0)
+            self.messages = self.log.read()
+            self.log.close()
+
+
+class Filter:
+    """A server with PARAMETERS, in which %s is its directory, and CLIENTS."""
+
+    no_reads_of = "disk"        # nobody can know that it was read wrong
+    delay = 0
+    is_slow = False
+
+    def __init__(self, name, filter, disk, parameters, clients=CLIENTS,
+                 flushes=False):
+        """FLUSHES: there is no sum after a flush that failed."""
+        self.name, self.filter, self.disk = name, filter, disk
+        self.parameters, self.clients = parameters, clients
+        self.flushes = flushes
+
+    def prepare(self, store):
+        shutil.rmtree(store, ignore_errors=True)
+        os.mkdir(store)
+        for name, data in (("disk", self.disk),
+                           ("sums", sum_of(self.disk).encode() + b"  -\n"),
+                           ("manifest", manifest_of(self.disk))):
+            if "=%s/" + name in " ".join(self.parameters) or name == "disk":
+                with open(os.path.join(store, name), "wb") as f:
+                    f.write(data)
+
+    def run(self, directory, mount=None):
+        server = Server(self, directory)
+        server.status = server.run(self.clients, mount)
+        server.disk = None
+        with contextlib.suppress(OSError):      # the power was cut, or it fails
+            server.disk = content(os.path.join(directory, "disk"))
+        return server
+
+    def judge(self, store, server, was_cut, events, kept):
+        need(was_cut or server.status == 0 or server.status == 1 and
+             "nbdkit: error: " in server.messages, "status", server.status)
+        # If a sum can neither be replaced nor removed, the log says so.
+        if not was_cut and "it may be wrong now" in server.messages:
+            return ERROR
+        has_sum = self.judge_files(store, self.other_disks(server, events))
+        return RIGHT if has_sum and server.status == 0 else ERROR
+
+    def other_disks(self, server, events):
+        """If a flush failed, the storage has lost what clients wrote, and a sum
+        of it shows that."""
+        lost = any(e.what == "lost" and e.name == "disk" for e in events)
+        return [server.disk] if lost and server.disk and not self.flushes \
+            else []
+
+    @staticmethod
+    def judge_files(store, others=()):
+        """Every sum is that of the disk, or one of OTHERS.  Returns true if
+        there is one."""
+        disks = [content(os.path.join(store, "disk")), *others]
+        wanted = {sum_of(disk).encode() for disk in disks}
+        sums = SUM.findall(content(os.path.join(store, "sums")) or b"")
+        need(set(sums) <= wanted, "a sum that is not that of the disk")
+        manifest = content(os.path.join(store, "manifest"))
+        need(not manifest or manifest in map(manifest_of, disks),
+             "a manifest that is not that of the disk:",
+             manifest and len(manifest))
+        return bool(sums or manifest)
+
+    def judge_next(self, store, earlier):
+        server = Server(self, store)
+        status = server.run([(self.clients[0][0], write_a_byte)])
+        need(status == 0, "next run: status", status,
+             *re.findall("nbdkit: error: .*", server.messages))
+        need(self.judge_files(store), "next run: no sum")
+        return RIGHT
+
+
+def jobs(filter, rng):
+    disk = bytearray(rng.randbytes(SIZE))
+    disk[4 * BLOCK:7 * BLOCK] = bytes(3 * BLOCK)
+    disk = bytes(disk)
+    file, manifest = "blkhash-file=%s/sums", "blkhash-manifest=%s/manifest"
+    yield Filter("filter, file", filter, disk, [file])
+    yield Filter("filter, file and manifest", filter, disk, [file, manifest])
+    yield Filter("filter, update", filter, disk,
+                 [file, manifest, "blkhash-update=true"], flushes=True)
+    yield Filter("filter, update, read", filter, disk,
+                 [file, manifest, "blkhash-update=true"], [("", read)], True)
