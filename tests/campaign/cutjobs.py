@@ -131,6 +131,8 @@ class Job:
             self.before.get(self.target)
         need(found in (old, self.right), "a part of the manifest, or another:",
              found and len(found))
+        if how == RIGHT and not was_cut:
+            need(found == self.right, "success, and no manifest after it")
         if how == ERROR and not was_cut:
             need(found == old, "an error, and a new manifest")
         return how

@@ -204,17 +204,6 @@ link_temporary (struct new_file *file)
   return file->named ? 0 : -1;
 }
 
-int
-new_file_publish (struct new_file *file, struct error *error)
-{
-  if (fsync (file->fd) == -1 || link_temporary (file) == -1 ||
-      rename (file->temporary, file->path) == -1)
-    return error_errno (error, errno, "cannot create %s", file->path);
-  file->named = false;
-  set_incomplete (NULL);
-  return 0;
-}
-
 void
 new_file_sync_directory (const char *path)
 {
@@ -227,6 +216,18 @@ new_file_sync_directory (const char *path)
     close (fd);
   }
   free (copy);
+}
+
+int
+new_file_publish (struct new_file *file, struct error *error)
+{
+  if (fsync (file->fd) == -1 || link_temporary (file) == -1 ||
+      rename (file->temporary, file->path) == -1)
+    return error_errno (error, errno, "cannot create %s", file->path);
+  file->named = false;
+  set_incomplete (NULL);
+  new_file_sync_directory (file->path);
+  return 0;
 }
 
 void

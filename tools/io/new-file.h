@@ -33,15 +33,16 @@ char *new_file_resolve (const char *path);
 int new_file_open (struct new_file *file, const char *path,
                    struct error *error);
 
-/* Sync the file, and rename it to its final name.  Returns 0, or -1 with the
- * reason; new_file_close must be called in both cases.
- */
-int new_file_publish (struct new_file *file, struct error *error);
-
 /* Sync the directory of PATH, after files were created, renamed or removed in
  * it.  Errors are ignored: then a crash can undo these changes.
  */
 void new_file_sync_directory (const char *path);
+
+/* Sync the file, rename it to its final name, and sync the directory, so that a
+ * crash does not bring back the old file.  Returns 0, or -1 with the reason;
+ * new_file_close must be called in both cases.
+ */
+int new_file_publish (struct new_file *file, struct error *error);
 
 /* Close the file.  If it was not published, remove it. */
 void new_file_close (struct new_file *file);

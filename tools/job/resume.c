@@ -209,11 +209,7 @@ publish (struct resume *resume, struct incremental *inc,
 
   sum_line_hex (sum->md, sum->md_len, hex);
   r = state_add_sum (resume->checkpoint.state_path, hex, error);
-  if (r == 0)
-    r = manifest_file_publish (&inc->manifest, error);
-  if (r == 0)
-    new_file_sync_directory (resume->checkpoint.file.path);
-  return r;
+  return r == 0 ? manifest_file_publish (&inc->manifest, error) : -1;
 }
 
 /* An audited block does not match, so other blocks of the journal can also be
