@@ -139,6 +139,7 @@ class Filter:
     no_reads_of = "disk"        # nobody can know that it was read wrong
     delay = 0
     is_slow = False
+    usual = RIGHT               # without a fault
 
     def __init__(self, name, filter, disk, parameters, clients=CLIENTS,
                  flushes=False):

@@ -88,6 +88,7 @@ class Job:
     delay = 0
     is_slow = False
     flushes = False             # there is no sum of what a failed sync lost
+    usual = RIGHT               # without a fault
 
     def __init__(self, images, name, arguments, target, right, sum=None,
                  before=None):
@@ -148,6 +149,20 @@ class Job:
 
 # ---- Resuming ----
 
+def with_wrong_leaves(journal):
+    """The same records, with other leaves."""
+    at, wrong = HEADER, bytearray(journal)
+    while at < len(journal):
+        head = journal[at:at + 16]
+        count = int.from_bytes(head[8:], "little")
+        size = 0 if count >> 63 else count * LEAF
+        wrong[at:at + size + 24] = refmanifest.record(
+            int.from_bytes(head[:8], "little"), count,
+            bytes(b ^ 1 for b in journal[at + 16:at + 16 + size]))
+        at += size + 24
+    return bytes(wrong)
+
+
 def journal_end(data):
     """The number of blocks in the complete records of a journal, and where the
     last one ends."""
@@ -167,6 +182,8 @@ def journal_end(data):
 
 class Resume(Job):
     """The target is a journal until it is finished."""
+
+    differs = False             # the audit can find a difference
 
     def __init__(self, images, name, before=None):
         super().__init__(
@@ -203,6 +220,10 @@ class Resume(Job):
     def judge_next(self, store, earlier):
         finished = content(store + "/m") == self.right
         outcome = self.run(store)
+        if self.differs and outcome.status == 1:
+            need(self.judge_output(outcome) == ERROR, outcome)
+            need(content(store + "/m") is None, "the journal is still there")
+            outcome = self.run(store)
         if finished and outcome.status == 2 and "is complete" in outcome.err:
             need(any(run.out for run in earlier),
                  "it was complete, and not printed")
@@ -212,3 +233,25 @@ class Resume(Job):
         need(content(store + "/m") == self.right, "next run: another manifest")
         need(content(store + "/m.state") is None, "next run: left a state")
         return RIGHT
+
+
+class Discarded(Resume):
+    """The image is not that of the journal, which its audit shows."""
+
+    usual, differs = ERROR, True
+
+    def __init__(self, images, before):
+        super().__init__(images, "resume, discarded", {
+            **before, "m": with_wrong_leaves(before["m"])})
+        self.arguments.remove("--audit")
+        self.arguments.remove("0%")
+
+    def judge(self, store, outcome, was_cut, events, kept):
+        how = self.judge_output(outcome)
+        found = content(os.path.join(store, "m"))
+        need(how == ERROR or found != self.before["m"],
+             "a sum of wrong leaves")
+        if outcome.status == 1 and not was_cut and \
+           not any(event.what == "fail" for event in events):
+            need(found is None, "a crash brings the journal back")
+        return how

@@ -213,13 +213,14 @@ publish (struct resume *resume, struct incremental *inc,
 }
 
 /* An audited block does not match, so other blocks of the journal can also be
- * wrong.
+ * wrong.  A crash must not bring them back: another audit may miss them.
  */
 static void
 discard_checkpoint (const struct resume *resume)
 {
   unlink (resume->checkpoint.file.path);
   unlink (resume->checkpoint.state_path);
+  new_file_sync_directory (resume->checkpoint.file.path);
 }
 
 static int
