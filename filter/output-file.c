@@ -6,10 +6,10 @@
  *
  * A new version is written to a new file in the same directory, which is
  * renamed over the old file.  So a reader sees either the old version or the
- * new one.  With SYNC, the new file is synced and renamed, and then the
- * directory is synced.  A crash before the end of this last step leaves the old
- * or the new version, a later crash the new version.  Without SYNC, a crash can
- * bring back the old version, or leave an incomplete one.
+ * new one.  The new file is synced before it is renamed, so a crash leaves the
+ * old or the new version, and not a part of one, which the next server would
+ * not recognize.  With SYNC, the directory is synced after the rename: a later
+ * crash leaves the new version.
  *
  * If any of these steps fails, the old content must not remain: the file is
  * truncated in place and synced, or removed if that fails too.  If the
@@ -267,11 +267,11 @@ output_file_write_at (int fd, off_t offset, const char *text, size_t len)
 
 /* Closes FD. */
 static int
-write_text (int fd, const char *text, bool sync)
+write_text (int fd, const char *text)
 {
   int r = output_file_write_at (fd, 0, text, strlen (text)), err;
 
-  if (r == 0 && sync)
+  if (r == 0)
     r = fsync (fd);
   err = errno;
   if (close (fd) == -1 && r == 0)
@@ -324,7 +324,7 @@ replace_file (struct output_file *file, const char *text, bool sync)
     file->dev = st.st_dev;
     file->ino = st.st_ino;
   }
-  if (write_text (fd, text, sync) == 0)
+  if (write_text (fd, text) == 0)
     return move_over (file, file->new_path, sync);
   err = errno;
   unlink (file->new_path);

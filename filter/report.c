@@ -26,8 +26,8 @@
  * - If writing fails, the file is emptied or removed.  If that fails too, an
  *   error is logged and the request continues: hashing must not fail requests.
  *
- * A version that withdraws nothing need not be synced: it does no harm if a new
- * sum is lost in a crash.
+ * After a version that withdraws nothing, the directory need not be synced: it
+ * does no harm if a new sum is lost in a crash.
  */
 
 #include <config.h>
