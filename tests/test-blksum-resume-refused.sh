@@ -56,6 +56,11 @@ printf 'sum: 12' >> "$dir/m.state"
 prints_sum "$sum" resume "$image"
 is_complete
 
+# A power failure can leave zeros in place of the header of a new journal.
+truncate -s 512 "$dir/m"
+prints_sum "$sum" resume "$image"
+is_complete
+
 # The manifest is in use: the other run continues.
 restore_files
 truncate -s 512 "$dir/m"

@@ -23,6 +23,7 @@
 #include "../lib/manifest/manifest-unfinished.h"
 #include "io/new-file.h"
 #include "job/journal-file.h"
+#include "job/overwrite.h"
 #include "util/error.h"
 #include "util/progress.h"
 
@@ -155,7 +156,7 @@ journal_file_scan (struct journal_file *file, const struct progress_form *form,
 
   if (fstat (file->fd, &st) == -1)
     return error_errno (error, errno, "cannot read %s", file->path);
-  if (st.st_size < HEADER_SIZE)
+  if (st.st_size < HEADER_SIZE || overwrite_is_empty (file->fd, st.st_size))
     return 0;
   file->read_fd = open (file->path, O_RDONLY | O_CLOEXEC);
   if (file->read_fd == -1)

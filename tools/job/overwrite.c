@@ -24,6 +24,20 @@
 #include "util/error.h"
 
 #define MAGIC "blkhash-manifest "
+#define HEADER_SIZE 512         /* see blkhash-manifest(5) */
+
+bool
+overwrite_is_empty (int fd, off_t size)
+{
+  static const char zeros[HEADER_SIZE];
+  const struct read_file file = { .fd = fd, .direct_fd = -1 };
+  char head[HEADER_SIZE];
+
+  return size == 0 ||
+    (size == sizeof head &&
+     read_range (&file, head, sizeof head, sizeof head, 0) == 0 &&
+     memcmp (head, zeros, sizeof head) == 0);
+}
 
 static bool
 is_source_file (const struct source *source, const struct stat *st)
@@ -96,7 +110,7 @@ overwrite_check (int fd, const char *name, enum overwrite_policy policy,
   if (is_source_file (source, &st))
     return error_set (error, "%s cannot be both the image and its manifest",
                       name);
-  if (st.st_size == 0)
+  if (overwrite_is_empty (fd, st.st_size))
     return 0;
   return policy == OVERWRITE_CHECK_START
     ? check_start (fd, name, st.st_size, error)

@@ -12,6 +12,7 @@
 #define BLKSUM_OVERWRITE_H
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 struct error;
 struct source;
@@ -23,12 +24,18 @@ enum overwrite_policy {
                                  * it */
 };
 
+/* Returns true if the file FD, of SIZE bytes, is empty, or has only zeros in
+ * place of the header of an unfinished manifest: on some file systems a crash
+ * leaves the size of a file, and not its data.
+ */
+bool overwrite_is_empty (int fd, off_t size);
+
 /* Check that the file FD may be replaced.  It must be a regular file, and not a
- * file of SOURCE, which can be NULL.  It must be empty, or contain only records
- * of a manifest.  With OVERWRITE_CHECK_START it need only begin like a
- * manifest, because a crash or an interrupted copy can leave a partial one.  FD
- * is open for reading, and NAME is for messages.  Returns 0, or -1 with the
- * reason.
+ * file of SOURCE, which can be NULL.  It must be empty (see above), or contain
+ * only records of a manifest.  With OVERWRITE_CHECK_START it need only begin
+ * like a manifest, because a crash or an interrupted copy can leave a partial
+ * one.  FD is open for reading, and NAME is for messages.  Returns 0, or -1
+ * with the reason.
  */
 int overwrite_check (int fd, const char *name, enum overwrite_policy policy,
                      const struct source *source, struct error *error);

@@ -194,17 +194,28 @@ write_text (int fd, const char *text)
   return 0;
 }
 
+/* Returns the text of STATE, or NULL if there is no memory. */
+static char *
+format (const struct state *state)
+{
+  const char *sum = state->sum;
+  char *text;
+
+  return asprintf (&text, FIRST_LINE "journal: %s\n%s%s%s%s%s", state->journal,
+                   state->identity, state->untrusted ? "untrusted: yes\n" : "",
+                   sum ? "sum: " : "", sum ? sum : "", sum ? "\n" : "") == -1
+    ? NULL : text;
+}
+
 int
 state_write (const struct state *state, const char *path,
              struct error *error)
 {
+  char *text = format (state);
   struct new_file file;
-  char *text;
   int err, r = -1;
 
-  if (asprintf (&text, FIRST_LINE "journal: %s\n%s%s", state->journal,
-                state->identity,
-                state->untrusted ? "untrusted: yes\n" : "") == -1)
+  if (!text)
     return error_errno (error, ENOMEM, "cannot create %s", path);
   if (new_file_open (&file, path, error) == 0) {
     err = write_text (file.fd, text);
@@ -216,25 +227,23 @@ state_write (const struct state *state, const char *path,
   return r;
 }
 
-/* A line that is written only partially, because of a crash or a full disk, is
- * ignored when the state is read.
+/* The file is replaced.  Rejected: to append a line, of which a crash can leave
+ * a part, or zeros.
  */
 int
 state_add_sum (const char *path, const char *hex, struct error *error)
 {
-  int fd = open (path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW);
-  char *line;
-  int err;
+  struct state state;
+  int r = state_read (&state, path, error);
 
-  if (asprintf (&line, "sum: %s\n", hex) == -1) {
-    line = NULL;
-    errno = ENOMEM;
-  }
-  err = fd == -1 || !line ? errno : write_text (fd, line);
-  if (err == 0 && fsync (fd) == -1)
-    err = errno;
-  if (fd != -1)
-    close (fd);
-  free (line);
-  return err ? error_errno (error, err, "cannot write %s", path) : 0;
+  if (r == 0)
+    return error_errno (error, ENOENT, "cannot open %s", path);
+  if (r == -1)
+    return -1;
+  free (state.sum);
+  state.sum = strdup (hex);
+  r = state.sum ? state_write (&state, path, error)
+                : error_errno (error, ENOMEM, "cannot create %s", path);
+  state_destroy (&state);
+  return r;
 }

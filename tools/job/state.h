@@ -33,8 +33,8 @@ char *state_path_of (const char *manifest);
 int state_read (struct state *state, const char *path, struct error *error);
 void state_destroy (struct state *state);
 
-/* Write STATE without its sum to PATH, and replace an existing file.  Returns
- * 0, or -1 with the reason.
+/* Write STATE to PATH, and replace an existing file.  Returns 0, or -1 with the
+ * reason.
  */
 int state_write (const struct state *state, const char *path,
                  struct error *error);
