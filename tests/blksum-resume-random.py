@@ -27,6 +27,7 @@ import time
 
 sys.dont_write_bytecode = True  # no __pycache__ in the source tree
 
+import faultreport
 import reference
 
 BLOCK = 65536
@@ -324,6 +325,8 @@ def main():
         nbd.end()
     nbd.report()
     file.report()
+    faultreport.add("killed at a random moment: blksum --resume",
+                    nbd.kills + file.kills)
 
 
 main()

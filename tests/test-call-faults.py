@@ -33,6 +33,7 @@ import time
 import callerrors
 import calljobs
 import callrun
+import faultreport
 from callrun import ERROR, LIBRARY, RIGHT, Fault, Finding, Runner
 
 SAMPLE = 100                    # calls of a function of one job, at most
@@ -248,6 +249,11 @@ def main():
         shutil.rmtree(where)
     campaign.print_messages()
     campaign.print_table()
+    ends = collections.Counter()
+    for (_, _, how), n in campaign.tally.items():
+        ends[how] += n
+    faultreport.add("a call fails: blksum, libblkhash", ends[RIGHT],
+                    ends[ERROR], ends["finding"])
     if campaign.findings:
         campaign.print_findings()
         sys.exit("%d kinds of findings" % len(campaign.findings))

@@ -38,6 +38,7 @@ import sys
 import tempfile
 import time
 
+import faultreport
 import refmanifest
 from server import LIMIT, Aborted, Failed, keep_files
 from warmcopy import Destination, written
@@ -334,6 +335,8 @@ def main():
         for (of, what), n in sorted(tally.counts.items()):
             if of == fault:
                 print("%6d  %-10s %s" % (n, fault, what))
+    faultreport.add("a copy in passes goes wrong, or is killed",
+                    rounds - len(failures), 0, len(failures))
     if not check_audits(tally):
         failures.append("the audits")
     if failures:

@@ -34,6 +34,7 @@ import time
 sys.dont_write_bytecode = True
 
 import cutjobs
+import faultreport
 import forgetful
 from cutjobs import (ERROR, OPTIONS, RIGHT, Discarded, Images, Job, Resume,
                      content)
@@ -293,6 +294,14 @@ def main():
         shutil.rmtree(where)
     campaign.print_table("job", campaign.by_job)
     campaign.print_table("fault", campaign.tally)
+    for what in "cut", "":
+        ends = collections.Counter()
+        for (kind, how), n in campaign.tally.items():
+            if kind.startswith("cut") == bool(what):
+                ends[how] += n
+        faultreport.add("storage loses power: files of blksum and the filter"
+                        if what else "storage fails, delays or lies: the same",
+                        *(ends[how] for how in (RIGHT, ERROR, WRONG, HANG)))
     if campaign.failures:
         sys.exit("%d runs failed" % len(campaign.failures))
 

@@ -35,6 +35,7 @@ import tempfile
 import threading
 import time
 
+import faultreport
 import nbd
 import verifyfiles
 from server import LIMIT, Aborted, Failed, Server, keep_files
@@ -370,6 +371,8 @@ def main():
             print(failure, flush=True)
     for what in sorted(tally):
         print("%8d  %s" % (tally[what], what))
+    faultreport.add("plugins that lie or fail: blkhash-verify",
+                    tally["runs"], 0, len(failures))
     if failures:
         sys.exit("%d of %d runs failed: %s" % (len(failures), rounds,
                                                " ".join(failures)))

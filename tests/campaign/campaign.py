@@ -33,6 +33,7 @@ import sys
 import tempfile
 import time
 
+import faultreport
 import stacks
 from run import Run
 from server import Discarded, Failed, keep_files
@@ -84,6 +85,8 @@ def main():
                 print("FAIL:", failure, flush=True)
     for what, number in sorted(tally.items()):
         print("%6d %s" % (number, what))
+    faultreport.add("clients, servers and plugins that fail: blkhash filter",
+                    rounds - len(failures), 0, len(failures))
     if failures:
         print("%d of %d runs failed: %s" % (len(failures), rounds, " ".join(
             f.split()[1].rstrip(":") for f in failures)))
