@@ -31,8 +31,8 @@ compare_names (const void *a, const void *b)
                  ((const struct option *) b)->name);
 }
 
-/* Set LETTERS and NAMES, which must be zeroed, for getopt_long.  NAMES are
- * sorted, because messages list them.
+/* Set LETTERS and NAMES, arguments of getopt_long that the caller has zeroed.
+ * NAMES are sorted, because messages list them.
  */
 static void
 fill_getopt (const struct option_row *row, char *letters,
@@ -40,7 +40,8 @@ fill_getopt (const struct option_row *row, char *letters,
 {
   size_t i;
 
-  *letters++ = ':';             /* report a missing argument with ':' */
+  *letters++ = ':';             /* getopt_long returns ':' if an argument
+                                 * is missing */
   for (i = 0; row[i].name; i++) {
     int argument = !row[i].arg ? no_argument :
       row[i].arg[0] == '[' ? optional_argument : required_argument;
@@ -88,7 +89,7 @@ parse_number (const struct option_row *row, const char *arg)
   return value;
 }
 
-/* Returns the use of an option for the result C of getopt_long. */
+/* Returns the use of the option for which getopt_long has just returned C. */
 static struct option_use
 make_use (const struct option_row *row, int c)
 {
@@ -125,7 +126,7 @@ apply (struct options *options, const struct option_use *use)
   if (use->row->print) {
     use->row->print ();
     if (fflush (stdout) == EOF || ferror (stdout)) {
-      perror ("blksum: write error"); /* the output must have been written */
+      perror ("blksum: write error"); /* output that is lost is an error */
       exit (EXIT_TROUBLE);
     }
     exit (EXIT_SUCCESS);

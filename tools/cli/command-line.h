@@ -14,7 +14,7 @@
 
 struct options;
 
-/* The last use of an option on the command line. */
+/* A use of an option.  The parser keeps the last use of each option. */
 struct option_use {
   const struct option_row *row; /* NULL if the option was not used */
   char *arg;                    /* the argument, or NULL */
@@ -31,14 +31,16 @@ struct option_row {
   char letter;                  /* the short option, or 0 */
   const char *name;             /* without "--"; NULL ends the table */
   const char *arg;              /* the argument in --help, or NULL if there is
-                                 * none; "[=FD]" is optional after the name, and
-                                 * not permitted after the letter */
+                                 * none; an argument in brackets, like "[=FD]",
+                                 * is optional after the name, and not permitted
+                                 * after the letter */
   const char *help;
 
   uint64_t min, max;            /* if max > 0, the argument is a number */
-  bool is_size;                 /* the number can have a suffix */
+  bool is_size;                 /* the number can end with k, m or g */
   const char *words;            /* the valid arguments, such as "human json"; or
-                                 * NULL.  For completion: SET checks them */
+                                 * NULL.  Only for completion: SET checks the
+                                 * argument */
   bool repeats;                 /* each use has an effect, not only the last */
 
   /* The action.  If PRINT is set, call it and exit.  Otherwise, if SET is set,
@@ -51,10 +53,10 @@ struct option_row {
   enum field_type type;
   int value;
 
-  /* Combinations with other options.  Both texts contain names of options:
-   * EXCLUDES is a message, and NEEDS the end of one.  One of the options in
-   * NEEDS, such as "--a or --b", is required; those in EXCLUDES, which can have
-   * a %s for the argument, are not permitted.
+  /* Combinations with other options.  NEEDS, such as "--a or --b", ends an
+   * error message: one of the options that it names is required.  EXCLUDES is a
+   * whole message, in which %s stands for the argument: the other options that
+   * it names are not permitted.
    */
   const char *needs, *excludes;
   void (*check) (const char *arg); /* called after all other checks, or NULL */

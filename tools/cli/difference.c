@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Print the ranges in which two images differ, as lines or as JSON.  If a list
- * of changed ranges is judged, they are the ranges that it misses, and its
- * superfluous ranges are printed too.
+ * Print the ranges in which two images differ, as lines, JSON or a mapfile.  If
+ * a list of changed ranges is judged, print only the differences that the list
+ * misses, and then its superfluous ranges.
  *
  * The JSON of a comparison that fails is not terminated, so that it is invalid,
  * and not mistaken for a complete result.
@@ -32,8 +32,8 @@ larger_size (const struct difference *difference)
                                                    : difference->size[1];
 }
 
-/* Returns true if trailing data is reported, which is not searched with
- * --subset.
+/* Returns true if --size is used without --subset: only then is trailing data
+ * searched for and reported.
  */
 static bool
 has_trailing_data (const struct options *options)
@@ -42,7 +42,8 @@ has_trailing_data (const struct options *options)
     options->verify.subset.n == 0;
 }
 
-/* Returns true if the JSON is only an array of ranges, as --changed reads. */
+/* Returns true if the JSON is only an array of ranges, the form for --changed.
+ */
 static bool
 is_list (const struct options *options)
 {
@@ -52,8 +53,8 @@ is_list (const struct options *options)
 
 /* ---- JSON ---- */
 
-/* The size is known before the comparison: with --size it is that size, and
- * pipes are refused with --subset and --changed.
+/* If the size is printed, it was known before the comparison: it is that of
+ * --size, or pipes were refused because of --subset or --changed.
  */
 static void
 begin_json (const struct options *options,
@@ -114,8 +115,8 @@ end_json (const struct options *options, const struct difference *difference)
 
 /* ---- Lines ---- */
 
-/* Print the sizes if they differ, as soon as both are known; that of a pipe is
- * known only at its end.
+/* Print the sizes if they differ, as soon as both are known: the size of a pipe
+ * is known only at its end.
  */
 static void
 print_sizes (struct difference_output *output,

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Print the ranges in which two images differ, each when it is found.
+ * Print the ranges in which two images differ: each when it is found; or, in a
+ * mapfile, all at the end.
  */
 
 #ifndef BLKSUM_DIFFERENCE_H
@@ -19,24 +20,25 @@ struct difference_output {
   const struct options *options;
   bool sizes_printed;
   struct ranges ranges;         /* for a mapfile: those that were reported */
-  int error;                    /* errno value of a failed write to stdout */
+  int error;                    /* the errno value with which difference_range
+                                 * failed to write to stdout, or 0 */
 };
 
-/* Print the start of a mapfile, before the comparison.  No other form of output
- * starts there.
+/* Called before the comparison: print the start of a mapfile.  Prints nothing
+ * for any other form of output.
  */
 void difference_begin (const struct difference_output *output);
 
 /* Print on stdout that LENGTH bytes at START differ.  Returns 0, or an errno
  * value.  This is the report function of a struct compare_request; OUTPUT is a
- * struct difference_output.  For a mapfile the range is only stored; the caller
- * frees the ranges.
+ * struct difference_output.  For a mapfile the range is only stored in it; the
+ * caller frees output->ranges.
  */
 int difference_range (void *output, const struct difference *difference,
                       uint64_t start, uint64_t length);
 
-/* Print the result for the whole images, and the ranges of a mapfile.  Returns
- * 0, or an errno value.
+/* Print what follows the last range, or the rest of a mapfile, including its
+ * ranges.  Returns 0, or an errno value.
  */
 int difference_end (struct difference_output *output,
                     const struct difference *difference);

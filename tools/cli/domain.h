@@ -17,7 +17,9 @@ struct ranges;
  */
 void domain_begin (void);
 
-/* Print the rest: RANGES of an image of SIZE bytes, which are sorted here. */
+/* Print the rest of the mapfile, with RANGES, which this function sorts.  SIZE
+ * is the larger size of the two images, in bytes.
+ */
 void domain_end (struct ranges *ranges, uint64_t size);
 
 #endif /* BLKSUM_DOMAIN_H */

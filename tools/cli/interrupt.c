@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Print the command that resumes a job when the job is interrupted.
+ * When a job is interrupted, print the command that resumes it.
  *
- * A signal handler can call only few functions, so the text is prepared in
- * advance.
+ * A signal handler can call only async-signal-safe functions, so the text is
+ * prepared in advance.
  */
 
 #include <config.h>
@@ -26,11 +26,11 @@ static const int signals[] = { SIGHUP, SIGINT, SIGTERM };
  */
 static char *text;
 static size_t len;
-static pid_t owner;             /* process id, so that a forked child does not
-                                 * print */
+static pid_t owner;             /* the process that prints; a child that it
+                                 * forks does not */
 static struct sigaction before[SIGNALS];
 
-/* The previous action is executed after this handler returns. */
+/* raise takes effect, with the previous action, when this handler returns. */
 static void
 handle_signal (int sig)
 {

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Print the command that resumes a job when the job is interrupted.
+ * When a job is interrupted, print the command that resumes it.
  */
 
 #ifndef BLKSUM_INTERRUPT_H
@@ -11,11 +11,13 @@
 
 struct options;
 
-/* Prepare the text.  Called once, before interrupt_set_resumable. */
+/* Prepare the text.  If there is no memory, nothing is printed later.  Called
+ * once, before interrupt_set_resumable.
+ */
 void interrupt_prepare (const struct options *options);
 
 /* If RESUMABLE is true, install handlers of SIGINT, SIGTERM and SIGHUP that
- * print the command line before the signal ends the program; otherwise restore
+ * print the command before the signal ends the program; otherwise restore
  * the previous actions.  Ignored signals stay ignored.
  */
 void interrupt_set_resumable (bool resumable);

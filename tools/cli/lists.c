@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Options that print and exit: the digests, the kernels, the version.
+ * Options that only print: the digests, the kernels, the version.
  */
 
 #include <config.h>

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Options that print and exit: the digests, the kernels, the version.  They
- * print on stdout.
+ * The lists of digests and kernels, and the version, as options print them to
+ * stdout.  The functions return; if there is no memory they exit with status 2.
  */
 
 #ifndef BLKSUM_LISTS_H

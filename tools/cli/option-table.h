@@ -9,8 +9,8 @@
 
 struct options;
 
-/* Parse the command line.  Options that need no operand, such as --help, are
- * handled here, and exit.  Errors exit with status 2.
+/* Parse the command line.  An option that needs no operand, such as --help, is
+ * executed here, and ends blksum.  An error ends it with status 2.
  */
 void options_parse (struct options *options, int argc, char *argv[]);
 void options_free (struct options *options);

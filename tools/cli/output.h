@@ -11,7 +11,7 @@ struct options;
 struct sum;
 
 /* Print SUM of the source NAME on stdout.  Returns 0, or an errno value if it
- * could not be written.
+ * could not be formatted or written.
  */
 int output_sum (const struct options *options, const char *name,
                 const struct sum *sum);

@@ -24,8 +24,8 @@
 
 #define DEFAULT_WIDTH 80        /* if the terminal reports no width */
 #define PERCENT_WIDTH 4         /* columns of "100%" */
-#define MIN_BAR 5               /* with brackets; the minimum width of a bar */
-#define BAR_WITH_TEXT 16        /* the minimum width of a bar with text */
+#define MIN_BAR 5               /* minimum width of a bar with its brackets */
+#define BAR_WITH_TEXT 16        /* minimum for name and bar before a text */
 #define TEXT_WIDTH 24           /* reserved columns for the text, so that the
                                  * bar keeps its width */
 #define CUT "..."
@@ -77,8 +77,9 @@ width_of (const char *text)
   return width;
 }
 
-/* Print NAME and a space in MAX columns.  A longer name is cut at its start,
- * because the end of a path is more useful.  Returns the number of columns.
+/* Print NAME and a space in at most MAX columns, or nothing if these are too
+ * few.  A longer name is cut at its start, because the end of a path is more
+ * useful.  Returns the number of columns that were used.
  */
 static int
 print_name (FILE *out, const char *name, int max)
@@ -124,7 +125,7 @@ print_bar (FILE *out, int width, int percent)
   fputs ("] ", out);
 }
 
-/* Write the output of OUT in one call. */
+/* Close OUT, a memory stream, and write its text in one call. */
 static void
 show (int fd, FILE *out, char **text, size_t *size)
 {
@@ -136,8 +137,8 @@ show (int fd, FILE *out, char **text, size_t *size)
   free (*text);
 }
 
-/* Returns the number of columns of TEXT after a bar, with the space before it;
- * 0 if it does not fit into LEFT.
+/* Returns the number of columns that TEXT takes after a bar, with a space in
+ * front; 0 if it is empty or does not fit into LEFT.
  */
 static int
 text_columns (const char *text, int left)

@@ -7,14 +7,16 @@
 #ifndef BLKSUM_PROGRESS_BAR_H
 #define BLKSUM_PROGRESS_BAR_H
 
-/* Replace the line on the terminal FD by NAME, unless it is NULL, a bar of
- * which PERCENT is full, and this number.  If there is room, TEXT is added, and
- * then MORE.
+/* Replace the line on the terminal FD by NAME, unless it is NULL, a bar that is
+ * PERCENT percent full, and this percentage.  If there is room, add TEXT, and
+ * then MORE; both can be empty.
  */
 void progress_bar_percent (int fd, const char *name, int percent,
                            const char *text, const char *more);
 
-/* The same without a bar, for progress whose end is unknown. */
+/* Replace the line by NAME, unless it is NULL, and TEXT.  This is for progress
+ * whose end is unknown.
+ */
 void progress_bar_text (int fd, const char *name, const char *text);
 
 /* Erase the line. */

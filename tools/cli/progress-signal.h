@@ -8,7 +8,7 @@
 #define BLKSUM_PROGRESS_SIGNAL_H
 
 /* Start a thread that calls FUNCTION for each SIGUSR1.  Called once, before
- * other threads start: they must not get the signal.
+ * other threads start: they inherit a signal mask that blocks SIGUSR1.
  */
 void progress_signal_start (void (*function) (void));
 

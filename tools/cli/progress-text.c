@@ -13,7 +13,7 @@
 #include "cli/progress-text.h"
 
 #define DAY 86400               /* seconds */
-#define MAX_DAYS 999            /* a longer remaining time is not printed */
+#define MAX_DAYS 999            /* a remaining time this long is not printed */
 
 void
 progress_text_bytes (char *text, size_t room, double bytes)

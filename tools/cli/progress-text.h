@@ -18,14 +18,15 @@ void progress_text_bytes (char *text, size_t room, double bytes);
 void progress_text_rate (char *text, size_t room, uint64_t done,
                          double seconds);
 
-/* Write "1.2 GiB/s, 1:05 left" to TEXT, if DONE of SIZE bytes are done.  Write
- * only the rate if the remaining time cannot be estimated.
+/* Write "1.2 GiB/s, 1:05 left" to TEXT: the rate, if DONE of SIZE bytes took
+ * SECONDS, and the time that the other bytes will take at this rate.  Only the
+ * rate is written if this time cannot be estimated, or is 999 days or more.
  */
 void progress_text_left (char *text, size_t room, uint64_t done,
                          uint64_t size, double seconds);
 
-/* Write "reading: 31 in flight, 5 ms" to TEXT: the number of reads, and their
- * latency in milliseconds.
+/* Write "reading: 31 in flight, 5 ms" to TEXT: the number of reads in flight,
+ * and LATENCY, that of a read in milliseconds.
  */
 void progress_text_reads (char *text, size_t room, unsigned in_flight,
                           double latency);

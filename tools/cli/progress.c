@@ -33,13 +33,13 @@ static struct progress_target target; /* set once */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects these: */
 static bool begun;              /* progress began and has not ended */
 static struct {
-  bool bar, lines;              /* output on the target; neither: none */
+  bool bar, lines;              /* what is written to the target, if anything */
   const char *name;             /* name before the bar, or NULL */
   uint64_t size;                /* bytes, or PROGRESS_NO_SIZE */
   uint64_t done;                /* bytes */
-  int percent;                  /* percent of SIZE */
-  double start, drawn;          /* start time, and time of the last bar,
-                                 * seconds */
+  int percent;                  /* DONE of SIZE; below 100 until the end */
+  double start, drawn;          /* when the progress began, and when the bar was
+                                 * last drawn; seconds */
   double latency;               /* mean latency of recent reads, ns */
   unsigned in_flight;           /* reads in flight when the last one ended */
 } now;

@@ -12,18 +12,19 @@
 
 struct progress_target {
   int fd;                       /* -1 if no progress is shown */
-  bool bar;                     /* a bar, or else lines N/100, like nbdcopy */
+  bool bar;                     /* a bar; if false, lines N/100 like those of
+                                 * nbdcopy */
 };
 
-/* Returns the functions that a job calls to show its progress on TARGET.  After
- * this SIGUSR1 prints a line on standard error, independent of TARGET.  Called
- * once, before other threads start.
+/* Returns the functions that a job calls to show its progress on TARGET.  From
+ * this call on, SIGUSR1 prints a line on standard error, whatever TARGET is.
+ * Called once, before other threads start.
  */
 const struct progress *progress_start (const struct progress_target *target);
 
-/* Erase the bar, and draw it again.  Between these calls a lock is held, and
- * nothing is drawn, so lines can be printed.  Called by the same thread, after
- * begin.
+/* progress_hide erases the bar, and progress_show draws it again.  Between the
+ * calls a lock is held, and nothing is drawn, so the caller can print lines.
+ * The same thread calls both, after progress_begin and before progress_end.
  */
 void progress_hide (void);
 void progress_show (void);

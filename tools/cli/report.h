@@ -9,11 +9,11 @@
 
 struct error;
 
-/* Print ERROR, which is about NAME, with NAME in each of its lines. */
+/* Print ERROR, which is about NAME, with NAME in front of each line. */
 void report (const char *name, const struct error *error);
 
 /* Report that standard output could not be written, because of the errno value
- * ERR, and exit.
+ * ERR, and exit with status 2.  EPIPE ends blksum by SIGPIPE, without a report.
  */
 void report_write_failed (int err) __attribute__ ((noreturn));
 

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Print trailing data after an image on its disk, as a line or as JSON.
+ * Report the trailing data after an image on its disk, as a line or as JSON.
  */
 
 #include <config.h>

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Print trailing data after an image on its disk, with --size.
+ * Report the trailing data after an image on its disk, with --size.
  */
 
 #ifndef BLKSUM_TRAILING_DATA_H
@@ -9,13 +9,14 @@
 
 struct trailing_data;
 
-/* Print a line about the trailing data of NAME on stdout, if there is any.
- * Returns 0, or an errno value if it could not be written.
+/* Print a line about the trailing data of NAME on stdout, unless the disk ends
+ * with the image.  Returns 0, or an errno value if it could not be written.
  */
 int trailing_data_print (const char *name,
                          const struct trailing_data *trailing);
 
-/* Print the same as a JSON object, or null if it was not searched. */
+/* Print a JSON object about trailing data; or null if it was not searched for.
+ */
 void trailing_data_print_json (const struct trailing_data *trailing);
 
 #endif /* BLKSUM_TRAILING_DATA_H */

@@ -33,7 +33,7 @@ usage_error (const char *fmt, ...)
   exit (EXIT_TROUBLE);
 }
 
-/* Options can be abbreviated to a unique prefix. */
+/* An option can be abbreviated to a unique prefix, but NAME is not unique. */
 static void ambiguous_option (const struct option *options, const char *name,
                               int len) __attribute__ ((noreturn));
 

@@ -17,9 +17,9 @@ struct option;
 void usage_error (const char *fmt, ...)
   __attribute__ ((noreturn, format (printf, 1, 2)));
 
-/* The same after getopt_long returned '?'.  ARG is the argument before optind,
- * and OPTIONS is the argument of getopt_long, with at most USAGE_MAX_OPTIONS
- * elements.
+/* The same after getopt_long returned '?'.  ARG is argv[optind - 1].  OPTIONS
+ * is the array of long options that was passed to getopt_long, with at most
+ * USAGE_MAX_OPTIONS elements before its end.
  */
 #define USAGE_MAX_OPTIONS 100
 void usage_unknown_option (const struct option *options, const char *arg)

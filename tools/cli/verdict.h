@@ -22,12 +22,12 @@ int verdict_print (const char *name, const char *verdict);
 struct verdict_output {
   const struct options *options;
   const char *list;             /* its name in messages */
-  bool damage_reported;
+  bool damage_reported;         /* a damaged line was found before */
 };
 
-/* Print the verdict and the error of LINE.  This is the report function of a
- * struct check_request; OUTPUT is a struct verdict_output.  Exits if stdout
- * cannot be written.
+/* Print the verdict and the error of LINE, if it has them, and the options do
+ * not suppress them.  This is the report function of a struct check_request;
+ * OUTPUT is a struct verdict_output.  Exits if stdout cannot be written.
  */
 void verdict_line (void *output, const struct check_line *line);
 
