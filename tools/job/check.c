@@ -105,9 +105,9 @@ is_missing (const char *name)
     stat (path, &st) == -1 && errno == ENOENT;
 }
 
-/* Hash the image of LINE, or only a subset of it with --subset.  A manifest is
- * always read whole.  Returns 1 if the checksum matches, or 0 if not, and sets
- * VERDICT; or returns -1 with the reason.
+/* Hash the image of LINE; or, with --subset, compare a subset of the image with
+ * its manifest.  If LINE names a manifest, it is read whole.  Returns 1 if the
+ * image matches, or 0 if not, and sets VERDICT; or returns -1 with the reason.
  */
 static int
 verify (const struct check *check, const struct sums_line *line, char *verdict,

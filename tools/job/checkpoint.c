@@ -3,10 +3,10 @@
  *
  * Validate the checkpoint of an earlier run.
  *
- * Other hash parameters are an error, and so is another size of the same image,
- * as with another --size.  The checkpoint is not discarded then: it may be the
- * work of days, and the option may be mistyped.  If the size of a file of the
- * image has changed, the checkpoint is stale.
+ * It is an error if the request has other hash parameters than the checkpoint,
+ * or another size of the same image, as with another --size.  The checkpoint is
+ * not discarded then: it may be the work of days, and the option may be
+ * mistyped.  If a file of the image has another size, the checkpoint is stale.
  */
 
 #include <config.h>

@@ -17,15 +17,15 @@ struct identity;
 struct source;
 
 struct checkpoint {
-  const char *name;             /* of the manifest, from the command line */
+  const char *name;             /* the manifest as named on the command line */
   struct journal_file file;
   char *state_path;
-  struct state state;           /* zeros if there is none */
+  struct state state;           /* all zero if there is no state file */
 };
 
 /* Open and scan the manifest of REQUEST.  The file is created if it does not
  * exist.  Returns 0, or -1 with the reason, for example that the file must not
- * be replaced because it is a file of SOURCE.
+ * be replaced because it is a file of SOURCE; then do not close CHECKPOINT.
  */
 int checkpoint_open (struct checkpoint *checkpoint,
                      const struct hash_request *request,
@@ -33,8 +33,8 @@ int checkpoint_open (struct checkpoint *checkpoint,
 void checkpoint_close (struct checkpoint *checkpoint);
 
 enum checkpoint_status {
-  CHECKPOINT_ERROR = -1,        /* an error, with the reason */
-  CHECKPOINT_EMPTY,             /* it has no blocks: start */
+  CHECKPOINT_ERROR = -1,        /* it must not be replaced: ERROR is set */
+  CHECKPOINT_EMPTY,             /* it has no blocks yet: hash the whole image */
   CHECKPOINT_STALE,             /* it cannot be used, for the reason *WHY, such
                                  * as a modified image: start over */
   CHECKPOINT_RESUMABLE,         /* it can be resumed */

@@ -151,9 +151,9 @@ compare_input_close (struct compare_input *input)
 /* ---- Its leaves ---- */
 
 /* The block in which an image ends must be comparable with the same block of
- * OTHER.  That input may continue, so the block is padded with zeros.  If OTHER
- * is a manifest, it has only the digest of its last block, so zeros are
- * appended only up to the size of the manifest.
+ * OTHER, which may be longer.  So the block is padded with zeros.  If OTHER is
+ * a manifest, only the digest of its last block, perhaps a short one, is known,
+ * so zeros are appended only up to the size of its image.
  */
 static struct padding
 choose_padding (const struct compare_input *other, uint32_t block_size)

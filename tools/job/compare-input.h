@@ -32,7 +32,7 @@ struct compare_input {
   uint64_t size;                /* size of the image in bytes;
                                  * SOURCE_SIZE_UNKNOWN for a pipe that has not
                                  * ended */
-  struct trailing_data trailing; /* of a manifest: its blocks after SIZE */
+  struct trailing_data trailing; /* of a manifest: the blocks after SIZE */
   struct error error;           /* the reason of a failure */
 
   /* The iterator of leaf runs, and what it needs. */
@@ -43,9 +43,9 @@ struct compare_input {
   struct subset_runs subset;
 };
 
-/* Open OPERAND.  The sum of a manifest is computed while it is read if
- * CHECK_SUM is set.  Returns 0, or -1 with the reason in INPUT, which must be
- * closed in any case.
+/* Open OPERAND.  If CHECK_SUM is set, the sum of a manifest is computed while
+ * its leaves are read, and verified at its end.  Returns 0, or -1 with the
+ * reason in INPUT, which must be closed in any case.
  */
 int compare_input_open (struct compare_input *input,
                         const struct compare_request *request,
@@ -53,13 +53,13 @@ int compare_input_open (struct compare_input *input,
 void compare_input_close (struct compare_input *input);
 
 /* Open BOTH: the two inputs as one image, which is zero where they are
- * identical.  It has no source if the inputs do not support this.  The inputs
- * must stay open.  Returns 0, or -1 with errno set.
+ * identical.  If the inputs do not support this, both->source is NULL.  The
+ * inputs must stay open.  Returns 0, or -1 with errno set.
  */
 int compare_input_open_both (struct compare_input *both,
                              const struct compare_input inputs[2]);
 
-/* Returns true if both inputs read the same pipe, so that each gets a part of
+/* Returns true if both inputs are the same pipe: each would get only a part of
  * its data.
  */
 bool compare_input_is_same_pipe (const struct compare_input *a,
@@ -69,8 +69,8 @@ bool compare_input_is_same_pipe (const struct compare_input *a,
  * compared with those of OTHER, whose kind and size determine how the end of an
  * image is padded; for BOTH, OTHER is one of the two images.  The images among
  * both inputs are hashed in GROUP, which is NULL for BOTH.  PROGRESS is NULL if
- * OTHER reports the progress.  Returns NULL with the reason in INPUT on error;
- * then compare_input_stop must not be called.
+ * OTHER reports the progress.  Returns an iterator that is a part of INPUT; or
+ * NULL with the reason in INPUT: then compare_input_stop must not be called.
  */
 struct leaf_runs *
 compare_input_start (struct compare_input *input,
@@ -85,7 +85,8 @@ compare_input_start (struct compare_input *input,
 void compare_input_stop (struct compare_input *input);
 
 /* Returns the sum of a manifest that was read to its end, as --tag --no-names
- * prints it, or NULL.  The caller frees it.
+ * prints it; the caller frees it.  Returns NULL for any other input, or if
+ * there is no memory.
  */
 char *compare_input_sum (const struct compare_input *input);
 

@@ -70,9 +70,10 @@ new_opts (struct compare_params *params, const struct blkhash_opts *opts,
 }
 
 /* The digests of two images are not printed, so the fastest suitable digest is
- * used.  Any digest is suitable if the bytes are compared.  Otherwise it must
- * be as hard to forge as the default.  On the CPU of the measurement, which has
- * no instructions for SHA-256, blake3 takes two thirds of the time of SHA-256.
+ * used.  For BOTH any digest is suitable, because the bytes are compared.
+ * Otherwise the user can choose it; if not, it must be as hard to forge as the
+ * default.  On the measured CPU, which has no instructions for SHA-256, blake3
+ * takes two thirds of the time of SHA-256.
  */
 static const struct blkhash_opts *
 images_opts (struct compare_params *params, const struct hash_request *request,

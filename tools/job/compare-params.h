@@ -17,10 +17,11 @@ struct compare_params {
 };
 
 /* Select the digest and block size of the manifests among the two INPUTS.  It
- * is an error if they differ, or if the user chose other ones.  For two images,
- * select the block size of the options, and the fastest suitable digest.  BOTH
- * is the result of compare_input_open_both.  Returns 0, or -1 with the reason,
- * which is about input *FAILED.
+ * is an error if two manifests differ in these, or the user chose other ones.
+ * For two images, select the block size of the options, and the digest that the
+ * user chose; if there is none, or the bytes are compared, the fastest suitable
+ * one.  BOTH is the result of compare_input_open_both.  Returns 0, or -1 with
+ * the reason, which is about inputs[*FAILED].  PARAMS must be freed either way.
  */
 int compare_params_choose (struct compare_params *params,
                            const struct compare_input *inputs,

@@ -3,16 +3,16 @@
  *
  * The job: find the ranges in which two images differ.
  *
- * Two files are not hashed: source/pair.c compares them, and presents them as
+ * If both inputs are files, source/pair.c compares them, and presents them as
  * one image, which is zero where they are identical.  Other images are hashed,
- * and manifests are read, both inputs at the same time, and their leaves are
- * compared as they arrive.  Bytes beyond the end of the shorter input are
- * compared with zeros.
+ * and manifests are read.  This is done for both inputs at the same time, and
+ * the leaves are compared as they arrive.  Bytes after the end of the shorter
+ * input are compared with zeros.
  *
  * The block in which an image ends is hashed with zeros appended, because the
- * length of a pipe is not known yet.  The last block of a manifest cannot be
- * extended: only its digest is known.  The result can then be undecided, which
- * is an error.
+ * other input can be longer, such as a pipe that has not ended.  But the last
+ * block of a manifest cannot be extended: only its digest is known.  The result
+ * can then be undecided, which is an error.
  *
  * The list of --changed is compared with the blocks that differ: see
  * changes/judge.h.  It is read before the images, whose size must be the same.
@@ -58,9 +58,9 @@ struct compare {
 
 /* ---- Sizes ---- */
 
-/* Returns the last block of a manifest if it is short and the other input is
- * longer, or LEAF_DIFF_NO_BLOCK.  A pipe whose size is not known yet counts as
- * longer.
+/* Returns the index of the last block of a manifest if this block is short, and
+ * the other input is longer; otherwise LEAF_DIFF_NO_BLOCK.  A pipe whose size
+ * is not known yet counts as longer.
  */
 static uint64_t
 tail_block (const struct compare *compare)
@@ -242,7 +242,7 @@ finish (struct compare *compare, int err, const char **operand,
   *operand = compare->input[0].operand;
   difference->size[0] = compare->input[0].size;
   difference->size[1] = compare->input[1].size;
-  /* The size of a pipe is known now. */
+  /* tail_block can return another result now: the size of a pipe is known. */
   difference->differ = diff->any ||
     (diff->tail_unknown && tail_block (compare) == LEAF_DIFF_NO_BLOCK) ||
     (compare->request->same_size && difference->size[0] != difference->size[1]);

@@ -14,17 +14,17 @@ struct hash_request;
 struct subset;
 struct sums_line;
 
-/* The same as job_expect, for the subset of the request.  The expected checksum
- * must be that of a manifest.
+/* The same as job_expect, but only a subset is compared, with a manifest, which
+ * request->expected must name, and trailing data is not read.
  */
 int job_expect_subset (const struct expect_request *request,
                        struct expect_result *result, const char **operand,
                        struct error *error);
 
-/* Compare the image of LINE with the manifest beside it.  The manifest must
- * have the checksum of LINE, and the parameters of HASH.  Returns 1 if the
- * subset matches, or 0 if not, and sets VERDICT, a buffer of VERDICT_SIZE
- * bytes; or returns -1 with the reason.
+/* Compare SUBSET of the image of LINE with the manifest beside it, NAME.blkm,
+ * which must have the checksum of LINE, and the hash parameters of HASH.
+ * Returns 1 if the subset matches, or 0 if not, and sets VERDICT, a buffer of
+ * VERDICT_SIZE bytes; or returns -1 with the reason.
  */
 int expect_subset_line (const struct hash_request *hash,
                         const struct subset *subset,

@@ -19,7 +19,7 @@ struct sum;
 struct expected_sum {
   char *spec;                   /* the hash spec; NULL for the defaults */
   struct blkhash_opts *opts;    /* NULL if nothing is cached */
-  unsigned digits;              /* number of digits of a checksum */
+  unsigned digits;              /* number of hex digits of a checksum */
 };
 
 /* Set the options in EXPECTED to the hash parameters of a checksum HEX with the
@@ -34,7 +34,7 @@ int expected_sum_set (struct expected_sum *expected, const char *spec,
 
 void expected_sum_destroy (struct expected_sum *expected);
 
-/* Returns true if HEX is the checksum of the image. */
+/* Returns true if HEX, in upper or lower case, is the checksum in SUM. */
 bool expected_sum_matches (const char *hex, const struct sum *sum);
 
 #endif /* BLKSUM_EXPECTED_SUM_H */

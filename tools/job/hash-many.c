@@ -11,7 +11,7 @@
  * hash at the same time is the same as for one image, while other threads wait
  * for reads.
  *
- * The progress is that of all of them, in bytes of the files.  The total is
+ * The small files have one common progress, in their bytes.  The total is
  * unknown, because the size of an operand is determined by the thread that
  * takes it: the first sum does not wait for the metadata of all operands.
  *
@@ -23,9 +23,10 @@
  * All other operands are hashed alone.  A large image keeps enough reads in
  * flight by itself.  With a format of qemu, an image can consist of many files
  * with large tables, for which qemu-nbd allocates memory.  If the format is
- * probed, all data is in the small file, and so are the tables, except for the
- * bitmaps of a qcow2, in which an entry of 8 bytes can represent a cluster of
- * ones.  So an image with bitmaps is also hashed alone.
+ * probed, an image that names another file is refused, so all data and tables
+ * are in the small file.  Only the bitmaps of a qcow2 can take more memory: an
+ * entry of 8 bytes can represent a cluster of ones.  So an image with bitmaps
+ * is also hashed alone.
  */
 
 #include <config.h>
@@ -60,7 +61,7 @@ struct result {
 
 struct hash_many {
   const struct hash_request *request; /* its operand is not used */
-  struct hash_request share;    /* the request for one of several images */
+  struct hash_request share;    /* for an image that is hashed in parallel */
   char **operands;
   bool named;                   /* the name of the operand is shown in the
                                  * progress */
@@ -158,7 +159,7 @@ begin_progress (struct hash_many *many)
   many->progress = progress_begin (&many->request->progress, PROGRESS_NO_SIZE);
 }
 
-/* Hash the operand alone, with its own progress. */
+/* Hash the operand alone, with its own progress instead of the common one. */
 static void
 hash_alone (void *opaque, size_t i, unsigned slot)
 {

@@ -3,8 +3,8 @@
  *
  * The job: the sum of one source.
  *
- * A leaf table computes the sum while the source fills it.  With a manifest,
- * the writer of the manifest computes it from the leaves that it receives.
+ * A leaf table computes the sum while the source fills it.  With --manifest,
+ * the writer of the manifest computes the sum from the leaves that it receives.
  */
 
 #include <config.h>

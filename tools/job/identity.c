@@ -26,7 +26,7 @@
 
 /* ---- Texts ---- */
 
-/* Print OPERAND in one line.  Newlines in it are escaped. */
+/* Print OPERAND in one line.  Newlines and backslashes in it are escaped. */
 static void
 print_operand (FILE *out, const char *operand)
 {

@@ -22,16 +22,16 @@ struct source;
 struct source_options;
 
 struct identity {
-  char *text;                   /* lines: the format, the operand with
-                                 * --image-opts, each file, and whether changes
-                                 * cannot be detected; texts are equal if
+  char *text;                   /* lines: the format; with --image-opts, the
+                                 * operand; each file; and one more if changes
+                                 * cannot be detected.  Texts are equal if
                                  * nothing changed */
-  bool detects_changes;         /* the text detects all modifications */
+  bool detects_changes;         /* each modification changes the text */
   struct timespec last_modified; /* the last modification of any file */
 };
 
 /* Set IDENTITY to the identity of SOURCE, which was opened as OPERAND.  Returns
- * 0, or -1 with the reason.
+ * 0, or -1 with the reason; then IDENTITY need not be destroyed.
  */
 int identity_init (struct identity *identity,
                    const struct source_options *options, const char *operand,
@@ -43,8 +43,8 @@ void identity_destroy (struct identity *identity);
  */
 long long identity_wait (const struct identity *identity);
 
-/* Returns true if the texts A and B are of the same files.  If they are not
- * equal, these files were modified in between.
+/* Returns true if the texts A and B are of the same files.  If so, and A and B
+ * are not equal, the files were modified in between.
  */
 bool identity_is_of_same_files (const char *a, const char *b);
 

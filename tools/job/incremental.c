@@ -4,7 +4,8 @@
  * Create a manifest from the image and from the baseline, another manifest that
  * has most of its leaves.
  *
- * Only a part of the image is read.  Its leaves overlay those of the baseline.
+ * Only a part of the image is read.  The leaves of this part overlay those of
+ * the baseline.
  */
 
 #include <config.h>
@@ -26,7 +27,7 @@
 #include "util/request.h"
 #include "util/result.h"
 
-#define MAX_JOINED (32 * 1024 * 1024) /* bytes, the maximum of a read */
+#define MAX_JOINED (32 * 1024 * 1024) /* bytes; no source reads more at once */
 
 static uint32_t
 block_size (const struct incremental *inc)
@@ -68,8 +69,8 @@ total_bytes (const struct incremental *inc)
 }
 
 /* Write the leaves of IMAGE, which is open, and of the baseline to the
- * manifest, and to JOURNAL unless it is NULL.  Sets what SUM has of the image.
- * Returns the same as incremental_hash.
+ * manifest, and to JOURNAL unless it is NULL.  Stores in SUM what reading the
+ * image has counted.  Returns the same as incremental_hash.
  */
 static int
 write_manifest (struct incremental *inc, struct image_runs *image,

@@ -32,7 +32,7 @@ struct sum;
 struct baseline {
   struct blkhash_manifest_reader *reader; /* NULL if there is no baseline */
   const char *name;             /* name of the manifest */
-  bool finished;                /* it has an end, with a sum to verify */
+  bool finished;                /* it has an end record, with a sum to verify */
   struct ranges *unknown;       /* ranges that are read: the baseline has no
                                  * leaves of them, or old ones */
   uint32_t audit;               /* share of the other blocks to audit, in
@@ -48,17 +48,19 @@ struct incremental {
 };
 
 /* Begin the manifest of REQUEST for SOURCE.  For POLICY see job/overwrite.h.
- * BASELINE must outlive INCREMENTAL.  Returns 0, or -1 with the reason; then
- * INCREMENTAL need not be closed.
+ * BASELINE must outlive INCREMENTAL; its unknown ranges must be sorted, and are
+ * extended to whole units of the audit sample.  Returns 0, or -1 with the
+ * reason; then INCREMENTAL must not be closed.
  */
 int incremental_open (struct incremental *incremental,
                       const struct hash_request *request,
                       enum overwrite_policy policy, struct source *source,
                       const struct baseline *baseline, struct error *error);
 
-/* Read the image where needed, and set SUM like job_hash_source.  All leaves
- * are appended to JOURNAL, unless it is NULL.  Returns 0; 1 with ERROR set if
- * an audited block does not match the baseline; or -1 with the reason.
+/* Read the image where needed, finish the manifest, which the caller publishes,
+ * and set SUM like job_hash_source.  Append all leaves to JOURNAL, unless it is
+ * NULL.  Returns 0; 1 with ERROR set if an audited block does not match the
+ * baseline; or -1 with the reason.
  */
 int incremental_hash (struct incremental *incremental,
                       struct journal *journal, struct sum *sum,

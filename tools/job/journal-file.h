@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * The file of an unfinished manifest: its lock and its content.  It can also
- * have a finished manifest, which was published under the same name.
+ * contain a finished manifest, which was published under the same name.
  */
 
 #ifndef BLKSUM_JOURNAL_FILE_H
@@ -20,7 +20,7 @@ struct journal_file {
   char *path;
   int fd;                       /* locked; used for writing */
   int read_fd;                  /* of the reader, or -1 */
-  struct blkhash_manifest_reader *reader; /* NULL: there is no header */
+  struct blkhash_manifest_reader *reader; /* NULL if the file has no header */
   struct blkhash_manifest_writer *writer; /* NULL before the first write */
   uint64_t blocks;              /* number of blocks that the reader has */
 };
@@ -36,23 +36,24 @@ int journal_file_open (struct journal_file *file, const char *path,
 /* Close the file, and remove it if it is empty and was not replaced. */
 void journal_file_close (struct journal_file *file);
 
-/* Scan the whole file, and report progress in the form FORM.  The reader is at
- * the end then.  Returns 0; or -1 with the reason, for example that the header
- * is invalid or of a later version.
+/* Scan the whole file, and report progress in the form FORM.  Sets file->blocks
+ * and file->reader, which is at its end then.  Returns 0, also if the file is
+ * shorter than a header; or -1 with the reason, for example that the header is
+ * invalid or of a later version.
  */
 int journal_file_scan (struct journal_file *file,
                        const struct progress_form *form, struct error *error);
 
-/* Truncate the file, and write a header with ID as its key "journal".  There is
- * no reader then.  Returns 0, or -1 with the reason.
+/* Truncate the file, and write a header with ID as the value of its key
+ * "journal".  Frees the reader.  Returns 0, or -1 with the reason.
  */
 int journal_file_begin (struct journal_file *file,
                         const struct blkhash_opts *opts, uint64_t size,
                         const char *id, struct error *error);
 
-/* After a scan: rewind the reader, and truncate the file after the last complete
- * record, to append to it.  Returns 0, or -1 with the reason; the file is
- * unchanged if the reader failed.
+/* After a scan: rewind the reader, and truncate the file after its last
+ * complete record, so that records can be appended.  Returns 0, or -1 with the
+ * reason; the file is unchanged if the reader failed.
  */
 int journal_file_continue (struct journal_file *file, struct error *error);
 

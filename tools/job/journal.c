@@ -20,7 +20,7 @@
 #include "util/error.h"
 
 #define INTERVAL (2 * DEADLINE_SECOND) /* ns between two syncs */
-#define MAX_PENDING 8192        /* maximum number of pending blocks and runs */
+#define MAX_PENDING 8192        /* limit of journal->pending */
 
 static int
 fail_locked (struct journal *journal, int err)

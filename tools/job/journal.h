@@ -26,7 +26,7 @@ struct journal_file;
 struct journal {
   struct leaf_runs runs;        /* see journal_follow */
   struct leaf_runs *all;
-  struct error *reason;         /* receives the reason */
+  struct error *reason;         /* the ERROR of journal_follow */
 
   const struct journal_file *file; /* its writer is protected by the lock */
   const struct files *files;    /* of the image, or NULL */
@@ -40,10 +40,10 @@ struct journal {
   bool end;
 };
 
-/* Start a journal that writes to FILE with its writer.  Leaves are written only
- * if FILES are unchanged since they were opened; otherwise the journal could
- * have leaves of new data that is lost in a crash.  Returns 0, or -1 with the
- * reason; then the journal need not be stopped.
+/* Start a journal that writes to FILE with file->writer.  Leaves are written
+ * only if FILES are unchanged since they were opened; otherwise the journal
+ * could have leaves of new data that is lost in a crash.  Returns 0, or -1 with
+ * the reason; then the journal must not be stopped.
  */
 int journal_start (struct journal *journal, const struct journal_file *file,
                    const struct files *files, struct error *error);
@@ -55,13 +55,14 @@ int journal_append (struct journal *journal,
                     const struct blkhash_manifest_run *run,
                     struct error *error);
 
-/* Returns an iterator of the runs of ALL, which appends each to the journal.  It
+/* Returns an iterator of the runs of ALL that appends each run to JOURNAL, and
  * is a part of JOURNAL.  ERROR receives the reason of a failure.
  */
 struct leaf_runs *journal_follow (struct journal *journal,
                                   struct leaf_runs *all, struct error *error);
 
-/* Write the remaining leaves, and stop.  Returns 0, or -1 with the first error.
+/* Write and sync the remaining leaves, and end the thread.  Returns 0, or -1
+ * with the first error; the journal is stopped either way.
  */
 int journal_stop (struct journal *journal, struct error *error);
 

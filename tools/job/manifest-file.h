@@ -38,7 +38,7 @@ bool manifest_file_is_stdout (const char *name);
 /* Begin the manifest NAME of an image that is hashed with OPTS.  SIZE can be
  * BLKHASH_SIZE_UNKNOWN.  An existing file is replaced only if
  * overwrite_check_path with POLICY and SOURCE, which is the image or NULL,
- * permits it.  Returns 0, or -1 with the reason; then the manifest need not be
+ * permits it.  Returns 0, or -1 with the reason; then the manifest must not be
  * closed.
  */
 int manifest_file_open (struct manifest_file *manifest, const char *name,
@@ -56,15 +56,16 @@ int manifest_file_open_part (struct manifest_file *manifest, const char *path,
                              struct error *error);
 
 /* Write all leaves of RUNS, an iterator of the whole image.  Leaves outside the
- * part are skipped.  Returns 0, or -1 on failure; ERROR is not set if RUNS
- * failed.
+ * part are skipped.  Returns 0; or -1 with the reason in ERROR, unless RUNS
+ * failed, which stores the reason itself.
  */
 int manifest_file_write (struct manifest_file *manifest,
                          struct leaf_runs *runs, struct error *error);
 
 /* Write the end of the manifest, after all leaves of an image of sum->size
- * bytes, of which sum->hole were not read.  Stores in SUM the sum, which a part
- * does not have, and the number of bytes that are data and zero.
+ * bytes, of which sum->hole are known to be zero without reading.  Stores in
+ * SUM the sum, which a part does not have, and the numbers of data and zero
+ * bytes.  Returns 0, or -1 with the reason.
  */
 int manifest_file_finish (struct manifest_file *manifest, struct sum *sum,
                           struct error *error);

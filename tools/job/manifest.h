@@ -15,17 +15,17 @@ struct hash_request;
 struct source_options;
 struct sum;
 
-/* Returns the path of the manifest if OPERAND is one, or NULL.  The path is a
+/* Returns the path in OPERAND if it is manifest:PATH, or NULL.  The path is a
  * part of OPERAND.
  */
 const char *job_manifest_path (const char *operand);
 
-/* Returns true if OPERAND, an image or a manifest, is on standard input. */
+/* Returns true if OPERAND, an image or a manifest, is standard input. */
 bool job_manifest_is_stdin (const struct source_options *options,
                             const char *operand);
 
-/* Check that OPTS, of a manifest, match the hash parameters of REQUEST, if the
- * user chose any.  Returns 0, or -1 with the reason.
+/* If the user chose any hash parameters, check that OPTS, those of a manifest,
+ * are the same as those of REQUEST.  Returns 0, or -1 with the reason.
  */
 int job_manifest_check_params (const struct hash_request *request,
                                const struct blkhash_opts *opts,

@@ -39,7 +39,7 @@ struct merge {
   size_t opened;                /* number of parts opened, with duplicates */
   struct manifest_runs part;    /* open if it has a reader */
   int fd;
-  bool failed;                  /* a part failed, which is *OPERAND */
+  bool failed;                  /* a part failed: *OPERAND names it */
 };
 
 /* ---- Duplicate parts ---- */

@@ -5,7 +5,7 @@
  *
  * An existing manifest is kept if it is complete, and if it is that of the same
  * part of an image of the same size, with the same hash parameters.  Then the
- * data of the image is not read, so its changes since then are not detected.
+ * data of the image is not read, so later changes of it are not detected.
  */
 
 #include <config.h>

@@ -154,8 +154,8 @@ add_file (struct parts *parts, const struct hash_request *request,
   return r;
 }
 
-/* Compare the order of two parts.  A part without blocks is sorted before a
- * part that starts at the same block.
+/* Compare the positions of two parts in the image.  A part without blocks is
+ * sorted before any other part that starts at the same block.
  */
 static int
 compare_files (const void *a, const void *b)
@@ -198,7 +198,8 @@ parts_close (struct parts *parts)
 
 /* ---- Completeness ---- */
 
-/* Two parts of the same N either have the same blocks, or no block in common.
+/* Two parts of the same N have the same blocks, or no block in common; so any
+ * other overlap is an error.
  */
 static int
 check_overlaps (struct parts *parts, const char **operand, struct error *error)

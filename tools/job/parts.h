@@ -34,9 +34,9 @@ struct parts {
   uint64_t blocks;              /* number of blocks of the image */
 };
 
-/* Read the headers of the COUNT files at PATHS, and check that they are of one
- * image and match the request.  Returns 0, or -1 with the reason, which is
- * about *OPERAND.  PARTS must be closed in any case.
+/* Read the headers of the COUNT files at PATHS, at least one, and check that
+ * they are of one image and match the request.  Returns 0, or -1 with the
+ * reason, which is about *OPERAND.  PARTS must be closed in any case.
  */
 int parts_open (struct parts *parts, const struct hash_request *request,
                 char **paths, size_t count, const char **operand,
@@ -51,8 +51,8 @@ int parts_check (struct parts *parts, const char **operand,
                  struct error *error);
 
 /* Open FILE again, and set *READER to its reader, which the caller frees.
- * Returns the descriptor, or -1 with the reason, for example that the file was
- * modified.
+ * Returns the descriptor, which the caller closes, or -1 with the reason, for
+ * example that the file was modified.
  */
 int parts_reopen (const struct parts *parts, const struct part_file *file,
                   struct blkhash_manifest_reader **reader,

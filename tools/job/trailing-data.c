@@ -4,7 +4,7 @@
  * With --size: search for data after the image on its disk.
  *
  * A source reads only missing ranges of a scan, and in a search nothing is
- * missing after the first data: see read/scan.h.  Extents of zeros are not read.
+ * missing after the first data: see read/scan.h.  Zero extents are not read.
  */
 
 #include <config.h>
@@ -15,7 +15,7 @@
 #include "util/progress.h"
 #include "util/result.h"
 
-/* Read up to the full size, beyond that of --size. */
+/* Execute SCAN as if the image had its full size, and not that of --size. */
 static int
 scan_full_size (struct source *source, struct scan *scan, struct error *error)
 {

@@ -12,7 +12,7 @@ struct progress_form;
 struct source;
 struct trailing_data;
 
-/* Search for trailing data after the image of SOURCE, which was hashed.
+/* Search for data after the image of SOURCE.  The image must have been read.
  * Returns 0, or -1 with the reason if the disk cannot be read; then SOURCE can
  * only be closed.
  */

@@ -4,12 +4,12 @@
  * The job: hash an image with the help of its old manifest, and a list or a
  * dirty bitmap of the ranges that have changed since.
  *
- * The name of a dirty bitmap can contain the sum of its manifest.  It is checked
- * before anything is hashed, and before an audit can find a difference.  The sum
- * is at the end of the manifest, so the manifest is read twice then.
+ * The name of a dirty bitmap can contain the sum of its manifest.  This sum is
+ * checked before anything is hashed, and before an audit can find a difference.
+ * The sum is at the end of a manifest, so the manifest is read twice then.
  *
- * Change trackers can be wrong, and some have been.  The audit, of a sample of
- * the other blocks, can detect this.
+ * Change trackers can be wrong, and some have been.  The audit can detect this:
+ * it reads a sample of the blocks that the tracker has not recorded.
  */
 
 #include <config.h>
@@ -38,7 +38,7 @@
 #include "util/result.h"
 
 struct update {
-  struct hash_request hash;     /* has the parameters of the old manifest */
+  struct hash_request hash;     /* gets the parameters of the old manifest */
   const struct incremental_request *request;
   struct source *source;
   int fd;                       /* descriptor of the old manifest */
