@@ -53,8 +53,8 @@ image_group_destroy (struct image_group *group)
   pthread_mutex_destroy (&group->lock);
 }
 
-/* Stop hashing, because no more leaves are needed, and wake the threads that
- * wait.
+/* Request that hashing stops, because no more leaves are needed, and wake the
+ * threads that wait.
  */
 static void
 stop (struct image_runs *iter)
@@ -107,8 +107,9 @@ is_worth_waking (const struct image_batch *batch)
   return batch->used >= MAX_BYTES / 4 || batch->count >= MAX_RUNS / 4;
 }
 
-/* Returns the run of the batch to extend: the last run if both are data or both
- * are zeros; otherwise a new one.  Returns NULL if the batch is full.
+/* Returns the run to which blocks from FIRST on are added, data if DATA is set,
+ * and otherwise zeros: the last run, if it is of the same kind, or a new one.
+ * Returns NULL if the batch has no room for a new one.
  */
 static struct blkhash_manifest_run *
 find_run (struct image_batch *batch, uint64_t first, bool data)
@@ -129,8 +130,8 @@ find_run (struct image_batch *batch, uint64_t first, bool data)
   return run;
 }
 
-/* Move as much of RUN into the batch as there is room for.  Leaves of the
- * digest null have no length.
+/* Move as much of RUN into the batch as there is room for.  RUN becomes the
+ * rest.  Leaves of the digest null have no length.
  */
 static void
 add_to_batch (struct image_batch *batch, struct blkhash_manifest_run *run)
@@ -226,8 +227,9 @@ fill_table (struct image_runs *iter, struct sum *sum, struct error *error)
                                          * reason */
 }
 
-/* An error after the image was stopped is only a consequence of that, so it is
- * not stored.
+/* Store the result of the thread.  An error after the image was stopped is only
+ * a consequence of that, and is not stored.  Returns true if an error was
+ * stored.
  */
 static bool
 end (struct image_runs *iter, const struct sum *sum,

@@ -48,17 +48,17 @@ struct image_runs {
 
   /* Used by the consumer only. */
   struct image_batch *front;
-  size_t taken;                 /* runs of FRONT that were returned */
+  size_t taken;                 /* number of runs of FRONT that were returned */
 
   pthread_mutex_t lock;         /* protects the fields below */
   pthread_cond_t has_leaves, has_room; /* BACK has leaves, or room for more */
   struct image_batch *back;     /* filled by the sink; becomes FRONT */
   bool closed;                  /* no more leaves are needed */
-  bool ended;                   /* the thread has ended, and has set the two
-                                 * fields below */
+  bool ended;                   /* the thread adds no more leaves, and has set
+                                 * the two fields below */
   struct error reason;          /* why it failed, or empty; not set if CLOSED
                                  * was set before */
-  struct sum sum;               /* after ENOENT: the bytes read */
+  struct sum sum;               /* after ENOENT: that of image_table_fill */
 };
 
 /* Start to hash the image of SOURCE, as a member of GROUP unless it is NULL.

@@ -15,9 +15,9 @@ struct sum;
 
 /* Read the image of SOURCE into the table LEAVES, and fold it.  Stores in SUM
  * the format, the numbers of bytes and reads, and the digest if the table
- * computes one, but not the hash options.  Returns 0; or -1, also if the image
- * changed while it was read, with the reason, unless request->stopped returned
- * true; then SOURCE can only be closed.
+ * computes one, but not the hash options.  Returns 0; or -1 with the reason,
+ * for example that the image changed while it was read.  There is no reason if
+ * request->stopped returned true.  After -1 SOURCE can only be closed.
  */
 int image_table_fill (struct source *source, struct blkhash_leaves *leaves,
                       const struct scan_request *request, struct sum *sum,

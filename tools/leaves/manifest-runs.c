@@ -12,7 +12,7 @@
 #include "util/error.h"
 #include "util/progress.h"
 
-/* Truncate RUN, of blocks of BLOCK_SIZE bytes, at manifest->size. */
+/* Remove from RUN its blocks, of BLOCK_SIZE bytes, beyond manifest->size. */
 static void
 limit_run (struct manifest_runs *manifest, struct blkhash_manifest_run *run,
            uint32_t block_size)

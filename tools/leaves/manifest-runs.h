@@ -18,11 +18,12 @@ struct progress;
 struct manifest_runs {
   struct leaf_runs runs;
   struct blkhash_manifest_reader *reader;
-  const char *name;             /* name in the reason, or NULL */
+  const char *name;             /* name of the manifest in front of the reason,
+                                 * or NULL */
   uint64_t size;                /* bytes; blocks beyond it are read, but not
                                  * returned */
-  uint64_t trailing_block;      /* the first block of data beyond SIZE, or
-                                 * UINT64_MAX; known at the end */
+  uint64_t trailing_block;      /* index of the first block of data beyond SIZE,
+                                 * or UINT64_MAX; known at the end */
   const struct progress *progress; /* counts each byte; or NULL */
   struct error *error;          /* receives the reason */
 };

@@ -20,8 +20,8 @@
 #include "util/error.h"
 #include "util/progress.h"
 
-#define MAX_BASE_RUN 65536      /* blocks of the base in a run, so that progress
-                                 * is visible */
+#define MAX_BASE_RUN 65536      /* maximum of blocks from the base in a run, so
+                                 * that progress is visible */
 
 /* ---- The base ---- */
 
@@ -89,8 +89,9 @@ differs (struct overlay_runs *overlay, uint64_t block)
   return ECANCELED;
 }
 
-/* Compare RUN with the base.  RUN is truncated to the current run of the base.
- * Returns 0; or ECANCELED with an error set, also if a block differs.
+/* Compare RUN with the base.  RUN is truncated at the end of the current run of
+ * the base.  Returns 0; or ECANCELED, with an error set, if a block differs or
+ * the base fails.
  */
 static int
 audit (struct overlay_runs *overlay, struct blkhash_manifest_run *run)

@@ -4,9 +4,9 @@
  * An iterator that overlays leaves of an image on the leaves of a base, such as
  * an older manifest.
  *
- * The audit sample selects for each block: the leaf of the base if it is
- * trusted, that of the image if it is unknown, or that of the image after a
- * comparison with the base if it is audited.
+ * The class of a block in the audit sample selects its leaf: that of the base
+ * if the block is trusted; that of the image if it is unknown; or that of the
+ * image, after a comparison with the base, if it is audited.
  */
 
 #ifndef BLKSUM_OVERLAY_RUNS_H
@@ -43,10 +43,11 @@ struct overlay_runs {
                                  * returned */
   uint64_t base_zeros;          /* zeros from the base, bytes */
 
-  struct blkhash_manifest_run image_left, base_left; /* the rest of their last
-                                                      * runs */
+  struct blkhash_manifest_run image_left, base_left; /* the rest of the last run
+                                                      * of IMAGE, and of BASE */
 };
 
+/* Initialize RUNS.  The caller has set its fields, and zeroed the others. */
 void overlay_runs_init (struct overlay_runs *overlay);
 
 #endif /* BLKSUM_OVERLAY_RUNS_H */

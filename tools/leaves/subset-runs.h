@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The leaves of a subset of an image, as an iterator.  All other blocks are
- * zeros.
+ * The leaves of a subset of an image, as an iterator.  Blocks outside of the
+ * subset are returned as zeros.
  */
 
 #ifndef BLKSUM_SUBSET_RUNS_H
