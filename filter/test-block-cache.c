@@ -4,8 +4,8 @@
  * Unit test: the cache that all disks of the verify filter share.
  *
  * Disks with small and large blocks come and go, and their blocks are read at
- * random.  The content of a block identifies its disk and its number.  Prints
- * the seed, and takes BLKHASH_SEED.
+ * random.  A block contains its number and the serial number of its disk.  The
+ * test prints its seed, which BLKHASH_SEED can set.
  */
 
 #include <config.h>
@@ -33,7 +33,7 @@ static unsigned char *content;
 
 struct fake_disk {
   struct block_cache cache;
-  unsigned serial;              /* of all disks ever added; 0: none */
+  unsigned serial;              /* among all disks ever added; 0: no disk */
 };
 
 static struct fake_disk disks[DISKS];
@@ -59,8 +59,8 @@ remove_disk (struct fake_disk *disk)
   disk->serial = 0;
 }
 
-/* Read the start or the end of a block, which identify its disk and number.
- * Returns false if it was not in the cache; then it is added if KEEP is set.
+/* Read 16 bytes at the start or at the end of a block, and check them.  Returns
+ * false if the block was not in the cache; then it is added if KEEP is set.
  */
 static bool
 read_block (struct fake_disk *disk, uint64_t block, bool keep)
@@ -80,7 +80,7 @@ read_block (struct fake_disk *disk, uint64_t block, bool keep)
   return false;
 }
 
-/* Check the memory, and that each entry belongs to an existing disk. */
+/* Check the size of the cache, and that each used entry has an owner. */
 static void
 check_memory (void)
 {
@@ -139,7 +139,7 @@ test_random (void **state)
   remove_all ();
 }
 
-/* Read COUNT blocks.  Returns how many of the last ones are in the cache. */
+/* Read blocks 0 to COUNT - 1.  Returns how many of the last ones are kept. */
 static unsigned
 kept (struct fake_disk *disk, unsigned count)
 {

@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Unit test: the locks that a request takes, and the bytes that a result
- * writes, even with very many exports; and that test-locks.h detects violations
- * of its rules.
+ * Unit test: how many locks a request takes, and how many bytes are written for
+ * a result, if there are very many exports; and that test-locks.c detects
+ * violations of the rules in test-locks.h.
  */
 
 #include <config.h>
@@ -68,7 +68,7 @@ static void __attribute__ ((noinline))
 init (pthread_mutex_t *m)
 {
   pthread_mutex_init (m, NULL);
-  locks_watch (m);              /* not a tail call, which would hide init */
+  locks_watch (m);              /* otherwise the call above is a tail call */
 }
 
 static void
@@ -148,11 +148,11 @@ test_reads (void **state)
 
   (void) state;
   memset (disk, 'd', SIZE / 2);
-  assert_twice (client, BLOCK, 0);              /* the first, and unknown */
+  assert_twice (client, BLOCK, 0);              /* the first read */
   assert_twice (client, BLOCK, 0);              /* known data */
   assert_twice (client, 512, BLOCK);            /* a piece */
   assert_twice (client, 512, BLOCK);
-  assert_twice (client, BLOCK - 512, BLOCK + 512); /* the rest of it */
+  assert_twice (client, BLOCK - 512, BLOCK + 512); /* the rest of the block */
   assert_twice (client, SIZE / 2, SIZE / 2);    /* zeros */
   assert_twice (client, SIZE / 2, SIZE / 2);
   assert_twice (client, 512, SIZE / 2);         /* a piece of known zeros */
@@ -162,7 +162,7 @@ test_reads (void **state)
   client = client_open ("reads");               /* the export has a sum now */
   assert_twice (client, BLOCK, 0);
   memset (disk, 'e', BLOCK);
-  assert_twice (client, BLOCK, 0);              /* and withdraws the sum */
+  assert_twice (client, BLOCK, 0);              /* withdraws the sum */
   client_disconnect (client);
 }
 
@@ -178,7 +178,7 @@ make_name (char *name, unsigned i)
   sprintf (name + NAME - 5, "%05u", i);
 }
 
-/* The cost of a sum does not grow with the number of long names with a sum. */
+/* The bytes written for a sum do not grow with the number of other sums. */
 static void
 test_names (void **state)
 {
@@ -195,7 +195,7 @@ test_names (void **state)
     client_disconnect (client);
     assert_true (export_find_locked (name, false)->published);
   }
-  /* Replacing the file writes each byte at most once more. */
+  /* All replacements of the file write about as much as the new lines. */
   assert_true (file_bytes_written - before < 3 * NAMES * (NAME + 100));
 
   /* A client that only probes the disk writes nothing. */
@@ -208,7 +208,7 @@ test_names (void **state)
 
 /* ---- Changes ---- */
 
-/* While these exports have invalid pointers, walking their list crashes. */
+/* While these have invalid NEXT pointers, walking their list crashes. */
 static struct export *known[EXPORTS_MAX];
 static unsigned nr_known;
 
@@ -240,7 +240,7 @@ restore (void)
 
 enum { WRITE, PIECE, ZERO, TRIM, AFTER_SUM, KINDS };
 
-/* Count the locks of each kind of change, which takes exports_lock twice. */
+/* Count how often each kind of change locks; exports_lock is locked twice. */
 static void
 count_locks (struct client *client, unsigned counts[KINDS])
 {
@@ -280,7 +280,7 @@ test_changes (void **state)
   char name[20];
 
   (void) state;
-  count_locks (client, few);    /* not counted: it initializes */
+  count_locks (client, few);    /* discarded: the first changes initialize */
   count_locks (client, few);
   for (i = 2; i < EXPORTS_MAX; i++) {
     struct client *other;
@@ -292,7 +292,7 @@ test_changes (void **state)
   }
   poison ();
   assert_int_equal (nr_known, EXPORTS_MAX);
-  count_locks (client, many);   /* not counted: may measure kernels again */
+  count_locks (client, many);   /* discarded: may measure kernels again */
   count_locks (client, many);
   restore ();
   assert_memory_equal (few, many, sizeof few);

@@ -3,9 +3,10 @@
  *
  * For unit tests: intercepts every lock.
  *
- * The kind of a lock is the address of the code that initialised it, or of the
- * lock if it is static.  Kinds are the nodes of a graph, with an arrow from the
- * kind of a held lock to that of one taken meanwhile.  It must have no cycle.
+ * The kind of a lock is the address of the code that initialised it, or, for a
+ * static lock, its own address.  Kinds are the nodes of a graph: an arrow leads
+ * from one kind to another if a lock of the other was taken while a lock of the
+ * one was held.  The graph must have no cycle.
  */
 
 #include <config.h>
@@ -45,16 +46,16 @@ int __wrap_flock (int, int);
 int __wrap_fsync (int);
 int __wrap_rename (const char *, const char *);
 
-/* Atomics instead of a lock wherever possible: a lock would order the threads,
- * and so hide races from TSan.
+/* These are atomic, and not under a lock wherever possible, because a lock
+ * would order the threads, and so hide races from TSan.
  */
 static struct {
   _Atomic (const void *) lock, kind;
 } locks[MAX_LOCKS];             /* hash table of initialised locks */
 static _Atomic (const void *) kinds[MAX_KINDS];
 static atomic_uint nr_kinds;
-static atomic_bool arrows[MAX_KINDS][MAX_KINDS]; /* [held][taken], closure */
-static pthread_mutex_t adding = PTHREAD_MUTEX_INITIALIZER; /* to these */
+static atomic_bool arrows[MAX_KINDS][MAX_KINDS]; /* from held to taken */
+static pthread_mutex_t adding = PTHREAD_MUTEX_INITIALIZER; /* to the above */
 
 static _Thread_local struct {
   const pthread_mutex_t *lock;
@@ -115,7 +116,7 @@ kind_of (const pthread_mutex_t *lock)
   return i;
 }
 
-/* Keep the closure: an arrow to each node that can be reached. */
+/* Add an arrow, and one from each node to every node that it now reaches. */
 static void
 add_arrow (unsigned from, unsigned to)
 {

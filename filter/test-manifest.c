@@ -4,9 +4,10 @@
  * Unit test: changes and errors at every step of writing the manifest.
  *
  * A disconnect or a change makes the filter write, sync and rename.  Each such
- * call fails, or another client changes the disk just before it.  The plugin,
- * test-plugin.c, asserts that there is no stale manifest, and in the end the
- * manifest must be right.  Also tests a lack of memory for the line of a sum.
+ * call in turn fails, or another client changes the disk just before it.  The
+ * plugin, test-plugin.c, asserts that the manifest is empty or absent whenever
+ * the disk is changed.  In the end it must be right.  One test lacks memory for
+ * the line of a sum.
  */
 
 #include <config.h>
@@ -36,7 +37,7 @@
 #include "test-locks.h"
 #include "test-nbdkit.h"
 
-/* More than one record: the first is written when it is full. */
+/* The leaves need two records.  The first is written when it is full. */
 #define BLOCK 4
 #define BLOCKS (65536 + 1000)
 #define SIZE (BLOCK * BLOCKS - 1)
@@ -90,7 +91,7 @@ static pthread_t thread;
 static bool started;
 static atomic_bool written;
 
-static bool contradicts;        /* WRITER reads a change made elsewhere */
+static bool contradicts;        /* WRITER reads what no client wrote */
 
 static void *
 write_a_little (void *opaque)
@@ -118,8 +119,8 @@ is_published (const char *name)
   return export && export->published;
 }
 
-/* Let the other client write.  Before the sum is published, its write does not
- * wait.  After that, the write withdraws the sum, and waits for this thread.
+/* Let the other client write.  If there is no published sum, wait for the end
+ * of the write.  Otherwise the write withdraws the sum, then waits for us.
  */
 static int
 interfere (const char *call)
@@ -138,8 +139,8 @@ interfere (const char *call)
   return 0;
 }
 
-/* A client writes, so that there is no sum, and disconnects.  Returns false if
- * there was no call NUMBER.
+/* A client writes, which withdraws the sum, and disconnects, which publishes a
+ * new one.  Returns false if this made at most NUMBER calls.
  */
 static bool
 disconnect_at (unsigned number)
@@ -165,7 +166,7 @@ disconnect_at (unsigned number)
 /* ---- Tests ---- */
 
 /* The writer invalidates the sum.  When it disconnects, there is a new one.  If
- * it uses another name and wrote early enough, there is one even before that.
+ * it uses another export and wrote early enough, "a" has a sum before that.
  */
 static void
 change_at_each_call (const char *name)
@@ -197,7 +198,7 @@ test_change (void **state)
   change_at_each_call ("b");
 }
 
-/* Reads of another export contradict each other: a sum, if any, is right. */
+/* Reads of export "b" contradict each other.  If "a" has a sum, it is right. */
 static void
 test_contradiction (void **state)
 {
@@ -246,8 +247,8 @@ test_failed_publication (void **state)
   assert_true (failures >= 5);
 }
 
-/* Whichever call fails, the manifest is not stale when the plugin is called to
- * change the disk.
+/* A call fails when a change withdraws the sum.  Whichever call it is, there is
+ * no stale manifest when the plugin changes the disk.
  */
 static void
 test_failed_withdrawal (void **state)
@@ -292,7 +293,7 @@ __wrap_sum_line (const struct blkhash_opts *opts,
                    : __real_sum_line (opts, md, md_len, name, tag, escape);
 }
 
-/* The next client gets the sum. */
+/* No memory for the line of a sum: the next client publishes the sum. */
 static void
 test_no_memory (void **state)
 {

@@ -14,11 +14,11 @@
 
 struct client;
 
-/* Start with a disk of SIZE bytes, the result file PATH, the manifest MANIFEST
- * and blocks of BLOCK_SIZE, as nbdkit parses it.  server_end does what nbdkit
- * does first when it quits, and server_stop does the rest; each can be called
- * only once.  The plugin aborts if a request modifies the disk while MANIFEST
- * exists and is not empty.
+/* Start a server with a disk of SIZE bytes, the result file PATH, the manifest
+ * MANIFEST and blkhash-block-size=BLOCK_SIZE.  server_end does what nbdkit does
+ * first when it quits, and server_stop does the rest; each can be called only
+ * once.  The plugin aborts if a request modifies the disk while MANIFEST exists
+ * and is not empty.
  */
 void server_start (uint64_t size, const char *path, const char *manifest,
                    const char *block_size);
@@ -28,15 +28,15 @@ void server_stop (void);
 /* Called by server_start when the disk exists, before the filter starts. */
 extern void (*server_on_start) (void);
 
-/* One more parameter of the filter; before server_start. */
+/* Set a further parameter of the filter, before server_start. */
 void server_configure (const char *key, const char *value);
 
-/* How often the filter called nbdkit_error. */
+/* Returns how often the filter has called nbdkit_error. */
 unsigned errors_reported (void);
 
-extern unsigned char *disk;     /* its content; see also disk_failures */
+extern unsigned char *disk;     /* the content of the disk */
 
-/* One request in this many fails; 0: none. */
+/* One read or write in this many fails, but no other request; 0: none. */
 extern unsigned disk_failures;
 
 /* Called in each read, in its thread, which can wait there.  Returns 0, or the
@@ -44,38 +44,38 @@ extern unsigned disk_failures;
  */
 extern int (*disk_on_read) (void);
 
-/* Called when a write has changed the disk, before it ends. */
+/* Called in each write, after its data was stored and before it ends. */
 extern void (*disk_on_written) (void);
 
 extern atomic_uint disk_flushes_failed;
 
-/* How connections see the disk; set only while there are none.  By default they
- * share one view, and have multi-conn.
+/* How connections see the disk.  By default they share one view, and have
+ * multi-conn.  Only FLUSH can be set while there are connections.
  */
 struct disk_mode {
   enum disk_views {
     VIEWS_SHARED,
-    VIEWS_OWN,                  /* the disk at open, until it is refreshed */
-    VIEWS_BACK                  /* and changes stay there: a write-back cache */
+    VIEWS_OWN,                  /* a copy made at open; later refreshed */
+    VIEWS_BACK                  /* the same, as a write-back cache */
   } views;
   enum disk_flush {
     FLUSH_WORKS,
     FLUSH_NONE,                 /* the plugin cannot flush */
-    FLUSH_FAILS                 /* at random, and loses unwritten changes */
+    FLUSH_FAILS                 /* at random, losing changes at random */
   } flush;
   bool multi_conn;
 };
 extern struct disk_mode disk_mode;
 
-/* The seed of this thread.  Unless it is 0 the disk does at random what it is
- * allowed to, such as to write back, or to yield to other threads.
+/* The seed of this thread.  If it is not 0, the disk does at random what it is
+ * allowed to do, such as write back, refuse a fast zero, or yield.
  */
 extern _Thread_local unsigned disk_seed;
 
 /* A client of the export NAME. */
 struct client *client_open (const char *name);
 
-/* Close with .finalize, or without it, as after a lost connection. */
+/* Close CLIENT; client_vanish omits .finalize, as after a lost connection. */
 void client_disconnect (struct client *client);
 void client_vanish (struct client *client);
 

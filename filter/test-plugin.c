@@ -1,14 +1,14 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * For unit tests: a plugin whose disk is memory, and whose connections can have
- * views of it.
+ * For unit tests: a plugin whose disk is memory, and whose connections can each
+ * have their own view of it.
  *
- * Each callback asserts that the caller holds no lock of the filter.
+ * Each request asserts that the caller holds no lock.
  *
- * A view does no more than NBD promises: other connections see changes after a
- * flush, or after a change with FUA; without multi-conn they must flush, too.
- * But it is a cache: it can write back, and refresh, at any time.
+ * A view does no more than NBD promises: other connections see a change after a
+ * flush, or if it had FUA; without multi-conn they must flush, too.  But a view
+ * is a cache: it can write back, and refresh, at any time.
  */
 
 #include <config.h>
@@ -32,10 +32,10 @@
 #define UNIT 512                /* bytes of the smallest extent */
 
 struct view {
-  nbdkit_next next;             /* first: the filter has its address */
-  struct view *next_view;       /* all protected by disk_lock */
+  nbdkit_next next;             /* first, so its address is the view's */
+  struct view *next_view;       /* under disk_lock, as are the bytes */
   unsigned char *bytes;         /* NULL: the disk itself */
-  unsigned char *dirty;         /* of each byte, does the disk lack it? */
+  unsigned char *dirty;         /* 1 for each byte that the disk lacks */
   unsigned seed;                /* for a thread of the filter; 0: none */
 };
 
@@ -49,7 +49,7 @@ _Thread_local unsigned disk_seed;
 
 static uint64_t disk_size;
 static pthread_mutex_t disk_lock = PTHREAD_MUTEX_INITIALIZER;
-static unsigned calls;          /* of the plugin; under disk_lock */
+static unsigned calls;          /* reads and writes; under disk_lock */
 static struct view *views;
 static const char *manifest;    /* path */
 
@@ -94,7 +94,7 @@ maybe_wait (void)
     nanosleep (&wait, NULL);
 }
 
-/* Must this call fail? */
+/* Must this read or write fail? */
 static bool
 fails_locked (int *err)
 {
@@ -119,7 +119,7 @@ refresh_locked (struct view *view, uint64_t offset, uint64_t end)
   }
 }
 
-/* Update VIEW, and with multi-conn every other view. */
+/* Update VIEW from the disk, and with multi-conn every other view. */
 static void
 refresh (struct view *view, uint64_t offset, uint64_t end)
 {
@@ -131,8 +131,8 @@ refresh (struct view *view, uint64_t offset, uint64_t end)
       refresh_locked (view, offset, end);
 }
 
-/* Write the first dirty range of VIEW from *OFFSET on to the disk, or discard
- * it if LOSE is set.  Returns false if there is none.
+/* Find the first dirty range of VIEW at or after *OFFSET, and write it to the
+ * disk, or discard it if LOSE is set.  Returns false if there is none.
  */
 static bool
 write_back_next (struct view *view, uint64_t *offset, uint64_t end, bool lose)
@@ -181,7 +181,7 @@ content (const struct view *view)
   return view->bytes ? view->bytes : disk;
 }
 
-/* Record that VIEW has changed this range. */
+/* VIEW has changed this range: mark it dirty, or write it to the disk. */
 static void
 changed_locked (struct view *view, uint64_t offset, uint32_t len)
 {

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * Unit test: a large result file.  At each write, sync and rename, a reader
- * reads the file, the server is killed, or the call fails.
+ * reads the file, or the call fails.  An append is cut off after each byte.
  */
 
 #include <config.h>
@@ -39,7 +39,7 @@ static char directory[] = "/tmp/blkhash-test-XXXXXX";
 static char path[sizeof directory + 5];
 static struct blkhash_opts *hash;
 
-/* The line of each name: the number of its sum; 0: none, -1: incomplete. */
+/* The line of each name: N > 0: the sum N; 0: no line; -1: incomplete. */
 static int now[LINES], before[LINES];
 static struct result_place places[LINES];
 static unsigned nr_lines;
@@ -61,7 +61,7 @@ make_line (unsigned i, int what)
 
 /* ---- A reader ---- */
 
-static int seen[LINES][2];      /* of each name, at most two lines */
+static int seen[LINES][2];      /* at most two lines of each name */
 
 /* Read the file into SEEN.  Returns the number of lines with names. */
 static unsigned
@@ -107,8 +107,8 @@ assert_has (const int *what)
   }
 }
 
-/* Each line is the old or the new one, as a whole.  It is missing only if there
- * is no old or no new one.
+/* Each name has its old line, its new line, or both, as a whole.  It has none
+ * only if the old or the new line does not exist.
  */
 static void
 assert_has_either (void)
@@ -221,7 +221,7 @@ test_cost (void **state)
     for (i = 0; i < LINES; i++)
       set_line (i, round, true);
     assert_has (now);
-    /* Each line once, and once more if the file is replaced. */
+    /* Each line, and about as much for all replacements of the file. */
     total = file_bytes_written;
     assert_true (total <= 3 * max * LINES);
   }
@@ -276,7 +276,7 @@ fail_once (const char *call)
   return calls++ == fail_at ? EIO : 0;
 }
 
-/* After an error no stale line is left; the next change writes all lines. */
+/* After an error no line is left, and the next change writes all lines. */
 static void
 test_failures (void **state)
 {
@@ -323,7 +323,7 @@ test_others (void **state)
   assert_has (now);
 }
 
-/* The file shrinks and grows: a small one has no comments. */
+/* The file shrinks and grows.  A small one has no prefixes or dead lines. */
 static void
 test_sizes (void **state)
 {
@@ -351,7 +351,7 @@ test_sizes (void **state)
   assert_true (st.st_size > MAX_SMALL);
 }
 
-/* The server is killed while it appends. */
+/* A line that is appended is ignored, wherever a crash cuts it off. */
 static void
 test_cut_off (void **state)
 {

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * For unit tests: the expected sum of the disk of test-nbdkit.h, by the
- * streaming API.  Unlike the filter, it does not use leaf tables.
+ * For unit tests: the expected sum of the disk of test-nbdkit.h, computed by
+ * the streaming API, which unlike the filter uses no leaf table; and manifests.
  */
 
 #ifndef NBDKIT_BLKHASH_TEST_SUMS_H
@@ -15,7 +15,7 @@
 
 #define SUM_LEN (2 * BLKHASH_MAX_MD_SIZE + 1)
 
-/* Write the sum of the first SIZE bytes, in hexadecimal, to SUM. */
+/* Write the sum of the disk's first SIZE bytes, in hexadecimal, to SUM. */
 void disk_sum (char sum[SUM_LEN], uint64_t size, uint32_t block_size);
 
 /* Is PATH a complete manifest, and does it describe the disk? */

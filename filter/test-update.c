@@ -1,12 +1,12 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Unit test: the manifest of an earlier server, with blkhash-update.
+ * Unit test: blkhash-update, which uses the manifest of an earlier server.
  *
- * Each call that empties it before the first change fails in turn.  The plugin,
- * test-plugin.c, aborts if the disk is changed while the manifest is not empty.
- * A client that only reads does not change the manifest, or finds that it is
- * wrong.
+ * The filter empties the manifest before the first change, and each call that
+ * this takes fails in turn.  The plugin, test-plugin.c, aborts if the disk is
+ * changed while the manifest is not empty.  A client that only reads leaves the
+ * manifest as it is, unless the content that it reads differs.
  */
 
 #include <config.h>
@@ -39,7 +39,7 @@
 
 static char directory[] = "/tmp/blkhash-test-XXXXXX";
 static char path[sizeof directory + 5], manifest[sizeof directory + 9];
-static uint64_t wrong_at;       /* this byte is not what the manifest says */
+static uint64_t wrong_at;       /* this byte is not as in the manifest */
 
 static void
 check (bool right)
@@ -112,7 +112,7 @@ run_server (int (*client) (void), const char *audit)
   return WEXITSTATUS (status);
 }
 
-/* The file call with the number AT fails.  Returns 1 if there was none. */
+/* The file call AT of a write fails.  Returns 1 if there is no such call. */
 static int
 write_once (void)
 {
@@ -252,8 +252,8 @@ test_mismatch (void **state)
 
 static struct client *other;
 
-/* Change two blocks during a read, which returns their old or new content, and
- * for the blocks between them the content in the manifest.
+/* Change two blocks during a read, which returns their old content.  The blocks
+ * between them are as in the manifest.
  */
 static int
 write_two (void)
@@ -308,7 +308,7 @@ read_before_one_is_written (void)
   return read_before_write_ends (1);
 }
 
-/* More blocks than a table records ranges. */
+/* More blocks than the ranges that a table records, but they are adjacent. */
 static int
 read_before_many_are_written (void)
 {
@@ -316,7 +316,7 @@ read_before_many_are_written (void)
 }
 
 /* The last client might not see a change in the same 64 KiB as the wrong block,
- * so its audit does not read them.  That of the next client does.
+ * so its audit does not read these 64 KiB.  The audit of the next client does.
  */
 static int
 hide_wrong (void)
@@ -337,8 +337,8 @@ hide_wrong (void)
   return 0;
 }
 
-/* The wrong block is hidden only while the audit reads it: another export
- * changes its 64 KiB during the first read, and flushes during the third.
+/* The wrong block is hidden only while the audit reads it: a client of another
+ * export writes to its 64 KiB during the first read, and flushes in the third.
  */
 static int
 hide_for_a_while (void)
@@ -369,8 +369,8 @@ hide_wrong_for_a_while (void)
   return 0;
 }
 
-/* Without multi-conn the last client does not see what another one changed and
- * flushed, before it is flushed itself.
+/* Without multi-conn, the last client does not see what another one changed and
+ * flushed until it flushes, too.
  */
 static int
 flush_to_audit (void)
@@ -407,8 +407,8 @@ test_changes_meanwhile (void **state)
 }
 
 /* A fast zero that is refused may have changed the disk, so the manifest was
- * emptied.  It is written again, although no client wrote.  Returns 2 if the
- * plugin did not refuse it.
+ * emptied.  The disconnect writes it again, although no write succeeded.
+ * Returns 2 if the plugin did not refuse the fast zero.
  */
 static int
 refuse_fast_zero (void)
@@ -466,7 +466,8 @@ fail_flush (void)
   return 0;
 }
 
-/* If a client vanishes, its changes might not be flushed when the server ends.
+/* If a client vanishes, its changes might not be flushed when the server ends,
+ * so there is no manifest.
  */
 static int
 vanish (void)
