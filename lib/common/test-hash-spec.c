@@ -87,7 +87,7 @@ opts_of (const char *text)
   return opts;
 }
 
-/* Only the parameters that TEXT does not specify have default values. */
+/* The block size and the streams have default values if TEXT has no size. */
 static void
 has_opts (const char *text, const char *digest, uint32_t block_size,
           unsigned streams, unsigned size)
@@ -138,7 +138,7 @@ test_no_opts (void **state)
   has_error ("sha256/64k/s4294967300", ENOTSUP);
 }
 
-/* The tags that sum_line prints can be parsed. */
+/* The tag that sum_line prints contains the hash spec of the options. */
 static void
 test_written (void **state)
 {

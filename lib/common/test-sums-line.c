@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: lines of a list of checksums.
+ * Unit test: how the lines of a list of checksums are parsed.
  */
 
 #include <config.h>
@@ -71,7 +71,7 @@ test_plain (void **state)
   is_sum (HEX "  *", NULL, "*");
   is_sum (HEX "  -", NULL, "-");
   is_sum (HEX "  caf\xe9", NULL, "caf\xe9");
-  /* Names are escaped only after a backslash. */
+  /* Escapes in a name are decoded only if a backslash precedes the sum. */
   is_sum (HEX "  back\\slash", NULL, "back\\slash");
   is_sum ("\\" HEX "  back\\\\slash", NULL, "back\\slash");
   is_sum ("\\" HEX "  a\\nb\\rc\\\\n", NULL, "a\nb\rc\\n");
@@ -101,7 +101,7 @@ test_nothing (void **state)
   is_type (SUMS_NOTHING, "#");
   is_type (SUMS_NOTHING, "# a comment");
   is_type (SUMS_NOTHING, "# incomplet x: y");
-  /* A checksum in a comment. */
+  /* A checksum in a comment is no checksum. */
   is_type (SUMS_NOTHING, "#" HEX "  name");
   is_type (SUMS_NOTHING, "# " HEX "  name");
 }
@@ -122,7 +122,7 @@ test_incomplete (void **state)
   line = parse ("# incomplete : cannot read the rest: x");
   assert_string_equal (line.name, "");
   assert_string_equal (line.why, "cannot read the rest: x");
-  /* Escaped incorrectly: the name as it is in the line. */
+  /* If the name is escaped incorrectly, it is returned as it is. */
   line = parse ("# incomplete a\\nb\\x");
   assert_int_equal (line.type, SUMS_INCOMPLETE);
   assert_string_equal (line.name, "a\\nb\\x");
@@ -194,8 +194,8 @@ test_damaged (void **state)
     is_type (SUMS_DAMAGED, damaged[i]);
 }
 
-/* After a bit has flipped, the line is a checksum, with another name for
- * instance, or damaged.  It is never skipped.
+/* A checksum line in which one bit has flipped is still a checksum, perhaps of
+ * another name, or it is damaged.  It is never skipped.
  */
 static void
 test_bits (void **state)

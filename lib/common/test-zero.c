@@ -25,8 +25,8 @@ test_empty (void **state)
   assert_true (is_zero ("x", 0));
 }
 
-/* For each length and each alignment modulo 16, set each byte in turn.  The
- * buffer ends at the end of its allocation, so that a sanitizer or valgrind
+/* For many lengths and each alignment modulo 16, set one bit in each byte in
+ * turn.  The buffer ends where its allocation ends, so a sanitizer or valgrind
  * detects reads beyond it.
  */
 static void

@@ -135,8 +135,8 @@ test_threads (void **state)
   run_threads (THREADS, false, -1); /* the number of CPUs is unknown */
 }
 
-/* After leaf_enable_gather, many threads fill the groups.  With only one thread
- * the digests are the same.
+/* With leaf_enable_gather, small batches of many threads are hashed together.
+ * The digests are also right if one thread waits in vain for others.
  */
 static void
 test_gather (void **state)
@@ -148,7 +148,7 @@ test_gather (void **state)
   run_threads (1, true, 1);
 }
 
-/* The leaf of zeros, for a whole block and for a short one. */
+/* The leaf of a block of zeros is right, for a whole and for a short block. */
 static void
 test_zeros (void **state)
 {
@@ -181,6 +181,6 @@ main (void)
     cmocka_unit_test (test_zeros),
   };
 
-  alarm (300);                  /* a wake-up that is lost is a failure */
+  alarm (300);                  /* fail if a lost wake-up blocks a thread */
   return cmocka_run_group_tests (tests, NULL, NULL);
 }

@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: in FIPS mode, and with other providers than the default one, all
- * hashing is done by OpenSSL.  Linker wrappers replace the OpenSSL functions
- * that report that mode and the provider's name, and count the calls of our own
- * kernels.
+ * Unit test: in FIPS mode, and with other providers than the default one,
+ * OpenSSL computes all of its own digests.  Linker wrappers replace the OpenSSL
+ * functions that report that mode and the provider's name, and count the calls
+ * of lanes_hash, which runs our kernels.
  */
 
 #include <config.h>
@@ -29,8 +29,8 @@
 #define BLOCK 4096
 
 static bool fips;
-static const char *provider;    /* to report; NULL: the real one */
-static unsigned calls;          /* of our kernels */
+static const char *provider;    /* its reported name; NULL: the real one */
+static unsigned calls;          /* of lanes_hash */
 
 int __wrap_EVP_default_properties_is_fips_enabled (OSSL_LIB_CTX *ctx);
 const char *__real_OSSL_PROVIDER_get0_name (const OSSL_PROVIDER *prov);
@@ -61,7 +61,7 @@ __wrap_lanes_hash (const struct lanes *lanes, const void *const data[],
   return __real_lanes_hash (lanes, data, len, md, count);
 }
 
-/* Leaves of LEAF_GROUP blocks with different bytes; returns the calls. */
+/* Hash LEAF_GROUP different blocks.  Returns how often kernels were called. */
 static unsigned
 hash (const char *name, unsigned char md[][64])
 {
@@ -109,7 +109,7 @@ test_fips (void **state)
 {
   (void) state;
   for (size_t i = 0; lane_hashes[i]; i++)
-    if (strcmp (lane_hashes[i]->name, "blake2b-256") != 0) /* of libb2 */
+    if (strcmp (lane_hashes[i]->name, "blake2b-256") != 0) /* not OpenSSL's */
       check_digest (lane_hashes[i]->name);
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: in a table with BLKHASH_LEAVES_ONCE, one thread folds the leaves
- * of all threads.  If the others are faster, they wait for it.
+ * Unit test: in a table with BLKHASH_LEAVES_ONCE, one thread at a time folds
+ * the leaves of all threads.  If too many are unfolded, other threads wait.
  */
 
 #include <config.h>
@@ -35,11 +35,11 @@ int __wrap_outer_leaves (struct outer *outer, const unsigned char *leaves,
 int __real_pthread_cond_wait (pthread_cond_t *cond, pthread_mutex_t *lock);
 int __wrap_pthread_cond_wait (pthread_cond_t *cond, pthread_mutex_t *lock);
 
-static bool slow;               /* set once */
+static bool slow;               /* the next fold waits for WAITS */
 static sem_t folds, waits;
 static unsigned char data[BLOCK * BLOCKS];
 static struct blkhash_leaves *table;
-static uint64_t most;           /* unfolded leaves when a thread waited */
+static uint64_t most;           /* unfolded leaves when a thread first waited */
 
 int
 __wrap_outer_leaves (struct outer *outer, const unsigned char *leaves,

@@ -21,13 +21,13 @@
 #include "lanes/lane-hashes.h"
 #include "lanes/lane-kernel.h"
 
-/* The second message of the hashes with words of 32 and of 64 bits. */
+/* The second message of SHA hashes with words of 32 bits, and of 64 bits. */
 #define SHORT_WORDS "abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq"
 #define LONG_WORDS \
   "abcdefghbcdefghicdefghijdefghijkefghijklfghijklmghijklmnhijklmnoijklmnop" \
   "jklmnopqklmnopqrlmnopqrsmnopqrstnopqrstu"
 
-/* The third one. */
+/* The third message: a million times 'a'. */
 static char million[1000000];
 
 static const struct example {
@@ -91,7 +91,7 @@ compare (const char *kernel, size_t lane, const unsigned char *md, size_t size,
               expected, hex);
 }
 
-/* Hash the message in each lane in turn; the other lanes hash another. */
+/* Hash MESSAGE in each lane in turn, while the other lanes hash other bytes. */
 static void
 check_lanes (const struct lane_hash *hash, const struct lane_kernel *kernel,
              const char *message, const char *expected)
@@ -110,7 +110,7 @@ check_lanes (const struct lane_hash *hash, const struct lane_kernel *kernel,
   }
 }
 
-/* Hash the message in all lanes at once. */
+/* Hash the third message in all lanes at once. */
 static void
 check_million (const struct lane_hash *hash, const struct lane_kernel *kernel,
                const char *expected)

@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Unit test: every kernel (multi-buffer implementation) of every hash is
- * compared with OpenSSL.  Also tests the code that they share: padding, lanes
- * that have no message, and the self-test.
+ * compared with OpenSSL or libb2.  Also tested is the code that the kernels
+ * share: padding, lanes that have no message, and the self-test.
  */
 
 #include <config.h>
@@ -28,8 +28,8 @@
 
 #define MAX_LEN (1024 * 1024)
 
-/* One buffer of random bytes for all lanes.  The message of a lane starts
- * anywhere in it.
+/* Random bytes.  The messages of the lanes are parts of this buffer, and can
+ * overlap.
  */
 static unsigned char *noise;
 #define NOISE_SIZE (MAX_LEN + 64 * LANES_MAX)
@@ -64,8 +64,8 @@ kernel_of (void **state)
   return kernel;
 }
 
-/* Check the digests of COUNT messages.  They are stored in an array where they
- * are surrounded by bytes that must not change.
+/* Check the digests of COUNT messages.  The digests are stored in an array that
+ * also has bytes before and after each, which must not change.
  */
 static void
 check (const struct lane_kernel *kernel, const void *const data[],
@@ -93,7 +93,7 @@ check (const struct lane_kernel *kernel, const void *const data[],
   assert_memory_equal (out[LANES_MAX], around, LANE_MAX_MD);
 }
 
-/* Check COUNT lanes, each with different content. */
+/* Check COUNT lanes, each with another message of LEN bytes. */
 static void
 check_at (const struct lane_kernel *kernel, size_t offset, size_t len,
           size_t count)
@@ -144,13 +144,13 @@ test_alignments (void **state)
 
   for (offset = 0; offset < 64; offset++) {
     check_at (kernel, offset, 300, kernel->lanes);
-    for (i = 0; i < kernel->lanes; i++) /* all lanes have the same message */
+    for (i = 0; i < kernel->lanes; i++) /* the same alignment in all lanes */
       data[i] = noise + i * 4096 + offset;
     check (kernel, data, 300, kernel->lanes);
   }
 }
 
-/* Messages that end before an inaccessible page, and that begin after one. */
+/* Messages end at an inaccessible page, or begin at the end of one. */
 static void
 test_guard_pages (void **state)
 {
@@ -167,7 +167,7 @@ test_guard_pages (void **state)
   assert_int_equal (mprotect (memory, page, PROT_NONE), 0);
   assert_int_equal (mprotect (memory + 2 * page, page, PROT_NONE), 0);
   for (len = 0; len <= 3 * hash->block + 1; len++) {
-    /* Even lanes end at the guard page, odd lanes start after one. */
+    /* Even lanes end before a guard page, odd lanes start after one. */
     for (i = 0; i < kernel->lanes; i++)
       data[i] = memory + page + (i % 2 == 0 ? page - len : 0);
     check (kernel, data, len, kernel->lanes);
@@ -181,9 +181,9 @@ test_guard_pages (void **state)
   munmap (memory, 3 * page);
 }
 
-/* The padding ends with all bytes of the length in bits.  Nothing is hashed in
- * this test: a function takes the place of a kernel and checks the message
- * blocks that are passed to it.
+/* The padding ends with the length in bits, none of whose bytes may be lost.
+ * Nothing is hashed in this test: a function takes the place of a kernel, and
+ * stores the length and the number of message blocks that are passed to it.
  */
 static unsigned char length_field[16];
 static size_t length_blocks;
@@ -226,8 +226,8 @@ test_long_messages (void **state)
   }
 }
 
-/* The self-test must detect kernels that compute one bit of one lane wrong, and
- * kernels that confuse two lanes.
+/* The self-test must detect a kernel that computes one bit of one lane wrong,
+ * and one that hashes the message of another lane in a lane.
  */
 static const struct lane_kernel *good;
 static size_t bad_lane;

@@ -32,11 +32,11 @@ enum { X4, X32, X16, NR_KERNELS, SINGLE = NR_KERNELS };
 
 static uint64_t now;            /* nanoseconds */
 
-/* The behaviour of each kernel, and of SINGLE. */
+/* The behaviour of each kernel, and of the caller's hash, SINGLE. */
 static struct behaviour {
-  uint64_t ns;                  /* time of a message block of all lanes */
+  uint64_t ns;                  /* time of one message block in each lane */
   unsigned (*factor) (unsigned call); /* slowdown in this call; NULL: 1 */
-  int error;                    /* error that SINGLE returns */
+  int error;                    /* what SINGLE returns */
   unsigned calls, probes;
   size_t blocks;                /* message blocks in all calls */
 } behaviour[NR_KERNELS + 1];
@@ -111,7 +111,7 @@ update (void *opaque, const void *data, size_t len)
   return behaviour[SINGLE].error;
 }
 
-#define ALL 7                   /* kernels */
+#define ALL 7                   /* mask of all kernels */
 
 static struct lane_costs costs;
 
@@ -167,8 +167,8 @@ first_slow (unsigned call)
   return call == 0 ? 1000 : 1;
 }
 
-/* At most two of any five consecutive calls are slow, and at most two of any
- * five alternate calls.
+/* Every third call is slow.  So at most two of five consecutive calls are slow,
+ * and at most two of five calls if every other call is left out.
  */
 static unsigned
 often_slow (unsigned call)
@@ -177,7 +177,7 @@ often_slow (unsigned call)
 }
 
 /* Calls are slow because of preemption, or because the CPU is not at full speed
- * yet: for each candidate alone, and for all at once.
+ * yet: first those of each candidate, then those of all kernels.
  */
 static void
 test_noisy (void **state)
@@ -197,8 +197,8 @@ test_noisy (void **state)
   }
 }
 
-/* All candidates become slower with each round.  The order in which they are
- * measured does not matter.
+/* All candidates become slower with each round, by the same factor, so it does
+ * not matter in which order they are measured.
  */
 static unsigned
 slower_in_rounds (unsigned call)
@@ -209,7 +209,7 @@ slower_in_rounds (unsigned call)
 static unsigned
 single_slower_in_rounds (unsigned call)
 {
-  return call == 0 ? 1 : call;  /* SINGLE has one call more before the rounds */
+  return call == 0 ? 1 : call;  /* one call more than kernels before rounds */
 }
 
 static void

@@ -29,12 +29,12 @@
     }                                                                   \
   while (0)
 
-/* Call RUN, which uses check, in a child process, in which no plan has been
- * created and no kernel tested.  Returns true if all checks passed.
+/* Call RUN, which uses check, in a child process.  So no plan or tested kernel
+ * of an earlier RUN exists in it.  Returns true if all checks passed.
  */
 bool in_child (void (*run) (void));
 
-/* Messages with any alignment.  EXPECTED has their digests. */
+/* Message I is the LEN bytes from BYTE + I on, and EXPECTED[I] its digest. */
 struct messages {
   unsigned char byte[MESSAGES + LEN];
   unsigned char expected[MESSAGES][LANE_MAX_MD];
@@ -43,7 +43,7 @@ struct messages {
 void make_messages (const struct lane_hash *hash, struct messages *m);
 
 /* Compute and check the digests of COUNT messages.  Returns the number of calls
- * that used a kernel.
+ * of lanes_hash that used a kernel.
  */
 unsigned hash_messages (const struct lane_hash *hash, struct lanes *lanes,
                         const struct messages *m, size_t count);

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: the tree has the same content as an array after any sequence of
- * operations on both.
+ * Unit test: after the same random operations on a tree and on an array, both
+ * have the same content.
  */
 
 #include <config.h>
@@ -36,7 +36,7 @@ rnd (uint64_t below)
   return ((uint64_t) rand_r (&seed) << 31 | rand_r (&seed)) % below;
 }
 
-/* Choose a range that is short or long, and in half of the cases aligned to
+/* Choose a range that is short or long.  In half of the cases it is aligned to
  * nodes of the tree.
  */
 static void
@@ -160,8 +160,8 @@ test_sizes (void **state)
   }
 }
 
-/* The tree has FIRST blocks in STATE, and grows to reach a block that is far
- * away.
+/* The first FIRST blocks of a tree are in STATE.  The tree grows to contain a
+ * block that is far away.
  */
 static void
 grows_over (uint64_t first, enum leaf_state state)
@@ -193,7 +193,7 @@ grows_over (uint64_t first, enum leaf_state state)
     assert_memory_equal (leaf_tree_run (tree, far).leaves, "54321", LEAF_SIZE);
     assert_int_equal (leaf_tree_run (tree, far + 1).state, LEAF_MISSING);
 
-    /* The size becomes known, and this is the last block. */
+    /* The size becomes known, and FAR is the last block. */
     leaf_tree_set_blocks (tree, far + 1);
     run = leaf_tree_run (tree, far);
     assert_int_equal (run.state, LEAF_DATA);

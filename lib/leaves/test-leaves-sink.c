@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: a sink receives each block once, in order, and zeros in whole
- * runs, for any order in which the image is given.  If the sink fails, there is
- * no sum.
+ * Unit test: in whatever order an image is given, its sink receives each block
+ * once and in order, and each run of zeros in one call.  If the sink fails, so
+ * does the fold.
  */
 
 #include <config.h>
@@ -30,14 +30,14 @@
 
 static unsigned char image[MAX_SIZE];
 
-/* The calls of a sink.  cmocka's asserts do not work in other threads. */
+/* The calls of a sink.  WRONG counts errors, as threads cannot use asserts. */
 struct log {
   uint64_t next;                /* index of the next block */
   unsigned runs, zero_runs, parts;
   bool last_was_zero;
-  unsigned char leaves[MAX_BLOCKS][LEAF]; /* all 0: a block of zeros */
+  unsigned char leaves[MAX_BLOCKS][LEAF]; /* all zero for a block of zeros */
   unsigned wrong;
-  int fail_at, err;             /* the call with this number fails with ERR */
+  int fail_at, err;             /* call FAIL_AT (from 1) fails with ERR */
   atomic_int inside;            /* threads in a callback */
 };
 
@@ -161,7 +161,7 @@ test_random (void **state)
     }
 }
 
-/* Each fold passes all leaves, with their content at that time. */
+/* Each fold passes the leaves of all blocks, with their current content. */
 static void
 test_folded_again (void **state)
 {
@@ -223,7 +223,7 @@ test_called_early (void **state)
   blkhash_leaves_free (l);
 }
 
-/* A run that is longer than what is folded in one step. */
+/* The sink gets a run of zeros in one call, although it is folded in steps. */
 static void
 test_long_run (void **state)
 {
@@ -325,7 +325,7 @@ test_when (void **state)
 
 /* ---- A sink that fails ---- */
 
-/* Data, zeros, data, zeros: call N of 4 fails. */
+/* The image is data, zeros, data, zeros.  Call N of the four calls fails. */
 static void
 fails_at (int n, unsigned once)
 {
@@ -372,7 +372,7 @@ test_fails (void **state)
   }
 }
 
-/* Calls that give whole blocks, and pieces, return the error. */
+/* Calls that give a whole block or a piece return the error of the sink. */
 static void
 fails_early (int err)
 {
@@ -390,8 +390,8 @@ fails_early (int err)
   blkhash_leaves_free (l);
 }
 
-/* EAGAIN is the error of a manifest on a pipe with O_NONBLOCK.  The table
- * itself uses some of the values internally.
+/* A sink that writes to a pipe with O_NONBLOCK can fail with EAGAIN.  Some of
+ * the other values have a meaning within the table.
  */
 static void
 test_fails_early (void **state)
@@ -519,7 +519,7 @@ give_first (void *opaque)
   return blkhash_leaves_data (opaque, image, BLOCK, 0) == 0 ? opaque : NULL;
 }
 
-/* While a sink is running other threads can give blocks, and query. */
+/* While the sink is called, other threads can give blocks and query them. */
 static void
 test_without_lock (void **state)
 {

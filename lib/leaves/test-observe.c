@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Unit test: an observation fills missing ranges, and never replaces known
- * content; a contradiction makes the block missing.
+ * content.  If it contradicts known content, the block becomes missing.
  */
 
 #include <config.h>
@@ -92,8 +92,8 @@ test_known_stays (void **state)
   assert_int_equal (blkhash_leaves_zero (l, BLOCK, BLOCK), 0);
   observe (l, 'a', BLOCK, 0);
   assert_true (is_known (l, 0));
-  /* Only the leaf of a complete block is stored, so a part of it cannot be
-   * compared.
+  /* Of a complete block only the leaf is stored, so an observation of a part of
+   * the block cannot be compared.
    */
   observe (l, 'x', 7, 3);
   assert_true (is_known (l, 0));
@@ -161,13 +161,13 @@ test_what_is_contradicted (void **state)
   take_contradicted (l, 0, 0);
   observe (l, 'b', BLOCK, 1 * BLOCK);
   take_contradicted (l, 1, 1);
-  observe (l, 'b', 4 * BLOCK, 0); /* block 1 is missing */
+  observe (l, 'b', 4 * BLOCK, 0); /* fills block 1, which was missing */
   observe (l, 'c', BLOCK, 1 * BLOCK);
   take_contradicted (l, 0, 4);
   assert_int_equal (leaves_observe_zero (l, SIZE - 5 * BLOCK, 5 * BLOCK), 0);
   take_contradicted (l, 5, BLOCKS - 5);
 
-  /* More ranges than are recorded: the whole image. */
+  /* With more ranges than can be recorded, the whole image is returned. */
   for (round = 0; round < 40; round++)
     for (i = 0; i < 3; i += 2) {
       give (l, 'a', BLOCK, i * BLOCK);
@@ -218,7 +218,7 @@ test_pieces (void **state)
   assert_true (len >= BLOCK);
 
   give (l, 'a', 20, BLOCK);
-  observe (l, 'a', BLOCK, BLOCK); /* a whole block replaces pieces */
+  observe (l, 'a', BLOCK, BLOCK); /* the whole block agrees with its piece */
   assert_true (is_known (l, 1));
   give (l, 'a', 20, 2 * BLOCK);
   observe (l, 'b', BLOCK, 2 * BLOCK);

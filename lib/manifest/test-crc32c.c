@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: CRC32C, against RFC 3720, B.4.
+ * Unit test: CRC32C of published examples, such as those in RFC 3720, B.4.
  */
 
 #include <config.h>
@@ -50,7 +50,7 @@ test_published (void **state)
   check_crc (read_10, sizeof read_10, 0xd9963a56);
 }
 
-/* Data of any length and alignment, added in any parts. */
+/* Data of any length and alignment, added at once and in any two parts. */
 static void
 test_parts (void **state)
 {

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test of the comparison of two manifests: misuse, the reader that has the
- * error, and the sums.  tests/test-manifest.py compares random images.
+ * Unit test of the comparison of two manifests: misuse, which of the readers
+ * has the error, and the sums.  tests/test-manifest.py compares random images.
  */
 
 #include <config.h>
@@ -39,8 +39,8 @@ temporary (void)
   return fd;
 }
 
-/* The manifest of the first SIZE bytes of IMAGE, cut to CUT bytes if that is
- * not 0.
+/* Returns a reader of the manifest of the first SIZE bytes of IMAGE.  If CUT is
+ * not 0, the manifest is truncated to CUT bytes.
  */
 static struct blkhash_manifest_reader *
 cut_manifest (uint64_t size, const struct blkhash_opts *opts, off_t cut)
@@ -90,7 +90,7 @@ report (void *opaque, uint64_t start, uint64_t len)
   return found->result;
 }
 
-/* Every second block differs, and nothing else does. */
+/* Open the manifests of two images that differ in every second block. */
 static void
 open_two (struct blkhash_manifest_reader **a,
           struct blkhash_manifest_reader **b)
@@ -135,15 +135,15 @@ test_ranges (void **state)
   assert_int_equal (found.calls, 5);
   assert_int_equal (found.start, 9 * BLOCK);
   assert_int_equal (found.len, BLOCK);
-  /* Both were read, and have sums. */
+  /* Both readers have read all, so they have sums. */
   assert_int_equal (blkhash_manifest_reader_sum (a, md_a, NULL), 0);
   assert_int_equal (blkhash_manifest_reader_sum (b, md_b, NULL), 0);
   assert_memory_not_equal (md_a, md_b, 32);
   close_two (a, b);
 }
 
-/* An error of the callback ends the comparison, and no reader has an error;
- * also for the last range, which is reported after both have ended.
+/* An error of the callback ends the comparison, and no reader has an error.
+ * This is also so for the last range, reported when both manifests have ended.
  */
 static void
 test_stopped (void **state)
@@ -263,8 +263,8 @@ test_blame (void **state)
   assert_int_equal (found.calls, 0);
 }
 
-/* The smaller image ends within a block: if both have data there, that block
- * cannot be compared, but all others are; the rest is compared with zeros.
+/* The smaller image ends within a block.  If both images have data in it, the
+ * block cannot be compared.  What follows it is compared with zeros.
  */
 static void
 test_tail (void **state)

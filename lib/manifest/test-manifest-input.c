@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: buffered input of a manifest, and its memory.
+ * Unit test: buffered input of a manifest, and the size of the buffer.
  */
 
 #include <config.h>
@@ -30,7 +30,7 @@ temporary (void)
   return fd;
 }
 
-/* The length of a pipe is unknown: memory grows with the input. */
+/* The length of a pipe is unknown, so the buffer grows with the input. */
 static void
 test_input (void **state)
 {
@@ -57,7 +57,7 @@ test_input (void **state)
   close (fds[0]);
 }
 
-/* The length of a file is known, from its current offset. */
+/* Of a file it is known how many bytes follow the current offset. */
 static void
 test_input_file (void **state)
 {

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: an unfinished manifest is written, truncated anywhere, damaged
- * anywhere, read and continued; and no other reader accepts it.
+ * Unit test: an unfinished manifest is written, truncated or damaged anywhere,
+ * read, and continued.  Only a reader of unfinished manifests accepts it.
  */
 
 #include <config.h>
@@ -31,8 +31,8 @@
 #define HEADER 512
 #define ROOM 4096
 
-/* The leaves of data, except for blocks 3, 4 and 5, which are zeros; and the
- * calls of the sink, with a flush after each.
+/* LEAVES has a leaf for each block, but blocks 3, 4 and 5 are zeros.  RUNS are
+ * the calls of the sink, each of which is followed by a flush.
  */
 static unsigned char leaves[BLOCKS][LEAF];
 static const struct run {
@@ -88,7 +88,7 @@ give (struct blkhash_manifest_writer *w, const struct run *t)
                                  leaves[t->first], LEAF), 0);
 }
 
-/* Store the end of each record, in bytes; ENDS[0] is the end of the header. */
+/* Write all RUNS.  ENDS[0] is the end of the header, the others of records. */
 static int
 write_all (off_t ends[RUNS + 1])
 {
@@ -114,8 +114,8 @@ write_all (off_t ends[RUNS + 1])
   return fd;
 }
 
-/* Read the blocks in FD, which must be right.  Returns their number, and stores
- * the offset of their end.
+/* Read the blocks in FD, and check them.  Returns their number, and stores the
+ * offset at which the last valid record ends.
  */
 static uint64_t
 read_unfinished (int fd, uint64_t *offset)
@@ -157,7 +157,7 @@ refused_by_others (int fd)
                        "it is not finished: not all of the image was hashed");
 }
 
-/* Returns the number of records that end at or before byte AT. */
+/* Returns the number of records that end at or before the offset AT. */
 static size_t
 records_before (const off_t ends[RUNS + 1], off_t at)
 {
@@ -236,8 +236,8 @@ test_cut_anywhere (void **state)
   close (fd);
 }
 
-/* Any byte changed; trailing zeros, which some file systems leave after a
- * crash; a record that is there twice, or not the next one.
+/* After the header, any byte is changed; zeros follow, which some file systems
+ * leave after a crash; or a record is repeated, or is not the next one.
  */
 static void
 test_garbage_behind (void **state)
@@ -273,7 +273,7 @@ test_garbage_behind (void **state)
   close (fd);
 }
 
-/* A manifest is continued after any record; earlier blocks are ignored. */
+/* A manifest is continued after any record.  Blocks in it are not repeated. */
 static void
 test_continued (void **state)
 {
@@ -329,7 +329,7 @@ test_only_by_flush (void **state)
 
 /* ---- A finished one ---- */
 
-/* Stores the sum in MD. */
+/* Returns a file with a finished manifest, and stores its sum in MD. */
 static int
 write_finished (unsigned char *md)
 {
@@ -346,7 +346,7 @@ write_finished (unsigned char *md)
   return fd;
 }
 
-/* A finished manifest has a sum, unless truncated or with trailing data. */
+/* A finished manifest has a sum, if it is not truncated and nothing follows. */
 static void
 test_finished (void **state)
 {
