@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: which names of dirty bitmaps contain a sum.
+ * Unit test: the sum that the name of a dirty bitmap contains is checked.
  */
 
 #include <config.h>
@@ -65,7 +65,7 @@ test_other (void **state)
   refuses (strcat (strcat (name, sum), "0"));
 }
 
-/* These names contain no sum. */
+/* Names that contain no sum are accepted. */
 static void
 test_none (void **state)
 {

@@ -23,7 +23,7 @@
 #include "util/error.h"
 #include "util/ranges.h"
 
-static int fd;                  /* a list in memory, and its name */
+static int fd;                  /* a list in memory; PATH is its name */
 static char path[32];
 static const struct changes_file list = { .path = path };
 
@@ -34,7 +34,8 @@ write_list (const char *text, size_t len)
   assert_int_equal (pwrite (fd, text, len, 0), len);
 }
 
-/* TEXT lists the ranges EXPECTED of an image of SIZE bytes: "START+LENGTH ...".
+/* The changed ranges in the list TEXT, of an image of SIZE bytes, are EXPECTED,
+ * which has the form "START+LENGTH ...".
  */
 static void
 says (const char *text, uint64_t size, const char *expected)
@@ -97,7 +98,7 @@ test_plain (void **state)
   says (" [ ] \n", 0, "");
 }
 
-/* As nbdinfo of libnbd 1.14 prints it. */
+/* A dirty bitmap as nbdinfo of libnbd 1.14 prints it. */
 static const char rows[] =
   "[\n"
   "{ \"offset\": 0, \"length\": 1048576, \"type\": 0, \"description\": "
@@ -135,7 +136,7 @@ test_rows (void **state)
            "begins at 5 instead of 0");
 }
 
-/* Lists of other kinds, in which the same bit has another meaning. */
+/* Lists of other kinds, whose members do not say what has changed. */
 static void
 test_others (void **state)
 {
@@ -255,7 +256,7 @@ test_syntax (void **state)
   refuses ("\xef\xbb\xbf[]", 10, "it is not a list of ranges");
   refuses ("", 10, "it is empty");
   refuses (" \n", 10, "it is empty");
-  /* Truncated anywhere. */
+  /* A list that is truncated after any byte. */
   for (len = 1; len < strlen (rows) - 2; len++)
     refuses_bytes (rows, len, 64 << 20, "is truncated: the list has no end");
 }
