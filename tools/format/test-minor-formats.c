@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit tests of minor-formats.c and map-check.c: images that are complete to
- * the byte, that miss the last one, and tables with values that no program
+ * Unit tests of minor-formats.c and map-check.c: images that have just enough
+ * bytes, images that have one byte less, and tables with values that no program
  * writes.
  */
 
@@ -49,7 +49,7 @@ put_be (size_t offset, unsigned bytes, uint64_t value)
     image[offset + i] = value >> (8 * (bytes - 1 - i));
 }
 
-/* The check of the first SIZE bytes succeeds, or fails with EXPECTED. */
+/* The check of SIZE bytes of IMAGE fails with EXPECTED, or succeeds if NULL. */
 static void
 assert_check (const char *expected)
 {
@@ -64,7 +64,7 @@ assert_check (const char *expected)
   fclose (f);
 }
 
-/* The image ends at END: one byte less is an error. */
+/* An image of END bytes passes.  With one byte less it fails with EXPECTED. */
 static void
 assert_ends (size_t end, const char *expected)
 {
@@ -75,7 +75,7 @@ assert_ends (size_t end, const char *expected)
   size = sizeof image;
 }
 
-/* Three extents of 4096 bytes, the third with 512 bytes of the disk. */
+/* Three extents of 4096 bytes.  The disk ends after 512 bytes of the third. */
 static void
 test_bochs (void **state)
 {
@@ -94,7 +94,7 @@ test_bochs (void **state)
   assert_ends (524, "the catalog");
   put_le (520, 4, 2);
   assert_ends (524 + 3 * 4608, "a cluster at offset 9740 (4608 bytes)");
-  /* Only the first version has the size here. */
+  /* In version 1 the size of the disk is at offset 84. */
   put_le (64, 4, 0x10000);
   put_le (84, 8, 4096);
   assert_ends (524, "the catalog");
@@ -159,7 +159,7 @@ test_luks (void **state)
   assert_check ("the encrypted data");
 }
 
-/* Three clusters of 8 sectors, the third with one sector of the disk. */
+/* Three clusters of 8 sectors.  The disk ends after one sector of the third. */
 static void
 test_parallels (void **state)
 {
@@ -172,10 +172,10 @@ test_parallels (void **state)
   assert_ends (80, "the block allocation table");
   put_le (72, 4, 10);
   assert_ends (11 * 512, "a cluster at offset 5120 (512 bytes)");
-  put_le (76, 4, UINT32_MAX);   /* after the disk */
+  put_le (76, 4, UINT32_MAX);   /* an entry after the disk */
   assert_ends (11 * 512, "a cluster");
 
-  /* Offsets in clusters. */
+  /* With this magic, offsets are in clusters. */
   memcpy (image, "WithouFreSpacExt", 16);
   put_le (36, 8, 17);
   assert_ends (80 * 512 + 512, "a cluster at offset 40960");
@@ -193,7 +193,7 @@ test_parallels (void **state)
   assert_check ("the block allocation table");
 }
 
-/* Clusters of 512 bytes, and 64 in a table; the disk has 66. */
+/* Clusters of 512 bytes, of which a table maps 64.  The disk has 66. */
 static void
 test_qcow (void **state)
 {
@@ -211,10 +211,10 @@ test_qcow (void **state)
   assert_ends (3082, "a cluster at offset 3072 (10 bytes)");
   put_be (2048, 8, 10000);
   assert_ends (10512, "a cluster");
-  /* Compressed, 100 bytes. */
+  /* A compressed cluster of 100 bytes. */
   put_be (2048, 8, UINT64_C (1) << 63 | UINT64_C (100) << 54 | 10000);
   assert_ends (10100, "a cluster at offset 10000 (100 bytes)");
-  put_be (2064, 8, UINT64_MAX); /* after the disk */
+  put_be (2064, 8, UINT64_MAX); /* an entry after the disk */
   assert_ends (10100, "a cluster");
   put_be (2056, 8, UINT64_MAX >> 1);
   assert_check ("a cluster");
@@ -223,7 +223,7 @@ test_qcow (void **state)
   put_be (1000, 8, UINT64_MAX);
   assert_check ("a table");
 
-  /* Many entries with the same table. */
+  /* Many entries of the L1 table point to the same L2 table. */
   put_be (24, 8, sizeof image * 8 + 512);
   for (size_t i = 0; i < sizeof image * 8 / (64 * 512); i++)
     put_be (1000 + 8 * i, 8, 200 * 1024);
@@ -273,7 +273,7 @@ test_qed (void **state)
   assert_check (NULL);          /* qemu refuses it */
 }
 
-/* Shorter than the header, and of another format. */
+/* A file that ends in its header is an error; one without magic is skipped. */
 static void
 test_header (void **state)
 {

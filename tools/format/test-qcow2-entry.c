@@ -64,7 +64,7 @@ assert_irregular (const struct qcow2 *qcow2, uint64_t descriptor,
 
   assert_false (entry.compressed);
   assert_false (entry.regular);
-  /* As qemu decodes it, so that all data that qemu may read is checked. */
+  /* ALLOCATED is as in qemu, so all data that qemu may read is checked. */
   assert_int_equal (entry.allocated, allocated);
 }
 

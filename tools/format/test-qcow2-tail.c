@@ -34,7 +34,7 @@
 #define LEN (sizeof DEFLATED - 1)
 #define FRAME "\x28\xb5\x2f\xfd\x60\x00\x0f\x03\x80\x00U"
 #define FRAME_LEN (sizeof FRAME - 1)
-/* A block without output, which is followed by another one. */
+/* A deflate block without output, and not the last block of its stream. */
 #define EMPTY_BLOCK "\x00\x00\x00\xff\xff"
 
 static unsigned char bytes[100000];
@@ -76,7 +76,7 @@ begin (uint64_t size)
   qcow2_tail_init (&tail, &file, &qcow2);
 }
 
-/* Returns the error of the check of the cluster at OFFSET. */
+/* Check the cluster at OFFSET.  Returns the error, or "" if there is none. */
 static const char *
 check (uint64_t offset)
 {
@@ -105,7 +105,7 @@ put (uint64_t offset, const char *stream, size_t len)
   memcpy (bytes + offset, stream, len);
 }
 
-/* The file is truncated at the end of a sector, and within one. */
+/* The file ends at, shortly before or shortly after the end of a sector. */
 static void
 test_cut (void **state)
 {
@@ -127,7 +127,7 @@ test_cut (void **state)
   }
 }
 
-/* Several clusters end in the last sector, and are checked in any order. */
+/* Several clusters end in the last sector.  They are checked out of order. */
 static void
 test_shared_sector (void **state)
 {
@@ -163,7 +163,7 @@ test_sizes (void **state)
   begin (10000 + 8191);
   assert_string_equal (check (10000), "");
 
-  /* The stream is for a cluster of 4096 bytes, not of 8192 or 2048. */
+  /* The stream has 4096 bytes of content, but clusters have 8192 or 2048. */
   qcow2.cluster_bits = 13;
   begin (10000 + 8191);
   assert_bad (10000, "not complete");

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Test which vhdx images are complete, and the map of their content, with
- * generated images.
+ * Test with generated images: which vhdx images are complete, and where their
+ * content is.
  */
 
 #include <config.h>
@@ -26,7 +26,7 @@
 #define BAT (2 * MIB)
 #define SIZE (8 * MIB)
 
-/* The offsets of items of the metadata. */
+/* The offsets of the items within the metadata region. */
 enum { BLOCK_SIZE = 65536, FLAGS = 65540, DISK = 65544, SECTOR = 65552 };
 
 static FILE *image;
@@ -153,8 +153,8 @@ test_regions (void **state)
   assert_result ("region table is corrupt");
   put (REGIONS + 32, 8, UINT64_MAX);
   assert_result ("passes the end");
-  /* The table is larger than any disk needs, although the file contains all of
-   * it.
+  /* A table that is larger than any disk needs is refused, even if the file
+   * contains all of it.
    */
   build ();
   put (REGIONS + 40, 4, 514 * MIB);
@@ -231,8 +231,8 @@ test_blocks (void **state)
   assert_result ("a block");
   put_block (3, VHDX_OFFSET, 6);
   assert_result ("a block");
-  /* Only bits, entries, and bytes of the last block that are in use are
-   * checked.
+  /* Unused bits, entries of blocks after the disk, and the bytes of the last
+   * block after the disk are ignored.
    */
   put_block (3, 7 * MIB + 0xffff8, 6);
   put_block (10, 8 * MIB, 6);
@@ -306,7 +306,7 @@ test_map (void **state)
   pages_destroy (&opened.pages);
 }
 
-/* A chunk has 16 blocks of 256 MiB.  The entry after each chunk is not used. */
+/* A chunk has 16 blocks of 256 MiB.  Its 17th entry is not for a block. */
 static void
 test_chunks (void **state)
 {
