@@ -55,7 +55,7 @@ test_trees (void **state)
   parses ("driver=raw,file.driver=qcow2,file.file.filename=x,size=1m",
           "{\"driver\":\"raw\",\"file\":{\"driver\":\"qcow2\","
           "\"file\":{\"filename\":\"x\"}},\"size\":\"1m\"}");
-  /* Lists are parsed as objects, because their keys in qemu are the same. */
+  /* A list becomes an object: in qemu the keys of both have the same form. */
   parses ("a.0.b=1,a.1.b=2,a.10=3",
           "{\"a\":{\"0\":{\"b\":\"1\"},\"1\":{\"b\":\"2\"},\"10\":\"3\"}}");
   /* All values are strings. */
@@ -104,7 +104,7 @@ test_contradictions (void **state)
   parses ("a=1,b.c=,,,a=1,b.c=,,,backing=,backing=",
           "{\"a\":\"1\",\"b\":{\"c\":\",\"},\"backing\":null}");
   parses ("a,a=on,nob,b=off", "{\"a\":\"on\",\"b\":\"off\"}");
-  /* Names that have the same prefix. */
+  /* Names of different options can have the same prefix. */
   parses ("file=x,filex=y,file-x.file=z", "{\"file\":\"x\",\"filex\":\"y\","
           "\"file-x\":{\"file\":\"z\"}}");
 }

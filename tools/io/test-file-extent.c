@@ -30,8 +30,8 @@
 /* The file that our lseek simulates. */
 static struct {
   bool hole[BLOCKS];
-  uint64_t size;                /* now, bytes */
-  int err;                      /* of every lookup, or 0 */
+  uint64_t size;                /* current size, bytes */
+  int err;                      /* every lookup fails with it; 0: none */
   unsigned lookups;
 } disk;
 
@@ -44,7 +44,7 @@ fail_with (int err)
   return -1;
 }
 
-/* As in Linux, there is a hole at the end of each file. */
+/* Find data or a hole.  As in Linux, there is a hole at the end of the file. */
 static off_t
 look (off_t offset, bool hole)
 {
@@ -100,8 +100,8 @@ make_file (void)
   return (struct file) { .fd = -1, .data.fd = -1, .size = disk.size };
 }
 
-/* Check that EXTENT contains AT and has the right end.  The end of the last
- * extent can be UINT64_MAX.  Returns the end of the extent in the file.
+/* Check that EXTENT contains AT and has the right end.  The last extent can end
+ * at UINT64_MAX instead of the size.  Returns where it ends in the file.
  */
 static uint64_t
 check_extent (const struct file_extent *extent, uint64_t at)
@@ -146,7 +146,7 @@ test_walk (void **state)
   }
 }
 
-/* The extent that was found last needs no other lookup. */
+/* Offsets in the extent that was found last need no further lookup. */
 static void
 test_same (void **state)
 {

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: the advice of posix_fadvise for a file, by its file system.
+ * Unit test: the file system determines the advice that posix_fadvise gets.
  */
 
 #include <config.h>
@@ -80,7 +80,7 @@ advice_for (bool cache, bool nowait)
   return advice;
 }
 
-/* Larger requests are used only on file systems without RWF_NOWAIT. */
+/* More readahead is requested only on file systems without RWF_NOWAIT. */
 static void
 test_readahead (void **state)
 {

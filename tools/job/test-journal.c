@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: leaves that were appended are in the file when the journal was
- * stopped, and some of them before; errors stick.  A record is due whenever the
- * thread asks.
+ * Unit test: when the journal has stopped, all leaves that were appended are in
+ * the file, and some of them are written earlier; errors stick.  With BUSY all
+ * waits time out at once, so a record is always due; otherwise none ever is.
  */
 
 #include <config.h>
@@ -46,11 +46,11 @@ int __wrap_pthread_cond_timedwait (pthread_cond_t *cond,
 int __wrap_fdatasync (int fd);
 
 static struct journal_file file;
-static bool busy;               /* set once: it is always time for a record */
+static bool busy;               /* set before start: a record is always due */
 static int sync_error;
 static const struct files image;
-static bool changed;            /* the image did */
-static struct error reason;     /* of the last call */
+static bool changed;            /* the image has changed */
+static struct error reason;     /* why the last call failed */
 
 int
 files_check_unchanged (const struct files *files, struct error *error)
@@ -105,7 +105,7 @@ start (struct journal *journal, int fd)
   assert_int_equal (journal_start (journal, &file, &image, &error), 0);
 }
 
-/* Every tenth block is zero. */
+/* Append the leaf of BLOCK.  Every tenth block is zeros. */
 static int
 append (struct journal *journal, uint64_t block)
 {
@@ -120,7 +120,7 @@ append (struct journal *journal, uint64_t block)
   return journal_append (journal, &run, &reason);
 }
 
-/* How many blocks there are in FD, all right. */
+/* Returns the number of blocks in FD, and checks them. */
 static uint64_t
 count_blocks (int fd)
 {
@@ -173,7 +173,7 @@ test_busy (void **state)
   close (fd);
 }
 
-/* All leaves that were appended are there, however short the run was. */
+/* All leaves that were appended are written, however short the run was. */
 static void
 test_stopped_at_once (void **state)
 {
@@ -194,8 +194,8 @@ test_stopped_at_once (void **state)
   }
 }
 
-/* Leaves that are appended after the image has changed are not written, also
- * when they are more than is kept in memory.
+/* Leaves that are appended after the image has changed are not written, even if
+ * they are more than the journal keeps in memory.
  */
 static void
 test_changed (void **state)
@@ -234,7 +234,7 @@ test_errors (void **state)
   uint64_t i;
 
   (void) state;
-  /* After a failed sync an append fails. */
+  /* After a sync has failed, the next append fails. */
   busy = true;
   sync_error = EIO;
   start (&journal, fd);
@@ -254,7 +254,7 @@ test_errors (void **state)
   assert_int_equal (finish (&journal), -1);
   assert_non_null (strstr (reason.text, strerror (EINVAL)));
 
-  /* What cannot be written. */
+  /* The file cannot be written. */
   close (fd);
   fd = open ("/dev/full", O_WRONLY);
   start (&journal, fd);
