@@ -9,7 +9,7 @@
 #include "../lib/manifest/leaf-diff.h"
 #include "leaves/test-script.h"
 
-/* Two images that differ in two blocks. */
+/* Add up the ranges in which the images differ: blocks 0 and 12000. */
 static int
 note (void *opaque, uint64_t first, uint64_t count)
 {
@@ -65,8 +65,8 @@ compare (void *opaque)
   return NULL;
 }
 
-/* One image fails while the other waits for a stalled pipe, and the comparison
- * waits for leaves of that.  The error ends the comparison.
+/* An image fails while the source of the other is stalled, and the comparison
+ * waits for leaves of image 0.  The error ends the comparison.
  */
 static void
 check_failure (int failing)
@@ -89,9 +89,9 @@ check_failure (int failing)
   sem_wait (&scripts[1].held);
   sem_init (&waits, 0, 0);
   pthread_create (&thread, NULL, compare, &c);
-  sem_wait (&waits);            /* for leaves of the first */
+  sem_wait (&waits);            /* until COMPARE waits for leaves of image 0 */
   sem_post (&scripts[failing].release);
-  pthread_join (thread, NULL);  /* the other still waits */
+  pthread_join (thread, NULL);  /* the other image is still stalled */
   assert_int_equal (c.err, ECANCELED);
   sem_post (&scripts[!failing].release);
   image_runs_close (&images[0]);
@@ -126,7 +126,7 @@ test_failed_before (void **state)
   image_group_init (&group);
   open_member (&images[0], &fails, &group, &errors[0]);
   assert_int_equal (take_all (&images[0], &fails, &blocks), ECANCELED);
-  pthread_join (images[0].thread, NULL); /* image_runs_close joins another */
+  pthread_join (images[0].thread, NULL); /* image_runs_close joins a new one */
   pthread_create (&images[0].thread, NULL, do_nothing, NULL);
   open_member (&images[1], &stalls, &group, &errors[1]);
   assert_int_equal (images[1].runs.next (&images[1].runs, &run), ECANCELED);
@@ -155,7 +155,7 @@ test_far_ahead (void **state)
   sem_wait (&behind.held);
   sem_init (&waits, 0, 0);
   open_script (&images[0], &ahead, &errors[0]);
-  sem_wait (&waits);            /* for room */
+  sem_wait (&waits);            /* until AHEAD waits for room */
   pthread_create (&thread, NULL, compare, &c);
   sem_post (&behind.release);
   pthread_join (thread, NULL);

@@ -28,20 +28,20 @@
 
 #define BLOCK 512               /* bytes */
 
-/* The blocks are data, but for those whose number is a multiple of ZERO. */
+/* Blocks whose number is a multiple of ZERO are zeros; if it is 0, none are. */
 struct script {
   struct source source;
   unsigned blocks, zero;
   unsigned hold;                /* this block is read only after RELEASE */
   sem_t held, release;
-  const char *fails;            /* at the end */
+  const char *fails;            /* the error at the end, or NULL */
 
   bool stopped;                 /* scan_has_failed returned true */
-  int err;                      /* of the last block */
+  int err;                      /* of the last block that was given */
 };
 
 static struct blkhash_opts *opts;
-static sem_t waits;             /* for room in a batch, or for leaves */
+static sem_t waits;             /* posted at each wait for a condition */
 
 int __real_pthread_cond_wait (pthread_cond_t *cond, pthread_mutex_t *lock);
 int __wrap_pthread_cond_wait (pthread_cond_t *cond, pthread_mutex_t *lock);
@@ -111,7 +111,7 @@ run_script (struct source *source, struct scan *scan)
 
 static const struct source_ops ops = { .scan = run_script };
 
-/* SCRIPT contains the number of blocks, and more. */
+/* Start to hash the image of SCRIPT, whose settings the caller has stored. */
 static void
 open_member (struct image_runs *image, struct script *script,
              struct image_group *group, struct error *error)
