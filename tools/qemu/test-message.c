@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Test how messages of qemu's programs are converted.  They can contain text of
- * an image or its name.
+ * Test how messages of qemu's programs are converted.  The messages can contain
+ * the name of an image, and text from the image.
  */
 
 #include <config.h>
@@ -61,7 +61,7 @@ test_one_line (void **state)
                   "a dir/a,b, b dir/a,b.");
 }
 
-/* A name that is not printed before the error is kept. */
+/* Only the name of an operand is removed: it is printed before the error. */
 static void
 test_other_name (void **state)
 {

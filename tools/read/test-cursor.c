@@ -39,7 +39,7 @@ rnd (unsigned below)
   return rand_r (&seed) % below;
 }
 
-/* Returns the extent, or only the start of it, as servers do. */
+/* Find the extent.  Like a server, this sometimes finds only its start. */
 static int
 extent_at (void *opaque, uint64_t offset, struct extent *extent,
            struct error *error)
@@ -62,7 +62,7 @@ extent_at (void *opaque, uint64_t offset, struct extent *extent,
   return 0;
 }
 
-/* Returns the missing range, or only the start of it. */
+/* Find the missing range, or sometimes only its start. */
 static int
 missing_at (void *opaque, uint64_t offset, uint64_t *start, uint64_t *len,
             struct error *error)
@@ -198,7 +198,7 @@ any_missing (const struct model *model, uint64_t offset, uint64_t len)
   return false;
 }
 
-/* The ranges contain the missing bytes, in whole blocks, once. */
+/* The ranges consist of the blocks with missing bytes, each of them once. */
 static void
 test_missing (void **state)
 {
@@ -234,7 +234,7 @@ test_missing (void **state)
   }
 }
 
-/* The missing range, in whole blocks, is longer than a read, or the image. */
+/* The missing range, in whole blocks, exceeds a read or is the whole image. */
 static bool is_long;
 
 static int
@@ -261,8 +261,8 @@ long_extent_at (void *opaque, uint64_t offset, struct extent *extent,
   return extent_at (opaque, offset, extent, error);
 }
 
-/* The extents of a missing range that one read covers are not queried.  The
- * ranges contain the missing bytes nevertheless.
+/* If one read covers a missing range, its extents are not queried.  The ranges
+ * still contain all missing bytes.
  */
 static void
 test_short_ranges (void **state)

@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * For unit tests: an image in memory, with random data and holes.  A simulated
- * file stores the data in the same order, with some gaps.  The reads of each
- * block are counted.
+ * file stores the blocks of data in the same order, with some gaps.  The disk
+ * counts the reads of each block.
  */
 
 #ifndef BLKSUM_TEST_DISK_H
@@ -31,8 +31,8 @@ struct disk {
   unsigned char *bytes;
   bool hole[BLOCKS];            /* is the block in a zero extent? */
   atomic_uint reads[BLOCKS];    /* number of reads of the block */
-  unsigned place[BLOCKS];       /* number of its block in the file */
-  unsigned at_place[4 * BLOCKS]; /* the reverse */
+  unsigned place[BLOCKS];       /* of each block, its number in the file */
+  unsigned at_place[4 * BLOCKS]; /* the block at each place in the file */
   atomic_uint joined;           /* number of reads that joined ranges */
   uint64_t fail_at;             /* a read of this byte fails */
   uint64_t streamed;            /* bytes that were read as a stream */
@@ -128,7 +128,7 @@ adjoin (void *opaque, const struct range *first, const struct range *second,
     disk->place[first->offset / BLOCK] + first->len / BLOCK;
 }
 
-/* Read from the file, whose last block can be shorter. */
+/* Read LEN bytes from the file.  Of the last block it may read only a part. */
 static inline int
 read_adjoining (void *opaque, const struct range *range, uint64_t len,
                 void *buf, struct error *error)

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: a scan without a table finds the first byte that is not zero, and
- * reads little after it.
+ * Unit test: a scan without a table finds the first byte that is not zero, from
+ * an offset on, and reads little after that byte.
  */
 
 #include <config.h>
@@ -23,7 +23,7 @@
 
 #define ROUNDS 200
 
-/* Make all bytes zero except up to NUMBER bytes outside the holes. */
+/* Make all bytes 0, and then up to NUMBER bytes 1, which are not in holes. */
 static void
 make_rare (struct disk *disk, unsigned number)
 {
@@ -45,8 +45,9 @@ first_data (const struct disk *disk, uint64_t from)
   return from < disk->size ? from : UINT64_MAX;
 }
 
-/* All data up to the found byte was read, nothing before the unit of FROM, and,
- * with one thread, nothing after the range of the found byte.
+/* Nothing before the unit of FROM was read.  All data from there to the found
+ * byte was read once.  With one thread, nothing was read after the RANGE bytes
+ * that follow the found byte.
  */
 static void
 check_reads (const struct disk *disk, const struct scan *scan,

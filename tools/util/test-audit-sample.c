@@ -71,8 +71,8 @@ check_offsets_in_unit (const struct audit_sample *sample,
   }
 }
 
-/* The trusted units are divided into strata of equal size.  Check that one unit
- * of each stratum is audited, and at least LEAST units in total.
+/* The trusted units are divided into strata of equal size; only the last can be
+ * smaller.  Check that one unit of each is audited, and LEAST or more in total.
  */
 static void
 check_strata (const struct audit_sample *sample, const unsigned char *classes,
@@ -178,8 +178,8 @@ test_extremes (void **state)
   ranges_free (&unknown);
 }
 
-/* The largest possible image: first most of it is unknown, then all of it is
- * trusted.
+/* The largest possible image.  In the first sample most of it is unknown, and
+ * in the second all of it is trusted.
  */
 static void
 test_enormous (void **state)

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: which blocks are in which part.
+ * Unit test: which blocks a part contains, and the syntax and path of a part.
  */
 
 #include <config.h>
@@ -46,8 +46,8 @@ test_path (void **state)
   free (path);
 }
 
-/* The parts contain all blocks in order and begin at multiples of the unit.
- * The longest has at most one unit more than the shortest.
+/* The parts contain all blocks in order.  Each begins at a multiple of the unit
+ * or at the end.  The longest has at most one unit more than the shortest.
  */
 static void
 check_parts (uint64_t size, uint32_t block_size, uint32_t n)

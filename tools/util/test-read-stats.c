@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: percentiles of latencies, compared with those of a sorted array.
+ * Unit test: percentiles of latencies, compared with a sorted array of them.
  */
 
 #include <config.h>
