@@ -28,7 +28,7 @@
 static struct block_set sets[2];
 static bool models[2][BLOCKS];
 
-/* Most ranges end at block boundaries, and many begin where the last ended. */
+/* Most ranges end at block boundaries, many begin where the previous ended. */
 static void
 choose_range (uint64_t *offset, uint64_t *end)
 {
@@ -106,7 +106,8 @@ change (unsigned i)
     clear (i);
 }
 
-/* Look up a range.  A run may end earlier than it has to. */
+/* Look up a range, in runs.  A run may end before the state of a block changes.
+ */
 static void
 check (struct block_set *set, const bool *model)
 {

@@ -1,11 +1,11 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Unit test: only one server holds the lock, even if another server removes the
- * lock file while it is locked.  The last unlock removes the file.
+ * Unit test: only one server holds the lock, even if the holder removes the
+ * lock file after another server opened it.  The holder's unlock removes it.
  *
- * One process takes both locks: flock treats two open file descriptions alike,
- * whether or not they belong to one process.
+ * One process acts as both servers: flock treats two open file descriptions
+ * alike, whether or not they belong to one process.
  */
 
 #include <config.h>
@@ -70,7 +70,7 @@ test_held (void **state)
 static unsigned calls, lock_again;
 
 /* Before the first flock of b, a unlocks, which removes the file.  In the
- * second round a locks again, so that b must fail.
+ * second round a locks again, so b must fail.
  */
 static int
 unlock_before_flock (const char *call)

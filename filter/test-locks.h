@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * For unit tests: intercepts every lock, with
+ * For unit tests: intercepts every lock, and calls that change files, with
  *
  *   -Wl,--wrap=pthread_mutex_init,--wrap=pthread_mutex_lock
  *   -Wl,--wrap=pthread_mutex_trylock,--wrap=pthread_mutex_unlock
@@ -9,8 +9,8 @@
  *   -Wl,--wrap=rename,--wrap=flock
  *
  * Locks that the same call in the code initialises are of one kind.  The test
- * aborts if locks of two kinds were ever nested in both orders, or two locks of
- * one kind were nested, even if no threads wait for each other.  It also aborts
+ * aborts if locks of two kinds were ever nested in both orders, or if two locks
+ * of one kind were nested, even if no thread waits for another.  It also aborts
  * if a file is written, synced or renamed with any lock held.
  */
 

@@ -4,7 +4,7 @@
  * For unit tests: the functions of nbdkit that the filter calls, and calls of
  * the filter as nbdkit makes them.
  *
- * Functions that log assert that the caller holds no lock of the filter.
+ * nbdkit_error and nbdkit_debug assert that the caller holds no lock.
  */
 
 #include <config.h>
@@ -36,7 +36,7 @@ struct client {
 
 static struct nbdkit_filter *filter;
 
-/* Opaque for the filter, which passes it on. */
+/* The filter does not look into it, but passes it to plugin_config etc. */
 static struct nbdkit_backend { int nothing; } backend;
 
 /* ---- nbdkit ---- */

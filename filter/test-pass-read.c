@@ -1,12 +1,13 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Unit test: several reads are in flight after the last client has
- * disconnected; and then an error, another client, or the end of the server.
+ * Unit test: after the last client has disconnected, several reads are in
+ * flight.  Then a read fails, another client connects, or the server ends.
  *
  * Each read waits long enough that another thread starts.  Reads after the
- * first MAX_THREADS are held until as many as expected are in flight, and until
- * the test releases them.  BLOCK_SIZE and MAX_THREADS are set by the Makefile.
+ * first MAX_THREADS wait until as many as expected were in flight, and, if held
+ * is set, until the test releases them.  BLOCK_SIZE and MAX_THREADS are set by
+ * the Makefile.
  */
 
 #include <config.h>
@@ -46,15 +47,15 @@ static char path[sizeof directory + 5], manifest[sizeof directory + 9];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 
-/* All of these are protected by lock. */
+/* Protected by lock, except while no read begins or ends. */
 static unsigned begun, in_flight, most, expected;
-static unsigned together;       /* above the numbers of overlapping reads */
+static unsigned together;       /* 1 + last read that began during another */
 static bool held;
 static enum {
   NONE,
   ALL,
   OURS,                         /* in threads of the filter */
-  TOGETHER                      /* reads that overlapped others */
+  TOGETHER                      /* reads with numbers below together */
 } failing;
 static int error = EIO;         /* of reads that fail */
 static pthread_t nbdkit_thread;
@@ -137,8 +138,8 @@ release (void)
   pthread_cond_broadcast (&changed);
 }
 
-/* Was all read, with N additional reads?  A block of which a piece is known is
- * a range of its own.
+/* Was all read, with N additional reads?  The rest of a block of which a byte
+ * is known is a range of its own, which can take one more read.
  */
 static bool
 all_read (unsigned n)
@@ -184,8 +185,8 @@ fill_disk (void)
   }
 }
 
-/* A client of a new name changes a byte, which others see.  The rest of the
- * disk is read when it disconnects.
+/* A client of the export NAME changes a byte, and flushes, so that others see
+ * it.  When this client disconnects, the rest of the disk is read.
  */
 static struct client *
 change_a_byte (const char *name)
@@ -224,7 +225,7 @@ test_together (void **state)
   assert_true (has_sum ("together"));
 }
 
-/* A connection reads back what it trimmed itself. */
+/* The connection that trimmed the whole disk reads all of it. */
 static void
 test_trimmed (void **state)
 {
@@ -240,7 +241,7 @@ test_trimmed (void **state)
   assert_true (has_sum ("trimmed"));
 }
 
-/* The limit of threads is for all passes together. */
+/* All passes together have at most MAX_THREADS threads of the filter. */
 static void
 test_two_exports (void **state)
 {
@@ -284,7 +285,7 @@ test_error (void **state)
   assert_true (has_sum ("error"));
 }
 
-/* Errors of the plugin that are like the reasons to stop a pass. */
+/* Errors of the plugin are not taken for PASS_CANCELED or PASS_STALE. */
 static void
 test_errors (void **state)
 {
@@ -307,8 +308,8 @@ test_errors (void **state)
   error = EIO;
 }
 
-/* A plugin that fails in threads without a connection of nbdkit: nbdkit's
- * thread repeats these reads, and continues alone.
+/* A plugin that fails in the filter's threads, which belong to no connection of
+ * nbdkit: nbdkit's thread repeats the failed reads, and continues alone.
  */
 static void
 test_error_of_ours (void **state)
@@ -324,7 +325,7 @@ test_error_of_ours (void **state)
   assert_true (has_sum ("ours"));
 }
 
-/* A plugin that fails if several reads are in flight, in all threads. */
+/* A plugin that fails in any thread while several reads are in flight. */
 static void
 test_error_of_many (void **state)
 {
@@ -362,7 +363,7 @@ test_cancel (void **state)
   assert_true (has_sum ("cancel"));
 }
 
-/* With other thread models there is one thread, however long reads wait. */
+/* Unless the thread model is PARALLEL, one thread reads, even if reads wait. */
 static void
 test_serial (void **state)
 {

@@ -21,14 +21,14 @@ struct nbdkit_extents {
   struct nbdkit_extent extent[MAX_EXTENTS];
 };
 
-/* A disk of SIZE bytes.  When a request modifies it the file MANIFEST must be
- * empty, or not exist.
+/* A disk of SIZE bytes.  When a request modifies the disk, the file MANIFEST
+ * must be empty, or must not exist.
  */
 void plugin_start (uint64_t size, const char *manifest);
 void plugin_stop (void);
 
-/* A connection, with its view of the disk.  disconnect writes the changes that
- * the view caches to the disk.
+/* A connection, with its view of the disk.  plugin_disconnect first writes to
+ * the disk the changes that are only in the view.
  */
 nbdkit_next *plugin_connect (void);
 void plugin_disconnect (nbdkit_next *next);

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * For unit tests: the expected sum of the disk.
+ * For unit tests: the expected sum and manifest of the disk.
  */
 
 #include <config.h>

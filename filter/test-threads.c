@@ -3,11 +3,11 @@
  *
  * Unit test: random clients in many threads at once, without nbdkit, which is
  * not built for TSan.  Locks are taken in one order, no thread holds any of
- * them while it does file I/O or calls the plugin, and in the end sum and
- * manifest are right.
+ * them while it does file I/O or calls the plugin, and in the end the sum and
+ * the manifest are right.
  *
- * BLOCK_SIZE and BLOCKS are set by the Makefile: with large blocks all threads
- * compete for the memory for pieces of blocks.
+ * BLOCK_SIZE, BLOCKS and ROUNDS are set by the Makefile: with large blocks all
+ * threads compete for the memory for pieces of blocks.
  */
 
 #include <config.h>
@@ -48,7 +48,7 @@ do_request (struct client *client, unsigned *seed)
   uint32_t len = 1 + below (seed, MAX_LEN);
   uint64_t offset = (uint64_t) rand_r (seed) % (SIZE - len);
 
-  if (below (seed, 2)) {        /* a whole block, or some */
+  if (below (seed, 2)) {        /* whole blocks, or a part of one */
     len = len < BLOCK_SIZE ? len : len - len % BLOCK_SIZE;
     offset -= offset % BLOCK_SIZE;
   }
@@ -120,7 +120,7 @@ read_all (void *opaque)
   return NULL;
 }
 
-/* All names get a sum, and a manifest, at the same time. */
+/* The exports of all names get a sum, and write the manifest, at one time. */
 static void
 finish_in_parallel (int byte)
 {
@@ -173,7 +173,7 @@ test_threads (void **state)
     check_manifest (manifest);
   }
 
-  /* The locks of a table and of the report, and those below a table. */
+  /* At least the locks of a table and of the report were taken under it. */
   assert_true (locks_below (&exports_lock) >= 2);
   server_stop ();
   unlink (path);

@@ -1,15 +1,16 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Unit test: random clients in many threads, whose connections can have views
- * of the disk of their own.  When all are closed, every published sum must be
- * that of the disk, and so must the manifest.  A single client gets a sum.
- * Some servers update the manifest of an earlier one.
+ * Unit test: random clients in many threads.  Each connection can have its own
+ * view of the disk.  When all are closed, every published sum must be that of
+ * the disk, and so must the manifest.  A client that is alone gets a sum.  Some
+ * servers update the manifest of an earlier server.
  *
  * Each server is a process, with several crowds of clients in sequence.  Prints
  * the seed, and takes BLKHASH_SEED, and in BLKHASH_ROUNDS the number of crowds
- * for each mode.  A server that fails prints its own seed; threads run at the
- * same time, so it can take several runs to reproduce.
+ * for each mode, rounded up to whole servers.  A server that fails prints its
+ * own seed.  Its threads are not deterministic, so it can take several runs
+ * until it fails again.
  */
 
 #include <config.h>
@@ -120,7 +121,7 @@ do_request (struct client *client, unsigned *seed)
   uint64_t offset = below (seed, size - len);
   uint32_t flags = below (seed, 4) == 0 ? NBDKIT_FLAG_FUA : 0;
 
-  if (below (seed, 2)) {        /* a whole block, or some */
+  if (below (seed, 2)) {        /* whole blocks, or a part of one */
     len = len < block_size ? len : len - len % block_size;
     offset -= offset % block_size;
   }
@@ -278,8 +279,8 @@ make_baseline (void)
   manifest_make (manifest, size, block_size);
 }
 
-/* Update that manifest.  Without an audit only requests of clients can show an
- * error of the filter.
+/* Update that manifest.  The filter compares the manifest with what clients
+ * read, and, if AUDIT is set, also with a sample of the disk.
  */
 static void
 configure_update (bool audit)
