@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: a cache keeps the most recently used numbers, compared with a
- * model that keeps all numbers in the order of their use.
+ * Unit test: a cache keeps the most recently used numbers, as does a model,
+ * which keeps as many numbers, in the order of their last use.
  */
 
 #include <config.h>
@@ -22,7 +22,7 @@
 #define NUMBERS 20
 
 struct model {
-  uint64_t numbers[MAX_ENTRIES]; /* the last used one is the first */
+  uint64_t numbers[MAX_ENTRIES]; /* the most recently used is first */
   size_t count;
 };
 

@@ -2,12 +2,12 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Unit test: batches that are hashed in one group.  An error of a group is
- * reported to each batch that has blocks in it, and to no other batch.  A batch
- * waits for others only if such waits fill the lanes.
+ * reported to each batch that has blocks in it, and to no other batch.  After a
+ * wait for other batches that did not fill the lanes, some batches do not wait.
  *
- * Linker wrappers for functions that leaf.c calls set the number of CPUs, make
- * one block fail, and hold a block until other threads wait, so the test does
- * not depend on timing.
+ * Linker wrappers for functions that leaf.c calls set the number of CPUs and
+ * the time, make one block fail, and hold a block until other threads wait, so
+ * the test does not depend on timing.
  */
 
 #include <config.h>
@@ -279,7 +279,7 @@ test_wake_next (void **state)
 
 /* ---- Waiting for others ---- */
 
-static unsigned waits;          /* number of waits that ended */
+static unsigned waits;          /* number of waits that timed out */
 static bool spurious;           /* the next wait has a spurious wakeup */
 static atomic_bool hold;        /* the next wait lasts while HELD is set */
 static atomic_bool held;
