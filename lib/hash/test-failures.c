@@ -114,8 +114,8 @@ new_hash (unsigned queue_depth)
   return h;
 }
 
-/* The copy of the short end fails after the blocks before it were submitted.
- * On return no thread uses the buffer, and there is no completion.
+/* There is no memory to copy the short end, after the blocks before it were
+ * submitted.  On return no thread uses the buffer, and there is no completion.
  */
 static void
 test_failed_aio_update (void **state)
@@ -139,9 +139,9 @@ test_failed_aio_update (void **state)
   blkhash_free (h);
 }
 
-/* A bad block anywhere in the image, in jobs that are hashed together or not.
- * Each request completes, the one with the bad block with the error, and there
- * is no digest.  Later requests may be refused.
+/* A bad block at the start of the image, within it, or at its end.  Every
+ * accepted request completes, the one with the bad block with the error, and
+ * there is no digest.  Requests after the bad block may be refused.
  */
 static void
 test_bad_block (void **state)
@@ -198,7 +198,8 @@ test_no_leaf_of_zeros (void **state)
   blkhash_free (h);
 }
 
-/* After a drain and a reap of one completion, the descriptor is readable again.
+/* After a drain and a reap of one completion, the descriptor becomes readable
+ * again, until all are reaped.
  */
 static void
 test_reap_one_by_one (void **state)
@@ -219,7 +220,7 @@ test_reap_one_by_one (void **state)
     assert_int_equal (blkhash_aio_update (h, buf[i], BLOCK, buf[i]), 0);
   }
   assert_int_equal (blkhash_aio_update (h, buf[0], BLOCK, NULL), EAGAIN);
-  /* All requests are done or about to be: one drain reads most wake-ups. */
+  /* All blocks are hashed, so the first drain reads most wake-ups. */
   while (atomic_load (&hashed) < 8)
     usleep (100);
   for (i = 0; i < 8; ) {
@@ -275,8 +276,8 @@ test_null_buffer (void **state)
   blkhash_leaves_free (l);
 }
 
-/* If a table with BLKHASH_LEAVES_ONCE cannot compute the sum at its end, the
- * error is sticky, and the table does not count as folded.
+/* If the sum of a table with BLKHASH_LEAVES_ONCE cannot be computed after the
+ * last leaf, the error is sticky, and the table does not count as folded.
  */
 static void
 test_no_sum (void **state)
@@ -296,7 +297,7 @@ test_no_sum (void **state)
   blkhash_leaves_free (l);
 }
 
-/* A table that may have leaves of outdated content returns the error. */
+/* A failed update can leave outdated leaves, so all calls return its error. */
 static void
 test_leaf_table_error_sticks (void **state)
 {
@@ -330,7 +331,7 @@ give_bad_block (void *opaque)
 
 static int sink_error;
 
-/* Another thread fails while this one calls the sink. */
+/* Another thread gives a bad block while this one is in the sink. */
 static int
 pass_zeros (void *opaque, uint64_t index, uint64_t count)
 {
@@ -367,9 +368,9 @@ new_table_once (unsigned flags)
   return l;
 }
 
-/* The first error is returned by this call and by later ones, even if the sink
- * fails too, whatever is being folded: data, zeros without a sum, leaves, or
- * zeros at the end.
+/* If another thread fails during a call to the sink, that first error is what
+ * the table returns, now and later, even if the sink fails too.  The call to
+ * the sink is for data, zeros without a sum, leaves, or zeros at the end.
  */
 static void
 test_leaf_table_error_while_told (void **state)

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: every task of a pool runs once, or is dropped when it stops.
+ * Unit test: every task of a pool runs once, or pool_free drops it.
  */
 
 #include <config.h>
@@ -28,10 +28,10 @@
 struct counter {
   struct pool_task task;
   void (*run) (struct counter *counter);
-  unsigned times;               /* that it ran */
+  unsigned times;               /* number of runs */
 };
 
-static atomic_int ran;          /* tasks */
+static atomic_int ran;          /* number of tasks that ran */
 
 static void
 run_all (struct pool_task *tasks)
@@ -85,7 +85,7 @@ test_all_run (void **state)
 }
 
 /* pool_free waits for the task that is running, and drops the tasks behind it.
- * Here the task ends once pool_free has set the stop flag and waits in
+ * Here the task ends when pool_free, which has set the stop flag, calls
  * pthread_join.
  */
 static atomic_int started, may_end;
@@ -135,7 +135,8 @@ test_free_drops (void **state)
 }
 
 /* Tasks that were queued while all threads were busy run together, but a thread
- * takes no more than its share: of two threads one stays busy here.
+ * takes no more than its share.  Here the other of two threads stays busy, so
+ * one thread takes half of the tasks that are left, again and again.
  */
 static atomic_int blocked, go_on, all_done;
 static unsigned together[2 * BATCH]; /* tasks in each call */
