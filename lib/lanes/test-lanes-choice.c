@@ -3,7 +3,7 @@
  *
  * Unit test: kernels (multi-buffer implementations) are selected by their
  * measured costs, also with several threads.  Linker wrappers replace the
- * measurement and the clock, so that the test sets the costs and the time.
+ * measurement and the clock, so the test sets the costs and the time.
  */
 
 #include <config.h>
@@ -88,11 +88,12 @@ all_too_slow (const struct lane_hash *hash, unsigned usable,
 }
 
 /* The cost of a call of any kernel, in thousandths of the cost of one message
- * with the caller's hash.
+ * without a kernel.
  */
 static unsigned thousandths;
 
-/* The costs are relative, so a change of the speed of the CPU does not matter.
+/* Every other measurement is of a CPU that is four times as slow.  This does
+ * not matter: the costs are relative.
  */
 static void
 two_messages (const struct lane_hash *hash, unsigned usable,
@@ -106,7 +107,7 @@ two_messages (const struct lane_hash *hash, unsigned usable,
 
 /* ---- The time of the measurements ---- */
 
-/* The costs are measured if a measurement is due, and only then. */
+/* lanes_measure measures the costs if a measurement is due, and only then. */
 static void
 check_due (struct lanes *lanes, bool due)
 {
@@ -118,7 +119,7 @@ check_due (struct lanes *lanes, bool due)
   check (!lanes_measure_is_due (lanes));
 }
 
-/* The first measurement is due after 16 MiB in a process, the second one 5
+/* The first measurement of a process is due after 16 MiB, the second one 5
  * seconds later, and there is no third.  The measurement with the number
  * FAILING fails.
  */
@@ -304,7 +305,7 @@ hash_in_thread (void *opaque)
   return NULL;
 }
 
-/* A thread that measures does not block others. */
+/* Another thread can hash a batch while this thread measures. */
 static void
 hash_meanwhile (const struct lane_hash *hash, unsigned usable,
                 struct lane_costs *costs)

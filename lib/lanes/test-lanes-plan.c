@@ -91,7 +91,7 @@ check_full_group (const struct lane_costs *costs)
     const double other = (double) least_cost (costs, n) / n;
 
     assert_true (each <= other * 1.050001);
-    /* No smaller group costs much less per message than the full group. */
+    /* A smaller group costs more per message, or only a little less. */
     if (n < full)
       assert_true (other > each || other >= each * 0.95);
   }
@@ -128,7 +128,7 @@ test_missing (void **state)
   assert_int_equal (plan.full_group, 3);
 }
 
-/* A kernel that is slower than hashing one message after the other is never
+/* A kernel that is slower than hashing one message after another is never
  * used.  A kernel that is faster even for a single message is always used.
  */
 static void
@@ -153,8 +153,8 @@ test_slow_and_fast (void **state)
   assert_int_equal (plan.full_group, 31); /* 32 are hardly better */
 }
 
-/* If costs are equal, the largest call is selected, and the first kernel in the
- * list.
+/* Of plans with equal costs, the one with the largest first call is selected,
+ * and of kernels with equal costs the first one in the list.
  */
 static void
 test_equal (void **state)

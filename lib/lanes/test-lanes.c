@@ -68,8 +68,7 @@ test_usable (void **state)
     assert_false (lane_kernel_is_usable (&kernel, 5, without[i]));
 }
 
-/* The kernel that mixes AVX-512 and SHA instructions is used only on AMD CPUs.
- */
+/* A kernel that mixes AVX2 or AVX-512 with SHA instructions is for AMD CPUs. */
 static void
 test_mixed (void **state)
 {
@@ -101,8 +100,8 @@ test_none (void **state)
   unsetenv ("BLKHASH_CPU");
 }
 
-/* A kernel that is listed is always used, even if kernels that are not listed
- * are faster, and for any number of messages.
+/* A kernel that is listed in BLKHASH_CPU is used, even if kernels that are not
+ * listed are faster.  It computes right digests of any number of messages.
  */
 static void
 check_forced (const struct lane_hash *hash, const char *list)
@@ -203,7 +202,7 @@ update_fails (void *opaque, const void *data, size_t len)
   return EIO;
 }
 
-/* Before the first measurement each kernel is tested exactly once. */
+/* Each usable kernel is tested once, no later than by the first measurement. */
 static void
 self_test_once (void)
 {
