@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * For unit tests of the leaf table: random images, and their leaves and sums as
- * computed with OpenSSL, without any code of the library.
+ * For unit tests of the leaf table: random images, and their leaves and sums,
+ * which OpenSSL computes, without any code of libblkhash.
  */
 
 #ifndef BLKHASH_TEST_IMAGE_H
@@ -73,7 +73,7 @@ image_leaf (const unsigned char *block, size_t len, unsigned char *leaf)
     abort ();
 }
 
-/* STREAMS is 0 for flat. */
+/* STREAMS is 0 for the flat construction. */
 static inline void
 image_sum (const unsigned char *image, size_t size, unsigned streams,
            unsigned char *md)
@@ -134,7 +134,7 @@ range_swap (struct range *a, struct range *b)
   *b = c;
 }
 
-/* Cut SIZE bytes into ranges of random lengths, of up to 40 blocks, and often
+/* Cut SIZE bytes into ranges of random lengths of up to 40 blocks, and often
  * shuffle them.  Returns the number of ranges, which can be as large as SIZE.
  */
 static inline unsigned

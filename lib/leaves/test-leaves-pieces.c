@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Unit test: tables that share a budget for pieces of blocks, blocks of zeros
- * into which a part is given, folds that hash these, and failed allocations.
+ * with a part replaced, folds that hash such blocks, and failed allocations.
  */
 
 #include <config.h>
@@ -117,7 +117,7 @@ pieces_of (struct blkhash_leaves *l)
   return (uint64_t) BLOCKS * BLOCK - missing_bytes (l);
 }
 
-/* A table that is not used any more does not prevent others from using the
+/* A table that is not used any more does not keep other tables from using its
  * memory.
  */
 static void
@@ -147,7 +147,7 @@ test_evict_others (void **state)
   assert_int_equal (budget.used, 0);
 }
 
-/* A complete block is hashed, not lost, when others need its memory. */
+/* A complete block is hashed, not lost, if another table needs its memory. */
 static void
 test_others_hash (void **state)
 {
@@ -197,8 +197,8 @@ test_byte_into_zeros (void **state)
   blkhash_leaves_free (l);
 }
 
-/* There is no memory for all of the blocks.  The oldest ones are hashed and not
- * forgotten.
+/* There is memory for only some of the blocks.  The oldest ones are hashed, so
+ * they are not forgotten.
  */
 static void
 test_zeros_are_hashed (void **state)
@@ -262,8 +262,8 @@ run_fold (void *opaque)
   return NULL;
 }
 
-/* While a fold hashes a block of zeros into which a byte was given, another
- * fold begins.  It waits for the first one, which continues after a second.
+/* While a fold hashes a block of zeros of which a byte was replaced, another
+ * fold begins.  It waits for the first fold, which is held for one second.
  */
 static void
 test_two_folds (void **state)
@@ -321,7 +321,7 @@ write_randomly (void *opaque)
   return NULL;
 }
 
-/* Tables evict blocks of each other at the same time. */
+/* Tables evict each other's blocks at the same time. */
 static void
 test_at_once (void **state)
 {

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: a table whose size is set at any moment has the same content as
- * one whose size was known from the start.
+ * Unit test: a table whose size is set at any moment has the right sum and
+ * counts, like one whose size was known from the start.
  */
 
 #include <config.h>
@@ -156,8 +156,8 @@ test_errors (void **state)
 
   l = image_table (UNKNOWN, 0, 0);
   assert_int_equal (blkhash_leaves_data (l, image, 101, 0), 0);
-  /* The size is too small, even after the content there is forgotten.  Nothing
-   * changes.
+  /* A size is too small if content beyond it was given, even if that content
+   * was then forgotten.  The error changes nothing.
    */
   assert_int_equal (blkhash_leaves_set_size (l, 100), EINVAL);
   assert_int_equal (blkhash_leaves_set_size (l, 0), EINVAL);
@@ -288,7 +288,7 @@ static struct setter {
   unsigned at;
   size_t size;
   int err;
-} *setter;                      /* set while there is one thread */
+} *setter;                      /* set only while there is one thread */
 
 static void *
 set_size (void *opaque)
@@ -358,15 +358,16 @@ test_in_the_middle (void **state)
     for (at = 0; set_in_the_middle (at, false, flags); at++)
       assert_true (at < 100);
   assert_true (at > 3);
-  /* The first lock is skipped, because after the size is set this range would
-   * be beyond the end of the image.
+  /* AT begins at 1: if the size were set before the first lock, the range would
+   * end beyond the image, and be refused.
    */
   for (at = 1; set_in_the_middle (at, true, 0); at++)
     assert_true (at < 100);
   assert_true (at > 1);
 }
 
-/* The size is set just before a call with a range beyond it, so the call fails.
+/* The size is set just before a call checks a range that ends beyond it, so the
+ * call fails.
  */
 static void
 test_just_before (void **state)
@@ -444,7 +445,7 @@ test_threads (void **state)
   pthread_barrier_destroy (&start);
 }
 
-/* Either the size or the range beyond it is refused. */
+/* Either the size or the range beyond it is refused, but not both. */
 static void
 test_race (void **state)
 {

@@ -117,9 +117,7 @@ add (struct pieces *pieces, uint64_t index)
   return partial;
 }
 
-/* The oldest block is evicted first.  A block that was used recently is not
- * old.
- */
+/* The block that was not used for the longest time is evicted first. */
 static void
 test_bound (void **state)
 {
@@ -185,8 +183,8 @@ evict (void *opaque)
   return true;
 }
 
-/* Blocks of 1 MiB, 10 of which fit: the largest user evicts a block, or the
- * next largest one if its lock is held.
+/* 10 blocks of 1 MiB fit.  The user with most blocks evicts one of them; if the
+ * lock of this user is held, the next largest user does.
  */
 static void
 test_shared_budget (void **state)
