@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: the differences of two iterators with random runs are those that a
- * plain loop finds.
+ * Unit test: leaf_diff finds the same differences between two iterators with
+ * random runs as a plain loop over the blocks.
  */
 
 #include <config.h>
@@ -22,7 +22,7 @@
 #include "manifest/leaf-runs.h"
 
 #define BLOCKS 400
-#define LEAF 2                  /* bytes; zero: a block of zeros */
+#define LEAF 2                  /* bytes; if the first is 0, a block of zeros */
 
 /* The ranges that were reported. */
 struct found {
@@ -38,7 +38,7 @@ struct image {
   unsigned seed;
   unsigned next;                /* block */
   int fail;                     /* error to return instead of ENOENT */
-  unsigned shift;               /* added to all block numbers, a mistake */
+  unsigned shift;               /* wrongly added to all block numbers */
 };
 
 static bool
@@ -188,7 +188,7 @@ test_random (void **state)
   }
 }
 
-/* Leaves of blocks of different lengths cannot be compared. */
+/* Block 4 is short in one image only, so its leaves cannot be compared. */
 static void
 test_tail (void **state)
 {
@@ -222,7 +222,7 @@ test_tail (void **state)
   assert_false (diff.tail_unknown);
 }
 
-/* The callback fails, at the first range or at the last. */
+/* The callback fails for the first of two ranges, or for the last range. */
 static void
 test_report_fails (void **state)
 {

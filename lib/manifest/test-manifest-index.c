@@ -2,10 +2,9 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Unit test: random access to the leaves of random manifests, compared with a
- * model; also when the file changes at any moment.  Prints the seed, and takes
- * BLKHASH_SEED.
+ * model, also while the file changes.  Prints the seed, and takes BLKHASH_SEED.
  *
- * The leaves are random numbers, so nothing is hashed but the manifests.
+ * The leaves are random numbers: no image is hashed, but only manifests.
  */
 
 #include <config.h>
@@ -34,7 +33,7 @@
 #include "manifest/manifest-index.h"
 #include "manifest/pinned-file.h"
 
-#define MAX_RUN 3000            /* blocks of a look-up */
+#define MAX_RUN 3000            /* maximum number of blocks of a look-up */
 #define MiB (1024 * 1024)
 
 ssize_t __real_pread (int fd, void *buf, size_t len, off_t offset);
@@ -107,7 +106,7 @@ struct image {
   uint64_t size, blocks;
   size_t leaf_size;
   uint32_t salt;                /* of the leaves */
-  bool zero_leaves;             /* all their bytes are 0 */
+  bool zero_leaves;             /* all bytes of all leaves are 0 */
   bool *zero;                   /* for each block */
   unsigned char md[BLKHASH_MAX_MD_SIZE];
   int fd;                       /* its manifest */
@@ -156,7 +155,7 @@ write_run (const struct image *image, const struct blkhash_leaf_sink *sink,
   free (leaves);
 }
 
-/* Write the manifest of COUNT blocks from FIRST on at the beginning of FD. */
+/* Write the manifest of N blocks from FIRST on at the beginning of FD. */
 static void
 write_part (struct image *image, int fd, uint64_t first, uint64_t n)
 {
@@ -292,7 +291,7 @@ is_right (const struct image *image, const struct blkhash_manifest_run *run,
   return true;
 }
 
-/* The runs of a manifest while it is loaded. */
+/* A manifest that is being loaded: the next run must begin at block NEXT. */
 struct loading {
   const struct image *image;
   uint64_t next;
@@ -414,7 +413,7 @@ test_random (void **state)
       check_image (random_image (names[i]));
 }
 
-/* Sizes at the limits. */
+/* Sizes just below, at and above one block and one record. */
 static void
 test_sizes (void **state)
 {
@@ -449,7 +448,7 @@ test_records (void **state)
   check_image (alternating_image (30000));
 }
 
-/* Without a sum, no leaves are folded. */
+/* With BLKHASH_MANIFEST_NO_SUM the sum in the file is returned unverified. */
 static void
 test_no_sum (void **state)
 {
@@ -470,7 +469,7 @@ test_no_sum (void **state)
   free_image (image);
 }
 
-/* Whole pieces of the file are zero. */
+/* All leaves are zero, so whole pieces of the file are zero. */
 static void
 test_zero_leaves (void **state)
 {
@@ -508,8 +507,8 @@ flip (int fd, uint64_t offset)
   assert_int_equal (pwrite (fd, &byte, 1, offset), 1);
 }
 
-/* Change a byte in each piece in turn.  Look-ups that need that piece fail, and
- * all others are right.  After the byte is restored, all look-ups work.
+/* Change a byte in each full piece in turn.  Look-ups that need this piece
+ * fail, and all others are right.  After it is restored, all look-ups work.
  */
 static void
 test_flipped (void **state)
@@ -561,7 +560,7 @@ test_flipped_much (void **state)
   free_image (image);
 }
 
-/* A file whose size changed: only cached pieces can still be used. */
+/* After the size of the file has changed, only cached pieces can be used. */
 static void
 test_resized (void **state)
 {
@@ -636,7 +635,7 @@ test_replaced (void **state)
 
 #define READ_EARLY (128 * 1024) /* more than is read with the header */
 
-/* The file changes after the header was read, and before the rest is.  Then it
+/* A file that changes after its header was read, and before the rest is read,
  * cannot be loaded.
  */
 static void
@@ -708,7 +707,7 @@ read_at_random (void *opaque)
   return NULL;
 }
 
-/* Change a byte or the size, and restore it, again and again. */
+/* Change a byte, and often the size, and restore them, again and again. */
 static void *
 change_at_random (void *opaque)
 {
@@ -805,7 +804,8 @@ test_threads_changing (void **state)
 
 /* ---- Errors ---- */
 
-/* Check that the manifest in FD is refused with ERR, for the reason WHY. */
+/* Check that the manifest in FD is refused with ERR; and with WHY, if not NULL.
+ */
 static void
 assert_refused (int fd, int err, const char *why)
 {
@@ -889,8 +889,8 @@ test_damaged (void **state)
 
 /* ---- Memory ---- */
 
-/* A manifest of 64 MiB needs memory only for its largest record while it is
- * loaded, and then for the cached pieces and a digest for each piece.
+/* While a manifest of 64 MiB is loaded, it needs memory only for its largest
+ * record, and then for the cached pieces and a digest of each piece.
  */
 static void
 test_memory (void **state)

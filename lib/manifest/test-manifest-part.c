@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Unit test: manifests of parts of an image are written and merged, and misuse
- * is an error.  tests/test-manifest.py compares their bytes with the reference.
+ * is an error.  tests/test-manifest.py compares manifests with the reference.
  */
 
 #include <config.h>
@@ -23,7 +23,7 @@
 
 #define BLOCK 65536
 #define BLOCKS 6
-#define SIZE (5 * BLOCK + 100)  /* data, and zeros: blocks 2 and 3 */
+#define SIZE (5 * BLOCK + 100)  /* data, but blocks 2 and 3 are zeros */
 #define LEAF 32
 
 static unsigned char image[SIZE];
@@ -50,8 +50,7 @@ make_image (void)
 
 /* ---- Writing ---- */
 
-/* Write COUNT blocks from FIRST on, with a table in which all others are zeros.
- */
+/* Write COUNT blocks from FIRST on; all other blocks of the table are zeros. */
 static int
 write_part (uint64_t first, uint64_t count)
 {
@@ -125,7 +124,9 @@ write_whole (void)
   return fd;
 }
 
-/* Every part, also one without blocks, has the leaves of the whole manifest. */
+/* Every part, even an empty one, has the leaves that the whole manifest has for
+ * the same blocks.
+ */
 static void
 test_parts (void **state)
 {
@@ -180,7 +181,7 @@ test_whole_part (void **state)
   close (fd);
 }
 
-/* Blocks that are not in the part are ignored; its own must be in order. */
+/* Blocks outside the part are ignored.  Those of the part must be in order. */
 static void
 test_writer_misused (void **state)
 {
@@ -219,7 +220,7 @@ test_writer_misused (void **state)
   close (fd);
 }
 
-/* Zeros that a table without a sum passes in parts become one record. */
+/* Zeros that a table without a sum passes in several calls are one record. */
 static void
 test_zeros_in_parts (void **state)
 {

@@ -43,7 +43,9 @@ temporary (void)
   return fd;
 }
 
-/* Data, zeros, data, and a short block of zeros. */
+/* Returns an empty table for IMAGE, and fills IMAGE: a block of data, of zeros,
+ * and of data, and a short block of zeros.
+ */
 static struct blkhash_leaves *
 full_table (unsigned flags)
 {
@@ -78,7 +80,7 @@ count_zero (void *opaque, uint64_t index, uint64_t count)
   return 0;
 }
 
-/* A table cannot be loaded from R, and the error text says why. */
+/* Check that no table can be loaded from R, and that the error says why. */
 static void
 assert_not_loaded (struct blkhash_manifest_reader *r)
 {
@@ -143,7 +145,7 @@ set_block (unsigned char *data, unsigned block, bool zero)
   memset (data + block * 16, zero ? 0 : 1 + block, 16);
 }
 
-/* The image has LEN bytes of DATA, and its last block is given first. */
+/* Check the sum of LEN bytes of DATA, given from last block to first. */
 static void
 check_sum (const struct blkhash_opts *opts, const unsigned char *data,
            uint64_t len, bool known)
@@ -403,7 +405,7 @@ assert_no_reader (int fd, unsigned flags, int err, const char *why)
   assert_string_equal (reason, why);
 }
 
-/* No reader is created, and the reason is truncated to the buffer. */
+/* No reader is created, and the reason is truncated to fit into the buffer. */
 static void
 test_read_errors (void **state)
 {
@@ -443,7 +445,7 @@ zeros_manifest (uint64_t size)
   return fd;
 }
 
-/* A run of zeros is returned before it is folded, which takes weeks. */
+/* A run of zeros is returned before it is folded, which would take weeks. */
 static void
 test_run_before_sum (void **state)
 {
@@ -462,7 +464,7 @@ test_run_before_sum (void **state)
   close (fd);
 }
 
-/* A loaded table is like any other. */
+/* A loaded table can be counted, folded and changed like any other. */
 static void
 test_load (void **state)
 {
