@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Unit test: lists of changed ranges in the formats of other programs.  Random
- * lists are read completely, and a list that is cut off at any byte is never
- * read with fewer ranges.
+ * lists are read completely, and a list that is truncated at any byte is either
+ * refused or read completely.
  */
 
 #include <config.h>
@@ -26,8 +26,8 @@
 #include "util/error.h"
 #include "util/ranges.h"
 
-static int fd;                  /* a list in memory, and its name */
-static char path[32];
+static int fd;                  /* a file in memory, for the lists */
+static char path[32];           /* of this file */
 
 static int
 read_bytes (enum changes_format format, const char *text, size_t len,
@@ -181,7 +181,7 @@ print_nbdinfo (FILE *out, const struct ranges_item *list, size_t count,
   fputs ("\n]\n", out);
 }
 
-/* Replies, each of which ends at the end of some range. */
+/* Replies, each of which ends where a range begins, or at the image's end. */
 static void
 print_replies (FILE *out, const struct ranges_item *list, size_t count,
                uint64_t size, const char *comma)
@@ -327,7 +327,7 @@ check_list (size_t i, const struct ranges_item *list, size_t count,
       ranges_free (&got);
       assert_true (len - cut < 14);
     }
-  /* A list of another format, which has ranges, is not read. */
+  /* If the user requests another format, a list that has ranges is refused. */
   for (size_t j = 0; j < NR_FORMATS; j++)
     if (formats[j].format != formats[i].format && count > 0)
       assert_int_equal (read_bytes (formats[j].format, text, len, size, &got,
@@ -537,7 +537,7 @@ test_ddrescue (void **state)
   says_as (CHANGES_DDRESCUE, STATUS, 0, "");
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
     refuses_as (CHANGES_DDRESCUE, wrong[i].text, 10, wrong[i].expected);
-  /* A comment can be long, other text cannot.  A NUL is an error. */
+  /* A comment line can be long, other lines cannot.  A NUL is an error. */
   snprintf (text, sizeof text, "#%300d\n%s0 10 +", 0, STATUS);
   says_as (CHANGES_DDRESCUE, text, 10, "0+10");
   snprintf (text, sizeof text, "%s0 10%300s+\n", STATUS, "");
