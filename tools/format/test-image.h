@@ -27,8 +27,8 @@ test_image (struct file *file, FILE *f, uint64_t size)
   return imagefile_of (file);
 }
 
-/* Assert that a check, which returned R, succeeded if EXPECTED is NULL, or set
- * ERROR to a message that contains EXPECTED.
+/* Assert that a check that returned R succeeded, if EXPECTED is NULL; otherwise
+ * that it failed, and set ERROR to a message that contains EXPECTED.
  */
 static inline void
 assert_checked (int r, const struct error *error, const char *expected)

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Test that formats are detected by their first or last bytes as by qemu.
+ * Test that an image's format is detected by its first or last bytes.
  */
 
 #include <config.h>
@@ -23,9 +23,9 @@
 struct example {
   const char *format;
   size_t offset;                /* offset of the magic */
-  size_t size;                  /* size of the magic; a head without all of
-                                 * it is detected as raw */
-  size_t min;                   /* minimum number of bytes of the head */
+  size_t size;                  /* size of the magic */
+  size_t min;                   /* minimum number of bytes of the head; a
+                                 * shorter head is detected as raw */
   const char *magic;
 };
 
@@ -93,7 +93,7 @@ test_bochs (void **state)
   assert_string_equal (probe_format (head, sizeof head - 1), "raw");
 }
 
-/* Comments and spaces up to the end.  No byte after it is read. */
+/* Heads of only comments or spaces.  No byte after the head is read. */
 static void
 test_unterminated (void **state)
 {

@@ -25,7 +25,7 @@
 #define DEFLATED \
   "\xed\xc1\x01\x0d\x00\x00\x00\xc2\xa0\x94\xef\x5f\xc5\x1e\x0e\x28\x00\x00" \
   "\x00\xe0\xdd\x00"
-/* The output is complete after 21 bytes. */
+/* The first 21 bytes decompress to all of the output; no block is the last. */
 #define WITHOUT_END \
   "\xec\xc1\x01\x0d\x00\x00\x00\xc2\xa0\x94\xef\x5f\xc5\x1e\x0e\x28\x00\x00" \
   "\x00\xe0\xdd\x00\x00\x00\xff\xff"
@@ -130,7 +130,7 @@ test_zlib (void **state)
   COMPLETE (QCOW2_ZLIB, WITHOUT_END EMPTY_LAST_BLOCK);
 }
 
-/* Blocks that are not compressed. */
+/* Streams of blocks that are stored, not compressed. */
 static void
 test_zlib_stored (void **state)
 {
@@ -168,7 +168,7 @@ test_zstd (void **state)
   INCOMPLETE (QCOW2_ZSTD, FRAME_2048 U_2048);
   INCOMPLETE (QCOW2_ZSTD, FRAME_2048 U_2048 SKIPPED);
   INCOMPLETE (QCOW2_ZSTD, FRAME_OF_CHECKSUM U_4096 "\0\0\0\0");
-  INCOMPLETE (QCOW2_ZSTD, FRAME_4096 "\x07\x80\x00U"); /* type of block */
+  INCOMPLETE (QCOW2_ZSTD, FRAME_4096 "\x07\x80\x00U"); /* reserved type */
   INCOMPLETE (QCOW2_ZSTD, DEFLATED);
 }
 

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Test the parser of qcow2 headers and tables, with generated images of a few
- * clusters: each field at its limit and beyond it, and clusters of each kind,
+ * clusters: fields at their limits and beyond them, and clusters of each kind,
  * which end at the end of the file or just beyond it.
  */
 
@@ -287,7 +287,7 @@ test_tables (void **state)
   put64 (40, UINT64_MAX - 511);
   assert_bad ("the L1 table");
 
-  /* Every part of a large disk has the same L2 table. */
+  /* All L1 entries of a large disk refer to the same L2 table. */
   build (512 * 100, 0);
   put32 (36, 100);
   for (int i = 0; i < 100; i++)
@@ -346,7 +346,7 @@ static void
 test_compressed_clusters (void **state)
 {
   /* With clusters of 4096 bytes the offset is in bits 0 to 57, and the number
-   * of sectors in bits 58 to 61.
+   * of sectors after the first one in bits 58 to 61.
    */
   const uint64_t descriptor = COMPRESSED | (UINT64_C (2) << 58);
 
@@ -364,7 +364,7 @@ test_compressed_clusters (void **state)
   assert_bad ("a compressed cluster");
 }
 
-/* The type is in the header, if that is long enough. */
+/* The header has the compression type, if the header is long enough. */
 static void
 test_compression_type (void **state)
 {
@@ -397,7 +397,7 @@ test_compression_type (void **state)
   assert_bad ("(type 2)");
 }
 
-/* The clusters are in a file of another size, and may be at offset 0. */
+/* The data clusters are in another file, and may be at its offset 0. */
 static void
 test_data_file (void **state)
 {

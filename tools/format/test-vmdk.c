@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Test which vmdk images name no other file, which are complete, and which
- * files others name, with generated images.
+ * Test with generated vmdk images: which of them name no other file, which are
+ * complete, and which files the other ones name.
  */
 
 #include <config.h>
@@ -135,7 +135,7 @@ test_parent (void **state)
   assert_alone ("parentCID=ffffffff\nparentFileNameHint=\"/x\"\n", EXTENT,
                 "with a parent");
 
-  /* The text is after the descriptor, but in the sectors that qemu searches. */
+  /* The hint is after the descriptor, but in the sectors that qemu searches. */
   build ();
   put (36, 8, 1);
   memset (image + SECTOR + strlen ((char *) image + SECTOR), 'x', 10 * SECTOR);
@@ -204,7 +204,7 @@ test_grains (void **state)
   put (22 * SECTOR + 12, 4, 10000);
   assert_result (vmdk_check, NULL);
 
-  /* An entry of 1 means sector 1, or zeros if a flag is set. */
+  /* An entry of 1 means sector 1; or zeros, if the header has a flag for it. */
   put (22 * SECTOR, 4, 1);
   assert_result (vmdk_check, "a grain");
   put (8, 4, 4);
@@ -236,7 +236,7 @@ test_compressed (void **state)
   assert_result (vmdk_check, "a grain");
 }
 
-/* The memory that qemu would need is limited. */
+/* The memory that qemu would need for a compressed grain is limited. */
 static void
 test_memory (void **state)
 {
@@ -266,7 +266,7 @@ test_cowd (void **state)
   put (20, 4, 8);
   put (24, 4, 2);
   assert_result (cowd, NULL);
-  /* The second table maps 904 sectors, but qemu reads all of it. */
+  /* The second table maps only 904 sectors, but qemu reads the whole table. */
   put (8 * SECTOR + 4, 4, 100);
   put (100 * SECTOR + 4 * 903, 4, 132);
   size = 133 * SECTOR;
@@ -306,7 +306,7 @@ test_cowd (void **state)
   assert_result (cowd, "the vmdk header");
 }
 
-/* A disk of 100 grains, whose table is at sector 20 and its data at 100. */
+/* A disk of 100 grains: its only table is at sector 20, its data at 100. */
 static void
 test_sesparse (void **state)
 {
@@ -335,7 +335,7 @@ test_sesparse (void **state)
   put (20 * SECTOR + 8 * 99, 8, UINT64_C (0x3000) << 48 | 1);
   assert_result (sesparse, "a cluster");
 
-  /* Invalid entries, which qemu reads as zeros. */
+  /* Invalid entries are refused, although qemu reads them as zeros. */
   put (20 * SECTOR + 8 * 99, 8, 1);
   assert_result (sesparse, "a cluster");
   put (20 * SECTOR + 8 * 99, 8, UINT64_C (0x4002) << 48);
@@ -364,7 +364,7 @@ test_sesparse (void **state)
   assert_result (sesparse, "corrupt");
 }
 
-/* A disk of 62 TiB, with nothing in it, has a directory of 8 MiB. */
+/* An empty disk of 62 TiB has a directory of 7.75 MiB, which counts twice. */
 static void
 test_large (void **state)
 {
@@ -459,7 +459,7 @@ test_names (void **state)
                   "SESPARSE e 0+1536;");
   assert_extents ("RW 4 FLAT \"json:{}\" 0 \"x\"\n",
                   "FLAT json:{} 0+2048;");
-  /* qemu accepts line ends within a line. */
+  /* qemu accepts line ends between the fields of a line. */
   assert_extents ("RW\n4\nFLAT\n\"a\"\n2\n", "FLAT a 1024+2048;");
 
   assert_no_extents ("", "names no extent");
@@ -484,11 +484,11 @@ test_embedded (void **state)
 {
   (void) state;
 
-  /* A sparse image is its own extent, */
+  /* A sparse image with a capacity is its own extent. */
   build ();
   assert_result (list_extents, NULL);
   assert_string_equal (seen, "");
-  /* unless it has no capacity; then the descriptor can be anywhere. */
+  /* Without a capacity it is not, and the descriptor can be anywhere. */
   put (12, 8, 0);
   assert_result (list_extents, NULL);
   assert_string_equal (seen, "SPARSE disk.vmdk 0+153600;");
