@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Test the options for qemu, with names that it could misinterpret.
+ * Test the options for qemu, with file names that qemu could misinterpret.
  */
 
 #include <config.h>
@@ -26,7 +26,7 @@ assert_and_free (char *string, const char *expected)
   free (string);
 }
 
-/* Check the target for the tree OPTIONS, whose reference is dropped. */
+/* Check the target for the tree OPTIONS, and drop the caller's reference. */
 static void
 assert_target (struct json_object *options, bool force_share,
                const char *expected)
@@ -52,7 +52,7 @@ test_of_file (void **state)
                  "\"filename\":\"a,b\\\"c\\\\d\\u000ae\\u007f\xc3\xa4\"}}");
 }
 
-/* Text that qemu does not accept in JSON. */
+/* Text that qemu does not accept in JSON, and similar text that it accepts. */
 static void
 test_string (void **state)
 {
