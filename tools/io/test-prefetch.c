@@ -59,7 +59,7 @@ __wrap_pread (int fd, void *buf, size_t len, off_t offset)
     ;
   while (reads < held_until)
     sched_yield ();
-  /* Direct I/O requires this. */
+  /* Direct I/O requires this alignment. */
   assert_int_equal ((uintptr_t) buf % 4096, 0);
   assert_int_equal (len % 4096, 0);
   assert_int_equal (offset % 4096, 0);
@@ -118,7 +118,7 @@ end (void **state)
   return 0;
 }
 
-/* Returns true if the range was prefetched.  Its content must be right then. */
+/* Returns true if the range was prefetched; then its content was checked. */
 static bool
 copy (int fd, size_t len, uint64_t offset)
 {
@@ -203,7 +203,7 @@ test_errors (void **state)
   assert_true (copy (FD, 8, 0));
 }
 
-/* There are more pieces than the cache has.  Each is read once. */
+/* The file has more pieces than the cache can hold.  Each is read once. */
 static void
 test_many (void **state)
 {
