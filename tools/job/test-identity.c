@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: the text by which an image is known again, and how long to wait
- * until it can be trusted.
+ * Unit test: the text by which a later run detects that the image was modified,
+ * and how long to wait until the file times in it can be trusted.
  */
 
 #include <config.h>
@@ -108,7 +108,7 @@ make (struct identity *identity, const struct files *its_files)
                     0);
 }
 
-/* Each of these is another identity; of the same files or not. */
+/* The files were modified, and have another identity.  Restores the files. */
 static void
 expect_other (const struct identity *before, bool same_files)
 {
@@ -179,7 +179,7 @@ test_not_detected (void **state)
   identity_destroy (&identity);
 }
 
-/* Whatever is in the operand, it is one line, and two are never the same. */
+/* A newline and a backslash in an operand are escaped, so it takes one line. */
 static void
 test_operand (void **state)
 {
