@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: iterators that combine others, compared block by block.
+ * Unit test: iterators over the leaves of others, compared block by block.
  */
 
 #include <config.h>
@@ -29,7 +29,7 @@
 #define BLOCKS 500
 #define BLOCK 65536             /* bytes: a unit of the sample */
 #define SIZE (BLOCKS * BLOCK - 1000)
-#define LEAF 2                  /* bytes; zero: a block of zeros */
+#define LEAF 2                  /* bytes; if the first is 0, a block of zeros */
 
 /* The leaves of an image in memory, and an iterator of them. */
 struct memory_runs {
@@ -38,7 +38,7 @@ struct memory_runs {
   unsigned blocks;
   unsigned seed;
   unsigned next;                /* block */
-  int fail;                     /* instead of ENOENT */
+  int fail;                     /* error to return instead of ENOENT */
 };
 
 static uint64_t reported;       /* bytes */
@@ -136,9 +136,9 @@ class_of (const struct audit_sample *sample, unsigned block)
   return audit_sample_at (sample, (uint64_t) block * BLOCK, &len);
 }
 
-/* The image has zeros in trusted blocks.  Otherwise it equals the base, but for
- * random blocks of the class CHANGE.  Returns the first audited block that
- * differs.
+/* EXPECTED is the base with random changes in blocks of the class CHANGE.  The
+ * image is the same, but trusted blocks are zeros.  Returns the first audited
+ * block that was changed, or BLOCKS.
  */
 static unsigned
 make_images (struct memory_runs *base, struct memory_runs *image,
@@ -235,8 +235,8 @@ test_overlay (void **state)
   }
 }
 
-/* An error of either iterator is returned, also after the last block: a base
- * whose end is wrong must not be used.
+/* An error of either iterator is returned, even if it comes after the last
+ * block: a base whose end is wrong must not be used.
  */
 static void
 test_overlay_fails (void **state)

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: leaves of an image that is hashed meanwhile.
+ * Unit test: leaves of an image are returned while another thread hashes it.
  */
 
 #include <config.h>
@@ -38,7 +38,7 @@ test_all (void **state)
   check_all ();
 }
 
-/* Leaves without length. */
+/* Leaves of 0 bytes: the digest is null. */
 static void
 test_null (void **state)
 {
@@ -75,7 +75,7 @@ test_stalled (void **state)
   image_runs_close (&image);
 }
 
-/* Leaves before an error are returned before it. */
+/* The leaves of blocks before an error are returned first, then the error. */
 static void
 test_fails (void **state)
 {
@@ -111,7 +111,7 @@ test_close_blocked (void **state)
   assert_false (script.stopped);
 }
 
-/* The source is in a read, and stops when that returns. */
+/* The source is in a read during the close, and stops when the read returns. */
 static void
 test_close_reading (void **state)
 {
@@ -123,7 +123,7 @@ test_close_reading (void **state)
   open_script (&image, &script, &error);
   sem_wait (&script.held);
   pthread_mutex_lock (&image.lock);
-  image.closed = true;          /* as image_runs_close begins */
+  image.closed = true;          /* as image_runs_close does first */
   pthread_mutex_unlock (&image.lock);
   sem_post (&script.release);
   image_runs_close (&image);
