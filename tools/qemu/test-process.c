@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Test how other programs are run: their output, the errors of their failures,
- * what they inherit, and when they die.
+ * Test how other programs are run: their output, the errors if they fail, what
+ * they inherit, and that they die with their parent.
  */
 
 #include <config.h>
@@ -135,8 +135,8 @@ test_failures (void **state)
   assert_string_equal (error.text, "/ cannot be run");
 }
 
-/* The program inherits no open files, and no blocked or ignored signals except
- * SIGUSR1, which is blocked.
+/* The program inherits no open file, and SIGPIPE is not ignored in it.  Of all
+ * signals only SIGUSR1 is blocked.
  */
 static void
 test_inherited (void **state)
@@ -172,8 +172,8 @@ test_inherited (void **state)
 #define NO_FILTER 77            /* exit status */
 #define MAX_FD 1024
 
-/* Make close_range and fcntl F_SETFD fail, as in a container with such a
- * filter.  Returns false if that is not possible.
+/* Make close_range and fcntl F_SETFD fail, as the seccomp filter of a container
+ * can do.  Returns false if that is not possible.
  */
 static bool
 forbid_close_on_exec (void)
@@ -199,8 +199,8 @@ forbid_close_on_exec (void)
 
 static void count_pipes (void) __attribute__ ((noreturn));
 
-/* Exit with the number of pipes that a program has.  Those of valgrind have
- * higher numbers.
+/* Exit with the number of pipes that a program has below MAX_FD, because pipes
+ * of valgrind are above.
  */
 static void
 count_pipes (void)
@@ -227,8 +227,8 @@ count_pipes (void)
 
 #endif
 
-/* The pipes of a program are not inherited by it, or by one that is started at
- * the same time, even if its descriptors cannot be marked.
+/* A program inherits only the pipes that are its stdout and stderr, even if it
+ * is not possible to mark descriptors close-on-exec after they were opened.
  */
 static void
 test_pipes (void **state)
@@ -248,7 +248,7 @@ test_pipes (void **state)
   assert_true (WIFEXITED (status));
   if (WEXITSTATUS (status) == NO_FILTER)
     skip ();
-  assert_int_equal (WEXITSTATUS (status), 2); /* its output */
+  assert_int_equal (WEXITSTATUS (status), 2); /* stdout, stderr */
 #else
   (void) state;
   skip ();
