@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: the queue depth for models of storage, from which a model of a
- * program reads and hashes, in simulated time.
+ * Unit test: the queue depth, in simulated time, of a model of a program that
+ * reads from models of storage, and hashes.
  */
 
 #include <config.h>
@@ -33,7 +33,7 @@ struct storage {
   uint64_t base;                /* latency, ns */
   uint64_t free_at;             /* end of the last read, ns, if reads are
                                  * serialized */
-  uint64_t until, early;        /* before UNTIL the latency is EARLY; ns */
+  uint64_t until, early;        /* ns; see stalls and becomes_slow */
   uint64_t hash;                /* time to hash a read, ns */
   bool cached;                  /* reads are from the cache, and do not wait */
 };
@@ -70,7 +70,7 @@ bimodal (struct storage *storage, uint64_t now, unsigned depth)
   return rand_r (&seed) % 10 == 0 ? storage->base : storage->base / 100;
 }
 
-/* The storage stalls for two seconds. */
+/* The storage stalls for two seconds: reads in flight at UNTIL take longer. */
 static uint64_t
 stalls (struct storage *storage, uint64_t now, unsigned depth)
 {
@@ -105,7 +105,7 @@ neighbours (struct storage *storage, uint64_t now, unsigned depth)
   return latency;
 }
 
-/* Serialized reads with another 10 ms each: a limit of IOPS or bandwidth. */
+/* A limit of IOPS or bandwidth: serialized reads that take 10 ms more each. */
 static uint64_t
 limited (struct storage *storage, uint64_t now, unsigned depth)
 {
@@ -142,8 +142,8 @@ set_state (struct program *program, struct read *read, int state)
   read->state = state;
 }
 
-/* Start reads up to the limit, which includes reads that wait to be hashed or
- * are hashed; and start to hash.
+/* Start to read and to hash.  The limit of reads includes those that wait to be
+ * hashed or are being hashed.
  */
 static void
 start_all (struct program *program, uint64_t now)
@@ -202,7 +202,7 @@ static struct result
 run (struct storage *storage, uint64_t seconds)
 {
   static struct program program;
-  uint64_t now = SECOND, end = now + seconds * SECOND; /* no clock is 0 */
+  uint64_t now = SECOND, end = now + seconds * SECOND; /* time is never 0 */
   uint64_t middle = (now + end) / 2;
   unsigned hashed = 0, reads = 0;
 
@@ -280,7 +280,7 @@ test_constant (void **state)
   assert_true (result.rate > 0.95 * THREADS * 1000);
 }
 
-/* The maximum depth is reached in very few rounds. */
+/* The maximum depth is reached in at most three changes of the limit. */
 static void
 test_start (void **state)
 {
@@ -294,7 +294,7 @@ test_start (void **state)
   assert_true (result.changes <= 3);
 }
 
-/* The rate of hashing is reached with few changes of the limit. */
+/* Reading becomes as fast as hashing, with few changes of the limit. */
 static void
 test_limited_by_hash (void **state)
 {
@@ -373,8 +373,8 @@ test_neighbours (void **state)
   assert_true (mean < 3 * START);
 }
 
-/* 500 reads per second, each of which takes 12 ms, and then is hashed, need
- * a depth of about 7.
+/* For 500 reads per second, each of which takes 12 ms, and is then hashed, a
+ * depth of about 7 is needed.
  */
 static void
 test_limited (void **state)
@@ -390,8 +390,8 @@ test_limited (void **state)
   assert_true (result.changes < 100);
 }
 
-/* The beginning of an image is cached, and the rest is not; or it is moved to
- * other storage.
+/* The beginning of an image is cached, and the rest is not; or the image is
+ * moved to slower storage.
  */
 static void
 test_becomes_slow (void **state)

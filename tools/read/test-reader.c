@@ -58,7 +58,7 @@ new_table (uint64_t size, unsigned flags)
   return leaves;
 }
 
-/* The sum of the table is that of the bytes. */
+/* The sum of the table is that of the bytes of DISK. */
 static void
 check_sum (struct blkhash_leaves *leaves, const struct disk *disk)
 {
@@ -78,7 +78,7 @@ check_sum (struct blkhash_leaves *leaves, const struct disk *disk)
   blkhash_opts_free (opts);
 }
 
-/* Read FROM to TO into the table.  Returns 0, or -1 with ERROR set. */
+/* Scan the bytes from FROM to TO.  Returns 0, or -1 with ERROR set. */
 static int
 scan_part (struct blkhash_leaves *leaves, const struct reader_image *image,
            uint64_t from, uint64_t to, struct error *error)
@@ -127,8 +127,8 @@ test_fresh (void **state)
   }
 }
 
-/* Ranges whose data adjoins in the file are joined, up to a limit of their
- * number.
+/* Ranges whose data adjoins in the file are read together, up to 16 ranges in
+ * one read.
  */
 static void
 test_joined (void **state)
@@ -143,7 +143,7 @@ test_joined (void **state)
   disk.bytes = calloc (1, disk.size);
   for (unsigned n = 0; n < 64; n++) {
     disk.hole[n] = n % 2;
-    disk.place[n] = n < 48 ? n / 2 : n; /* adjoining until there */
+    disk.place[n] = n < 48 ? n / 2 : n; /* adjoining before 48 */
     disk.at_place[disk.place[n]] = n - (n < 48 ? n % 2 : 0);
     disk.bytes[n * BLOCK] = !disk.hole[n];
   }
@@ -151,7 +151,7 @@ test_joined (void **state)
   leaves = new_table (disk.size, BLKHASH_LEAVES_ONCE);
   assert_int_equal (scan_part (leaves, &image, 0, UINT64_MAX, &error), 0);
   check_sum (leaves, &disk);
-  assert_int_equal (disk.joined, 2); /* 16 ranges, and 8; then 8 alone */
+  assert_int_equal (disk.joined, 2); /* 16 ranges, and 8; the others alone */
   for (unsigned n = 0; n < 64; n++)
     assert_int_equal (disk.reads[n], !disk.hole[n]);
   blkhash_leaves_free (leaves);
@@ -259,7 +259,9 @@ static void
 test_joined_limits (void **state)
 {
   (void) state;
-  /* 16 ranges; three of the 2 MiB of a read; 4096 zero blocks between nine. */
+  /* The limits are 16 ranges, the 2 MiB of a read (here three ranges), and 4096
+   * zero blocks (here between nine ranges).
+   */
   check_longest (BLOCK, 64 * BLOCK, 16 * BLOCK);
   check_longest (150 * BLOCK, 151 * BLOCK, 450 * BLOCK);
   check_longest (BLOCK, 513 * BLOCK, 9 * BLOCK);
@@ -342,8 +344,8 @@ test_error (void **state)
   }
 }
 
-/* After an error each thread reads at most one more range, which it had taken
- * before.
+/* After an error each thread begins at most one more read, of a range that it
+ * had taken before the error.
  */
 struct failing {
   struct scan scan;
@@ -382,7 +384,7 @@ test_error_stops (void **state)
 
 /* ---- Threads ---- */
 
-/* Only the thread that called reader_scan queries extents, if there is no data.
+/* If there is no data, only the thread that called reader_scan queries extents.
  */
 static int
 extent_by_caller (void *opaque, uint64_t offset, struct extent *extent,

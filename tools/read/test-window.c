@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: for ranges that are hashed in any order, the memory of the leaves
- * after the first range that is not hashed is bounded, also for several images
- * that share the memory; and the window is open if all ranges are hashed.
+ * Unit test: ranges are hashed in any order.  The memory for the leaves of the
+ * first unhashed range, and of ranges after it, is bounded, also if several
+ * images share the memory.  The window is open if all ranges are hashed.
  */
 
 #include <config.h>
@@ -42,8 +42,8 @@ swap (struct window *window, struct taken *a, struct taken *b)
   a->used = false;
 }
 
-/* Leaves take memory from when their range is taken until all ranges before it
- * are hashed.
+/* Leaves take memory from when their range is taken until it and all ranges
+ * before it are hashed.
  */
 static void
 check_bound (unsigned images)
@@ -83,7 +83,7 @@ check_bound (unsigned images)
         if (!other->used)
           swap (&window, t, other);
       }
-      /* The first range is hashed slowly. */
+      /* The first range that is left is hashed slowly. */
       else if (t->used &&
                (t->number != first || rand_r (&seed) % 4 == 0)) {
         window_done (&window, &t->item);
@@ -119,7 +119,7 @@ test_images (void **state)
   check_bound (16);
 }
 
-/* The window closes, and opens when the first range is hashed. */
+/* The window closes, and opens again only when the first range is hashed. */
 static void
 test_first (void **state)
 {
