@@ -132,7 +132,7 @@ deliver (void *opaque, size_t i, unsigned slot)
   assert_ptr_equal (opaque, &test);
   assert_int_equal (i, test.delivered);
   assert_int_equal (test.slots[slot], i);
-  /* No item that is further ahead has begun. */
+  /* At most IN_ORDER_MAX items from item I on have begun. */
   assert_true (test.begun <= i + IN_ORDER_MAX);
   test.slots[slot] = NONE;
   test.delivered++;
@@ -176,7 +176,7 @@ test_together (void **state)
   assert_int_equal (test.delivered, 100);
 }
 
-/* The items after a slow item are processed while there are free slots. */
+/* Items after a slow item are processed as long as there are free slots. */
 static void
 test_slow (void **state)
 {

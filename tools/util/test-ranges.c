@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: ranges, compared with a map of the image that has a flag for each
- * byte.
+ * Unit test: sets of ranges, compared with a map of the image, which has a flag
+ * for each byte.
  */
 
 #include <config.h>
@@ -97,7 +97,7 @@ test_none (void **state)
   ranges_free (&ranges);
 }
 
-/* Ranges near the end of the 64 bit range. */
+/* Ranges that end near UINT64_MAX. */
 static void
 test_end (void **state)
 {
@@ -122,7 +122,7 @@ test_end (void **state)
   ranges_free (&ranges);
 }
 
-/* If there are too many ranges, those nearest to each other are joined. */
+/* If there are too many ranges, neighbors are joined, and no range is lost. */
 static void
 test_many (void **state)
 {

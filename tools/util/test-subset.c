@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: the content of a subset, checked GiB by GiB.
+ * Unit test: subsets are parsed, and their content is checked GiB by GiB.
  */
 
 #include <config.h>
@@ -40,7 +40,7 @@ test_parse (void **state)
   (void) state;
   parses ("0/1", 0, 1);
   parses ("6/7", 6, 7);
-  parses ("008/30", 8, 30);     /* leading zeros, as date prints days */
+  parses ("008/30", 8, 30);     /* leading zeros, as in days of date +%j */
   parses ("4294967294/4294967295", UINT32_MAX - 1, UINT32_MAX);
   for (i = 0; i < sizeof wrong / sizeof *wrong; i++)
     assert_int_equal (subset_parse (&subset, wrong[i]), -1);
