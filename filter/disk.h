@@ -39,15 +39,15 @@ struct disk {
   struct visibility visibility;
   struct block_set changed;     /* with blkhash-update: blocks whose content in
                                  * a table may differ from the baseline */
-  struct block_set written;     /* blocks whose extents prove nothing, because
-                                 * clients may have changed them, except by zero
-                                 * requests that succeeded */
+  struct block_set written;     /* blocks that may have been changed by anything
+                                 * but a zero request that succeeded; their
+                                 * extents prove nothing */
 
   /* A ring buffer of the last changes, for exports that did not make them. */
   struct disk_change *log;      /* NULL before the first change */
   uint64_t logged;              /* number of changes ever appended */
-  bool may_extend;              /* only the export that made the last change
-                                 * has read its entry */
+  bool may_extend;              /* the last entry may be extended: only the
+                                 * export that made the change has read it */
 };
 
 /* Called when REQUEST, which modifies the disk, begins, and when it ends.  BY
@@ -65,15 +65,15 @@ void disk_change (struct disk *disk, const void *by,
                   uint64_t offset, uint64_t end);
 
 /* Called when a flush of the connection BY has ended, before
- * visibility_flush_end.  Marks changes in flight by other connections where the
- * flush may have overwritten them.  If the flush failed, taints the requests of
- * BY in flight: changes may be lost, and reads might not return the content of
- * the disk.
+ * visibility_flush_end.  The flush may have written earlier changes of BY over
+ * changes in flight by other connections; marks these ranges in the latter.  If
+ * the flush failed, taints the requests of BY in flight: changes may be lost,
+ * and reads might not return the content of the disk.
  */
 void disk_flush_ended (struct disk *disk, struct unflushed *by, bool ok);
 
-/* Returns true if no change is in flight, no flush has ever failed, and there
- * was no change, or a flush that began after the last change has succeeded.
+/* Returns true if no change is in flight, no flush has ever failed, and, if
+ * there was any change, a flush that began after the last one has succeeded.
  */
 bool disk_is_durable (const struct disk *disk);
 
