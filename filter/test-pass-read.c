@@ -55,7 +55,7 @@ static enum {
   NONE,
   ALL,
   OURS,                         /* in threads of the filter */
-  TOGETHER                      /* reads with numbers below together */
+  TOGETHER                      /* reads whose number < together */
 } failing;
 static int error = EIO;         /* of reads that fail */
 static pthread_t nbdkit_thread;
@@ -138,8 +138,8 @@ release (void)
   pthread_cond_broadcast (&changed);
 }
 
-/* Was all read, with N additional reads?  The rest of a block of which a byte
- * is known is a range of its own, which can take one more read.
+/* Was all read, with N additional reads?  There can be one more: if a byte of a
+ * block is known, the rest of the block is a separate range.
  */
 static bool
 all_read (unsigned n)

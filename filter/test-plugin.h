@@ -21,8 +21,8 @@ struct nbdkit_extents {
   struct nbdkit_extent extent[MAX_EXTENTS];
 };
 
-/* A disk of SIZE bytes.  When a request modifies the disk, the file MANIFEST
- * must be empty, or must not exist.
+/* A disk of SIZE bytes.  Each request that modifies the disk asserts that the
+ * file MANIFEST is empty, or does not exist.
  */
 void plugin_start (uint64_t size, const char *manifest);
 void plugin_stop (void);
