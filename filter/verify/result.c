@@ -22,7 +22,7 @@
 #include "verify/result.h"
 #include "verify/summary.h"
 
-/* Store in WHY why there is no sum, if no block is bad. */
+/* Store in WHY the cause of a missing sum.  Not used if a block is bad. */
 static void
 print_missing (const struct summary *s, char *why, size_t size)
 {
@@ -91,7 +91,9 @@ add_lines_locked (struct lines *lines)
   return true;
 }
 
-/* LINES can become empty.  Returns false if there is no memory. */
+/* If there are no exports, there are no lines.  Returns false only if there is
+ * no memory.
+ */
 static bool
 make_lines (struct lines *lines)
 {
