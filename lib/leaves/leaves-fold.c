@@ -12,8 +12,9 @@
  * block folds until it reaches a missing block, unless another thread is
  * folding.  In any other table, each call folds from the first leaf, and fails
  * with EBUSY if the table changes meanwhile.  Each fold first hashes those
- * partial blocks that are complete, which also counts as a change.  Folds do
- * this one at a time, so only the first of them finds such blocks.
+ * partial blocks that are complete.  This also counts as a change, but folds do
+ * not make each other fail: they do it one at a time, and the first of them
+ * leaves no such block to the others.
  */
 
 #include <config.h>
@@ -257,7 +258,8 @@ fold_all (struct blkhash_leaves *l, struct outer *outer, struct sink *sink)
     if (err == 0)
       err = fold_batch (outer, sink, &batch);
     if (err == 0 && !outer)
-      err = sink_end (sink);    /* before the next check for changes */
+      err = sink_end (sink);    /* before the next check for changes, because
+                                 * the callback can take long */
     if (err)
       return err;
   }
