@@ -7,12 +7,12 @@
  * opened at the start.
  *
  * With blkhash-verify-exports, a manifest is opened when the first client of
- * its export connects, and closed when the last one has disconnected.  The
- * states of the blocks are kept if there is an output, and updated when the
- * export is opened again with the same disk.  A stopped export is kept, too.
- * Clients can use only names for which there is a manifest, and the number of
- * open manifests and the number of kept exports are limited.  Only one manifest
- * is opened at a time.
+ * its export connects, and closed when the last one has disconnected.  If there
+ * is an output, the states of the blocks are kept.  They are still valid when
+ * the export is opened again with the same disk, and further reads update them.
+ * A stopped export is kept, too.  Clients can use only names for which there is
+ * a manifest, and the number of open manifests and the number of kept exports
+ * are limited.  Only one manifest is opened at a time.
  */
 
 #include <config.h>
