@@ -139,6 +139,7 @@ prints_kind files --manifest= --manifest=di
 words_are
 prints_kind directories '' --manifest-dir ''
 prints_kind directories --manifest-dir= --manifest-dir=/tmp
+prints_kind files '' --repair-from ''
 prints_kind words '' --expect man
 words_are manifest:
 prints_kind words --expect= --expect=

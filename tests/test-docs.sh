@@ -7,6 +7,7 @@
 # recording in README.md.
 
 . "$(dirname "$0")/functions.sh"
+. "$abs_top_srcdir/tests/repair-functions.sh"
 
 missing=
 # A page whose programs are missing makes the test a SKIP, unless another page
@@ -94,6 +95,12 @@ page=verification
 if grep -q '^#define HAVE_LIBNBD 1' "$abs_top_builddir/config.h"; then
   page verification openssl qemu-img qemu-io qemu-nbd
   page backup nbdinfo qemu-img qemu-io qemu-nbd
+  page=repair
+  if can_repair; then
+    page repair qemu-img qemu-io qemu-nbd
+  else
+    skip_page "files here cannot be repaired: see above"
+  fi
 else
   skip_page "built without libnbd"
   page=backup

@@ -186,7 +186,8 @@ check_circles
 for_tools="common/cleanup common/deadline common/json-string common/memstream common/numbers common/zero common/hash-spec
 common/mapfile common/strata common/sum-line common/sums-line common/test-time64
 common/utf8 hash/kernels
-manifest/leaf-diff manifest/leaf-runs manifest/manifest-diff manifest/manifest-unfinished"
+manifest/leaf-diff manifest/leaf-runs manifest/manifest-diff manifest/manifest-index
+manifest/manifest-unfinished"
 
 # tools/ and examples/ use the public API.
 for file in tools/*.c tools/*/*.[ch] examples/*.c; do

@@ -27,6 +27,7 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/progress.h"
+#include "cli/repaired.h"
 #include "cli/report.h"
 #include "cli/trailing-data.h"
 #include "cli/usage.h"
@@ -182,6 +183,39 @@ expect (const struct options *options)
   if (err)
     report_write_failed (err);
   return EXIT_SUCCESS;
+}
+
+/* Returns the exit status. */
+static int
+repair (const struct options *options)
+{
+  struct repaired_output output = { .options = options };
+  struct repair_request request = options->repair;
+  bool silent = options->verify.report == CHECK_QUIET &&
+    options->form != OUTPUT_JSON;
+  struct repair_result result;
+  struct error error = { "" };
+  const char *operand;
+  int err = 0;
+
+  request.hash = options->hash;
+  request.hash.operand = options->operands[0];
+  request.expected = options->expect;
+  request.found = silent ? NULL : repaired_range;
+  request.opaque = &output;
+  if (job_repair (&request, &result, &operand, &error) == -1) {
+    if (!operand)
+      usage_error ("%s", error.text);
+    if (output.error)
+      report_write_failed (output.error);
+    report (operand, &error);
+    return EXIT_TROUBLE;
+  }
+  if (!silent)
+    err = repaired_end (&output, &result);
+  if (err)
+    report_write_failed (err);
+  return repaired_all (&result) ? EXIT_SUCCESS : EXIT_DIFFERS;
 }
 
 /* Returns the exit status. */
@@ -345,6 +379,8 @@ main (int argc, char *argv[])
 
   if (options.check)
     status = check (&options);
+  else if (options.repair.nr_sources > 0)
+    status = repair (&options);
   else if (options.expect)
     status = expect (&options);
   else if (options.compare)

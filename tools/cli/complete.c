@@ -177,7 +177,7 @@ static bool
 is_file (const char *arg)
 {
   return strcmp (arg, "FILE") == 0 || strcmp (arg, "OLD") == 0 ||
-    strcmp (arg, "RANGES") == 0;
+    strcmp (arg, "RANGES") == 0 || strcmp (arg, "SRC") == 0;
 }
 
 /* Print completions for the argument of ROW, at OFFSET in WORD. */

@@ -113,12 +113,22 @@ option_set_part (struct options *options, const struct option_use *use)
                  "%d", use->arg, PART_MAX);
 }
 
+/* Parse "N%", with up to six decimals.  Returns millionths of a percent. */
+static uint32_t
+parse_share (const struct option_use *use)
+{
+  uint32_t share;
+
+  if (!strata_parse_share (use->arg, &share))
+    usage_error ("--%s: '%s' is not a number from 0 to 100, with up to six "
+                 "decimals, and a percent sign", use->row->name, use->arg);
+  return share;
+}
+
 void
 option_set_audit (struct options *options, const struct option_use *use)
 {
-  if (!strata_parse_share (use->arg, &options->incremental.audit))
-    usage_error ("--audit: '%s' is not a number from 0 to 100, with up to six "
-                 "decimals, and a percent sign", use->arg);
+  options->incremental.audit = parse_share (use);
 }
 
 void
@@ -134,6 +144,19 @@ option_set_changed_format (struct options *options,
     usage_error ("--changed-format: '%s' is none of %s", use->arg,
                  use->row->words);
   options->incremental.changed.format = format;
+}
+
+void
+option_add_repair_source (struct options *options,
+                          const struct option_use *use)
+{
+  options->repair.sources[options->repair.nr_sources++] = use->arg;
+}
+
+void
+option_set_repair_limit (struct options *options, const struct option_use *use)
+{
+  options->repair.limit = parse_share (use);
 }
 
 void
@@ -171,6 +194,7 @@ option_add_object (struct options *options, const struct option_use *use)
 void
 option_set_output (struct options *options, const struct option_use *use)
 {
+  options->form_chosen = true;
   if (strcmp (use->arg, "json") == 0)
     options->form = OUTPUT_JSON;
   else if (strcmp (use->arg, "human") == 0)

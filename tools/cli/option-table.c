@@ -51,7 +51,7 @@ static void print_help (void);
 
 /* The groups in --help. */
 enum {
-  GROUP_HASH, GROUP_IMAGE, GROUP_NBD, GROUP_CHECK, GROUP_PARTS,
+  GROUP_HASH, GROUP_IMAGE, GROUP_NBD, GROUP_CHECK, GROUP_REPAIR, GROUP_PARTS,
   GROUP_INCREMENTAL, GROUP_OUTPUT
 };
 
@@ -123,7 +123,7 @@ static const struct option_row rows[] = {
   { GROUP_CHECK, 0, "expect", "SUM",
     "compare with [blk-DIGEST/SIZE:]SUM or manifest:FILE", FIELD (expect),
     .excludes = "--expect cannot be used with --check, --tag, --no-names, "
-                "--output, --zero or --manifest" },
+                "--zero or --manifest" },
   { GROUP_CHECK, 0, "compare", NULL,
     "print where two images differ", FIELD (compare), .value = true,
     .excludes = "--compare cannot be used with --check, --expect, --tag, "
@@ -151,6 +151,20 @@ static const struct option_row rows[] = {
   { GROUP_CHECK, 0, "allow-uris", NULL,
     "open URIs that are in a list",
     FIELD (verify.allow_uris), .value = true, .needs = "--check" },
+
+  { GROUP_REPAIR, 0, "repair-from", "SRC",
+    "replace bad blocks by those of SRC, if proven",
+    .set = option_add_repair_source, .repeats = true, .needs = "--expect",
+    .excludes = "--repair-from cannot be used with --subset or --image-opts" },
+  { GROUP_REPAIR, 0, "expect-sum", "HEX",
+    "sum that proves the manifest of --expect, or none",
+    FIELD (repair.expected_sum), .needs = "--repair-from" },
+  { GROUP_REPAIR, 0, "repair-limit", "N%",
+    "share of blocks that may be bad, default 1%",
+    .set = option_set_repair_limit, .needs = "--repair-from" },
+  { GROUP_REPAIR, 0, "dry-run", NULL,
+    "only report what would be repaired",
+    FIELD (repair.dry_run), .value = true, .needs = "--repair-from" },
 
   { GROUP_PARTS, 0, "part", "I/N",
     "write the manifest of part I of N, counted from 0",
@@ -219,6 +233,8 @@ static const char help_begin[] =
 "Usage: blksum [OPTION]... [FILE|URI|-]...\n"
 "       blksum --check [OPTION]... [LIST|-]...\n"
 "       blksum --expect SUM [OPTION]... [FILE|URI|-]\n"
+"       blksum --expect manifest:FILE --expect-sum SUM --repair-from SRC...\n"
+"              [OPTION]... FILE|URI\n"
 "       blksum --compare [OPTION]... A B\n"
 "       blksum --compare --changed RANGES [OPTION]... BEFORE AFTER\n"
 "       blksum --part I/N --manifest-dir DIR [OPTION]... [FILE|URI|-]\n"
@@ -276,10 +292,14 @@ set_defaults (struct options *options, int argc, char *argv[])
     .progress.fd = -1,
     .names = true,
     .incremental.audit = STRATA_DEFAULT,
+    .repair = {
+      .sources = calloc (argc + 1, sizeof (char *)),
+      .limit = STRATA_ALL / 100,
+    },
     .argc = argc,
     .argv = argv,
   };
-  if (!options->hash.source.objects) {
+  if (!options->hash.source.objects || !options->repair.sources) {
     perror ("blksum");
     exit (EXIT_TROUBLE);
   }
@@ -321,6 +341,13 @@ options_parse (struct options *options, int argc, char *argv[])
     usage_error ("--part is for one image");
   if (options->expect && options->nr_operands > 1)
     usage_error ("--expect is for one image");
+  if (options->expect && options->form_chosen &&
+      options->repair.nr_sources == 0)
+    usage_error ("--expect cannot be used with --output");
+  if (options->repair.nr_sources > 0 && !options->repair.expected_sum)
+    usage_error ("--repair-from needs --expect-sum SUM, the checksum that "
+                 "proves the manifest, because the manifest decides what is "
+                 "written; or --expect-sum none, to trust it");
   if (options->compare && options->nr_operands != 2)
     usage_error ("--compare needs two images");
   if (options->compare && options->incremental.changed.path &&
@@ -340,4 +367,5 @@ options_free (struct options *options)
 {
   blkhash_opts_free (options->hash.opts);
   free (options->hash.source.objects);
+  free (options->repair.sources);
 }

@@ -61,9 +61,12 @@ struct options {
   struct verify_options verify;
   struct incremental_request incremental; /* its hash and set_resumable are
                                            * not set */
+  struct repair_request repair; /* its hash is not set; if nr_sources > 0, the
+                                 * operand is repaired */
 
   /* Output. */
   enum output_form form;
+  bool form_chosen;             /* by --output */
   bool zero_terminated, names;
   struct progress_target progress;
 

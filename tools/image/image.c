@@ -193,6 +193,15 @@ probe_and_inspect (struct image_info *info, const struct file *file,
   return inspect_probed (&info->top, head, &context, error);
 }
 
+const char *
+image_probe (const struct file *file, struct error *error)
+{
+  const struct imagefile all = imagefile_of (file);
+  unsigned char head[PROBE_SIZE];
+
+  return probe (&all, head, error);
+}
+
 int
 image_inspect (struct file *file, const char *format, struct files *files,
                struct image_info *info, struct error *error)

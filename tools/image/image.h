@@ -51,6 +51,11 @@ int image_inspect_opts (const char *opts, struct files *files,
 
 void image_info_destroy (struct image_info *info);
 
+/* Returns the format of FILE, a static string, by its content; or NULL with the
+ * reason.  Nothing else is checked.
+ */
+const char *image_probe (const struct file *file, struct error *error);
+
 /* Returns the argument with which qemu opens an image that was inspected: see
  * qemuopts_target.  The caller frees it.  Returns NULL if there is no memory.
  *

@@ -252,9 +252,18 @@ file_new (int fd, const char *path, bool named, bool force_share, bool cache,
 /* ---- Read --------------------------------------------------------------- */
 
 void
+file_set_direct (struct file *file)
+{
+  if (file->data.fd != file->fd)
+    close (file->data.fd);
+  file->data.fd = file->fd;
+  file->direct = true;
+}
+
+void
 file_avoid_cache (struct file *file)
 {
-  if (file_is_block_device (file))
+  if (file_is_block_device (file) || file->direct)
     return;
   file->data.mode = read_detect_mode (file->fd);
   if (file->data.mode == READ_ADVISE && file->data.direct_fd == -1 &&

@@ -50,6 +50,11 @@ void file_free (struct file *file);
  */
 void file_avoid_cache (struct file *file);
 
+/* The inherited descriptor of FILE has O_DIRECT: use no other one.  Called before
+ * the first read.
+ */
+void file_set_direct (struct file *file);
+
 /* Does the file support direct I/O?  Not every file system does. */
 bool file_supports_direct (const struct file *file);
 

@@ -6,7 +6,8 @@
  * For each permission n that it uses, qemu takes a shared lock on byte 100 + n;
  * for each permission that it does not share, on byte 200 + n.  Then it checks
  * that others have not locked the opposite byte, 200 + n or 100 + n.  A reader
- * uses "consistent read" (0), and does not share "write" (1) and "resize" (3).
+ * uses "consistent read" (0), and does not share "write" (1) and "resize" (3).  A
+ * writer also uses "write".
  */
 
 #include <config.h>
@@ -52,6 +53,34 @@ check_byte (int fd, off_t byte)
   return found == F_UNLCK ? 0 : -1;
 }
 
+/* Lock before the check, so that of two processes that start at the same time
+ * each finds the locks of the other.
+ */
+static void
+take_bytes (int fd, const off_t *bytes, size_t count)
+{
+  size_t i;
+
+  for (i = 0; i < count; i++)
+    lock_byte (fd, F_OFD_SETLK, F_RDLCK, bytes[i], NULL);
+}
+
+static int
+check_bytes (int fd, const off_t *bytes, size_t count)
+{
+  size_t i;
+
+  for (i = 0; i < count; i++)
+    if (check_byte (fd, bytes[i]) == -1)
+      return -1;
+  return 0;
+}
+
+#define COUNT(array) (sizeof array / sizeof array[0])
+
+/* First lock, then check: of two processes that start at the same time, each
+ * finds the locks of the other.
+ */
 int
 lock_image (int fd, bool take, struct error *error)
 {
@@ -61,19 +90,31 @@ lock_image (int fd, bool take, struct error *error)
   static const off_t theirs[] = {
     USED + WRITE, USED + RESIZE, UNSHARED + CONSISTENT_READ
   };
-  size_t i;
 
-  /* Lock before the check, so that of two processes that start at the same time
-   * each finds the locks of the other.
-   */
-  for (i = 0; take && i < sizeof ours / sizeof ours[0]; i++)
-    lock_byte (fd, F_OFD_SETLK, F_RDLCK, ours[i], NULL);
-  for (i = 0; i < sizeof theirs / sizeof theirs[0]; i++)
-    if (check_byte (fd, theirs[i]) == -1)
-      return error_set (error, "is in use by another program, which may write "
-                        "it (a running virtual machine?); --force-share "
-                        "reads it all the same");
-  return 0;
+  if (take)
+    take_bytes (fd, ours, COUNT (ours));
+  if (check_bytes (fd, theirs, COUNT (theirs)) == 0)
+    return 0;
+  return error_set (error, "is in use by another program, which may write "
+                    "it (a running virtual machine?); --force-share "
+                    "reads it all the same");
+}
+
+int
+lock_image_for_writing (int fd, struct error *error)
+{
+  static const off_t ours[] = {
+    USED + CONSISTENT_READ, USED + WRITE, UNSHARED + WRITE, UNSHARED + RESIZE
+  };
+  static const off_t theirs[] = {
+    USED + WRITE, USED + RESIZE, UNSHARED + CONSISTENT_READ, UNSHARED + WRITE
+  };
+
+  take_bytes (fd, ours, COUNT (ours));
+  if (check_bytes (fd, theirs, COUNT (theirs)) == 0)
+    return 0;
+  return error_set (error, "is in use by another program, which reads or "
+                    "writes it (a running virtual machine?)");
 }
 
 #else
@@ -83,6 +124,14 @@ lock_image (int fd, bool take, struct error *error)
 {
   (void) fd;
   (void) take;
+  (void) error;
+  return 0;
+}
+
+int
+lock_image_for_writing (int fd, struct error *error)
+{
+  (void) fd;
   (void) error;
   return 0;
 }

@@ -20,4 +20,9 @@ struct error;
  */
 int lock_image (int fd, bool take, struct error *error);
 
+/* Take the locks of a writer in qemu, which does not share the image with any
+ * other program of qemu.  FD is open for reading.
+ */
+int lock_image_for_writing (int fd, struct error *error);
+
 #endif /* BLKSUM_LOCK_H */

@@ -3,17 +3,12 @@
  *
  * The job: verify an image against an expected checksum.
  *
- * The checksum has one of these forms:
- *
- *   HEX                    the hash parameters are those of the options
- *   blk-DIGEST/SIZE = HEX  as --tag --no-names prints it
- *   blk-DIGEST/SIZE:HEX    the same without spaces, for scripts
- *   manifest:FILE          the checksum of the manifest FILE
+ * The checksum is a text (see sum-text.c), or "manifest:FILE", which stands for
+ * the checksum of the manifest FILE.
  */
 
 #include <config.h>
 
-#include <ctype.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,6 +21,7 @@
 #include "job/expected-sum.h"
 #include "job/job.h"
 #include "job/manifest.h"
+#include "job/sum-text.h"
 #include "job/trailing-data.h"
 #include "source/open.h"
 #include "source/source.h"
@@ -39,51 +35,6 @@ struct expected {
   const char *hex;
   struct expected_sum sum;      /* the hash parameters */
 };
-
-/* Refuse a checksum with another prefix, such as "sha256:HEX", which other
- * programs use for the checksum of a file.
- */
-static int
-refuse_prefix (const char *prefix, struct error *error)
-{
-  struct blkhash_opts *opts = blkhash_opts_new (prefix);
-  const char *digest;           /* static */
-
-  if (!opts)
-    return error_set (error, "--expect: '%s' is not blk-DIGEST/SIZE", prefix);
-  digest = blkhash_opts_get_digest_name (opts);
-  blkhash_opts_free (opts);
-  return error_set (error, "--expect: '%s' is for the checksum of a file; "
-                    "blk-%s/SIZE is for that of the disk in the file, which is "
-                    "different", prefix, digest);
-}
-
-/* Split the text into the hash parameters and the digits. */
-static int
-split (struct expected *expected, struct error *error)
-{
-  char *end = strstr (expected->text, " = "), *hex = NULL;
-
-  if (end)
-    hex = end + strlen (" = ");
-  else {
-    end = strrchr (expected->text, ':');
-    hex = end ? end + 1 : expected->text;
-  }
-  if (end) {
-    *end = '\0';
-    if (strncmp (expected->text, "blk-", 4) != 0)
-      return refuse_prefix (expected->text, error);
-    expected->spec = expected->text + 4;
-  }
-  expected->hex = hex;
-  while (isxdigit ((unsigned char) *hex))
-    hex++;
-  if (*hex || hex == expected->hex)
-    return error_set (error, "--expect: '%s' is not a hexadecimal checksum",
-                      expected->hex);
-  return 0;
-}
 
 /* Check that the parameters of the checksum match those of the options. */
 static int
@@ -152,7 +103,8 @@ parse (const struct expect_request *request, struct expected *expected,
   }
   if (!expected->text)
     return error_set (error, "--expect: out of memory");
-  if (split (expected, error) == -1)
+  if (sum_text_split (expected->text, "--expect", &expected->spec,
+                      &expected->hex, error) == -1)
     return -1;
   if (expected_sum_set (&expected->sum, expected->spec, expected->hex,
                         hash->opts, &reason) == -1)

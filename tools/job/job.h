@@ -25,6 +25,8 @@ struct hash_request;
 struct incremental_request;
 struct merge_request;
 struct part_request;
+struct repair_request;
+struct repair_result;
 struct source;
 struct sum;
 
@@ -73,6 +75,14 @@ int job_expect (const struct expect_request *request,
 int job_compare (const struct compare_request *request,
                  struct difference *difference, const char **operand,
                  struct error *error);
+
+/* Repair the operand.  Succeeds also if bad blocks remain.  After an error RESULT is
+ * what was repaired before, and the error is about the command line if *OPERAND is
+ * NULL.
+ */
+int job_repair (const struct repair_request *request,
+                struct repair_result *result, const char **operand,
+                struct error *error);
 
 /* Write the manifest of a part of the operand.  A complete manifest of the same
  * part that exists is kept.

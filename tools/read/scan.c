@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * A scan request: fill a leaf table from an image.
+ * A scan request: fill a leaf table from an image, search it, or copy ranges.
  */
 
 #include <config.h>
@@ -41,6 +41,18 @@ scan_init_search (struct scan *scan, uint64_t from)
 {
   scan_init (scan, NULL, SEARCH_UNIT);
   scan->from = from;
+}
+
+void
+scan_init_copy (struct scan *scan, size_t block_size, uint64_t size,
+                int (*receive) (void *opaque, const void *buf, uint64_t len,
+                                uint64_t offset),
+                void *opaque)
+{
+  scan_init (scan, NULL, block_size);
+  scan->to = size;
+  scan->receive = receive;
+  scan->receive_opaque = opaque;
 }
 
 void
@@ -91,6 +103,8 @@ scan_add_data (struct scan *scan, const void *buf, size_t len, uint64_t offset)
 {
   if (scan->leaves)
     return blkhash_leaves_data (scan->leaves, buf, len, offset);
+  if (scan->receive)
+    return scan->receive (scan->receive_opaque, buf, len, offset);
   search_data (scan, buf, len, offset);
   return 0;
 }
@@ -98,7 +112,11 @@ scan_add_data (struct scan *scan, const void *buf, size_t len, uint64_t offset)
 int
 scan_add_zero (struct scan *scan, uint64_t len, uint64_t offset)
 {
-  return scan->leaves ? blkhash_leaves_zero (scan->leaves, len, offset) : 0;
+  if (scan->leaves)
+    return blkhash_leaves_zero (scan->leaves, len, offset);
+  if (scan->receive)
+    return scan->receive (scan->receive_opaque, NULL, len, offset);
+  return 0;
 }
 
 int
@@ -172,8 +190,8 @@ scan_has_failed (struct scan *scan)
   return error_is_set (&scan->error);
 }
 
-/* Find the next range that is missing in the table.  Without a table, the whole
- * image is missing.
+/* Find the next range that is missing in the table.  Without a table, everything
+ * up to the end of the request is missing.
  */
 static int
 next_missing (struct scan *scan, uint64_t offset, uint64_t *start,
@@ -181,13 +199,17 @@ next_missing (struct scan *scan, uint64_t offset, uint64_t *start,
 {
   if (scan->leaves)
     return blkhash_leaves_next_missing (scan->leaves, offset, start, len);
+
+  SCOPED_LOCK (&scan->lock);
+  if (offset >= scan->to)
+    return ENOENT;
   *start = offset;
-  *len = UINT64_MAX - offset;
+  *len = scan->to - offset;
   return 0;
 }
 
-/* Find the next missing range that is wanted.  Missing ranges before it are set
- * to zero.
+/* Find the next missing range that is wanted.  In a table, missing ranges
+ * before it are set to zero.
  */
 static int
 next_wanted (struct scan *scan, uint64_t offset, uint64_t *start,
@@ -207,7 +229,8 @@ next_wanted (struct scan *scan, uint64_t offset, uint64_t *start,
       *len = same;
     if (wanted)
       return 0;
-    err = scan_add_zero (scan, *len, *start);
+    if (scan->leaves)
+      err = blkhash_leaves_zero (scan->leaves, *len, *start);
     if (err)
       return err;
     offset = *start + *len;

@@ -4,8 +4,9 @@
  * A scan request: fill a leaf table from an image, and return the result.  A
  * job creates the request and owns the table; a source executes it.
  *
- * Without a table the request is a search for data.  Nothing is hashed, and the
- * first byte that is not zero ends the search.
+ * Without a table nothing is hashed.  The request is then a search for data,
+ * which the first byte that is not zero ends, or a copy of ranges, whose bytes
+ * are passed to a function.
  */
 
 #ifndef BLKSUM_SCAN_H
@@ -54,11 +55,19 @@ struct scan_request {
 
 struct scan {
   /* Set once. */
-  struct blkhash_leaves *leaves; /* NULL: search for data */
+  struct blkhash_leaves *leaves; /* NULL: a search, or a copy */
   size_t block_size;            /* of the table, bytes */
   uint64_t from;                /* bytes; missing ranges from FROM to TO are
                                  * read */
   struct scan_request request;  /* zeros, until the caller sets it */
+  /* For a copy: receives the LEN bytes of BUF, or zeros if BUF is NULL, at
+   * OFFSET of the image.  Each wanted byte is passed once, in any order; the
+   * first and the last piece of a range can contain bytes that are not wanted.
+   * Returns 0, or an errno value.  NULL for a search.  Called by any thread.
+   */
+  int (*receive) (void *opaque, const void *buf, uint64_t len,
+                  uint64_t offset);
+  void *receive_opaque;
 
   pthread_mutex_t lock;         /* protects the fields below */
   uint64_t to;                  /* bytes; a search sets it to the first data */
@@ -81,12 +90,20 @@ void scan_init (struct scan *scan, struct blkhash_leaves *leaves,
  */
 void scan_init_search (struct scan *scan, uint64_t from);
 
+/* Initialize a copy of an image of SIZE bytes, in blocks of BLOCK_SIZE bytes,
+ * to RECEIVE.  The caller sets what is wanted.  A stream cannot be copied.
+ */
+void scan_init_copy (struct scan *scan, size_t block_size, uint64_t size,
+                     int (*receive) (void *opaque, const void *buf,
+                                     uint64_t len, uint64_t offset),
+                     void *opaque);
+
 void scan_destroy (struct scan *scan);
 
 /* All functions below are thread-safe. */
 
 /* Add LEN bytes of BUF, or of zeros, at OFFSET of the image to the table, or
- * search them for data.  Returns 0, or an errno value.
+ * search them for data, or copy them.  Returns 0, or an errno value.
  */
 int scan_add_data (struct scan *scan, const void *buf, size_t len,
                    uint64_t offset);

@@ -152,8 +152,8 @@ static const struct source_ops nbd_uri_ops = {
 };
 
 int
-nbd_uri_open (const struct source_options *options, const char *uri,
-              struct source **source, struct error *error)
+nbd_uri_open_single (const struct source_options *options, const char *uri,
+                     struct source **source, struct error *error)
 {
   struct nbd_uri *nbd_uri = malloc (sizeof *nbd_uri);
 
@@ -166,7 +166,24 @@ nbd_uri_open (const struct source_options *options, const char *uri,
     free (nbd_uri);
     return -1;
   }
-  connect_others (nbd_uri, uri);
   *source = &nbd_uri->source;
   return 0;
+}
+
+int
+nbd_uri_open (const struct source_options *options, const char *uri,
+              struct source **source, struct error *error)
+{
+  if (nbd_uri_open_single (options, uri, source, error) == -1)
+    return -1;
+  connect_others ((struct nbd_uri *) *source, uri);
+  return 0;
+}
+
+struct nbd_handle *
+nbd_uri_handle (const struct source *source)
+{
+  const struct nbd_uri *nbd_uri = (const struct nbd_uri *) source;
+
+  return nbd_uri->nr_conns > 0 ? nbd_uri->conns[0] : NULL;
 }

@@ -8,11 +8,19 @@
 #define BLKSUM_NBD_URI_H
 
 struct error;
+struct nbd_handle;
 struct source;
 struct source_options;
 
 /* Connect to the export at URI.  Returns 0 or -1. */
 int nbd_uri_open (const struct source_options *options, const char *uri,
                   struct source **source, struct error *error);
+
+/* The same, with one connection only. */
+int nbd_uri_open_single (const struct source_options *options, const char *uri,
+                         struct source **source, struct error *error);
+
+/* Returns the first connection of SOURCE, or NULL if it was lost. */
+struct nbd_handle *nbd_uri_handle (const struct source *source);
 
 #endif /* BLKSUM_NBD_URI_H */

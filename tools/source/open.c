@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "image/image.h"
+#include "io/file.h"
 #include "io/files.h"
 #include "source/direct.h"
 #include "source/nbd-uri.h"
@@ -308,6 +309,49 @@ open_operand (const struct source_options *options, const char *operand,
   if (source_is_uri (operand))
     return open_uri (options, operand, source, error);
   return open_path (options, operand, source, error);
+}
+
+static int
+refuse_format (const char *format, struct error *error)
+{
+  return error_set (error, "its format is %s, and only raw disks can be "
+                    "repaired: export it with qemu-nbd -t, and repair its URI; "
+                    "or give -f raw if it is a raw disk whose guest has "
+                    "written a header of %s", format, format);
+}
+
+static int
+check_raw (const struct source_options *options, const struct file *file,
+           struct error *error)
+{
+  struct error reason = { "" };
+  const char *format = options->format ? options->format
+                                       : image_probe (file, &reason);
+
+  if (!format)
+    return error_set (error, "%s, so its format is not known; -f raw repairs it "
+                      "as a raw disk", reason.text);
+  return strcmp (format, "raw") == 0 ? 0 : refuse_format (format, error);
+}
+
+int
+source_open_raw (const struct source_options *options, int fd,
+                 struct source **source, struct error *error)
+{
+  struct files files = { .force_share = true };
+  struct file *file = files_adopt (&files, fd, NULL, error);
+
+  int r = -1;
+
+  if (file) {
+    file_set_direct (file);
+    r = check_raw (options, file, error);
+  }
+  if (r == 0)
+    r = raw_open (options, &files, 0, source, error);
+  if (r == -1)
+    files_close (&files);
+  return r;
 }
 
 /* ---- The size ---- */

@@ -26,6 +26,7 @@ struct check_line;
 struct difference;
 struct error;
 struct expect_result;
+struct repair_range;
 
 /* The part of a request that all jobs have. */
 struct hash_request {
@@ -99,6 +100,24 @@ struct compare_request {
    */
   int (*report) (void *opaque, const struct difference *difference,
                  uint64_t start, uint64_t length);
+  void *opaque;
+};
+
+/* The request of --repair-from. */
+struct repair_request {
+  struct hash_request hash;     /* the operand is the disk to repair */
+  const char *expected;         /* manifest:FILE */
+  const char *expected_sum;     /* of the manifest, or "none" */
+  const char **sources;         /* operands */
+  size_t nr_sources;
+  uint32_t limit;               /* share of the blocks that may be bad, in
+                                 * millionths of a percent */
+  bool dry_run;                 /* nothing is written */
+
+  /* Called for each range of bad blocks, after it was repaired or could not be.
+   * If it returns an errno value, the job ends.
+   */
+  int (*found) (void *opaque, const struct repair_range *range);
   void *opaque;
 };
 

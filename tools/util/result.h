@@ -89,6 +89,29 @@ struct expect_result {
   struct trailing_data trailing; /* set if the image is the same, with --size */
 };
 
+/* The outcome for a bad block. */
+enum repair_state {
+  REPAIR_DONE,
+  REPAIR_POSSIBLE,              /* a source has it; nothing was written */
+  REPAIR_IMPOSSIBLE,            /* no source has it */
+  REPAIR_UNALIGNED,             /* direct I/O cannot write it */
+  REPAIR_FAILED,                /* it was written, and is still bad */
+  REPAIR_STATES,
+};
+
+struct repair_range {
+  uint64_t start, length;       /* bytes */
+  enum repair_state state;
+};
+
+/* The result of --repair-from. */
+struct repair_result {
+  uint32_t block_size;          /* bytes */
+  uint64_t blocks[REPAIR_STATES]; /* number of bad blocks with each outcome */
+  uint64_t unverified;          /* number of blocks that were written when the
+                                 * repair failed, and can be good or bad */
+};
+
 /* The outcome for a line of a list of checksums. */
 enum check_outcome {
   LINE_MATCH,

@@ -1,0 +1,176 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# blksum --repair-from repairs block devices that are not in use, and not from
+# themselves; a full file system is an error.
+
+. "$(dirname "$0")/functions.sh"
+. "$abs_top_srcdir/tests/repair-functions.sh"
+requires_root
+requires_program losetup
+# valgrind warns of the ioctls of loop devices, which it does not know.
+VALGRIND_OPTS=--sim-hints=lax-ioctls
+export VALGRIND_OPTS
+
+cd "$dir"
+requires_direct
+make_good good
+make_manifest good
+
+# attach FILE [OPTION]...: sets $device to a loop device, or skips the test.
+attach () {
+  device=$(losetup --find --show --direct-io=on "$@" 2> losetup.log) ||
+    skip "no loop device with direct I/O: $(cat losetup.log)"
+  at_exit "losetup -d $device"
+}
+
+# The page cache of the device has what was there before.
+cp good disk
+attach disk
+cat "$device" > old
+damage disk 3 30 64
+repair 0 "$device: OK (3 blocks repaired)" --repair-from good "$device"
+is_silent
+same disk good
+cmp "$device" good || fail "its page cache is stale"
+repair 0 "$device: OK" --repair-from good "$device"
+
+# A block that is smaller than those of the file system of its file.
+blksum -b 512 --manifest small.blkm good > stdout
+damage disk 3
+run 1 blksum --expect manifest:small.blkm --expect-sum none \
+  --repair-from good "$device"
+says_once "$device: 512 bytes at 196608 are bad, and cannot be written directly"
+repair 0 "$device: OK (1 block repaired)" --repair-from good "$device"
+same disk good
+
+# A device that begins within a block of the file system of its file.
+truncate -s 512 shifted
+cat disk >> shifted
+attach shifted --offset 512
+leaves_alone shifted refuses \
+  "$device: cannot be repaired: it begins within a block of the file system of '.*/shifted'" \
+  blksum --expect manifest:good.blkm --expect-sum "$sum" --repair-limit 50% \
+  --repair-from good "$device"
+
+# A device that answers from the page cache of its file, and partitions of it.
+cp good cached
+damage cached 3
+no_direct=$(losetup --find --show --partscan cached) || skip "no loop device"
+at_exit "losetup -d $no_direct"
+leaves_alone cached refuses \
+  "$no_direct: cannot be repaired: it is on a loop device that answers from the page cache; losetup --direct-io=on, or repair '.*/cached'" \
+  blksum --expect manifest:good.blkm --expect-sum "$sum" --repair-limit 50% \
+  --repair-from good "$no_direct"
+if addpart "$no_direct" 1 0 8200 2> addpart.log && [ -b "${no_direct}p1" ]; then
+  leaves_alone cached refuses \
+    "${no_direct}p1: cannot be repaired: it is on a loop device that answers" \
+    blksum --expect manifest:good.blkm --expect-sum "$sum" --repair-limit 50% \
+    --repair-from good "${no_direct}p1"
+  delpart "$no_direct" 1
+else
+  echo "no partition of a loop device is tested: $(cat addpart.log)"
+fi
+
+# A device whose file is on a file system that uses the page cache.
+if [ "$(stat -f -c %T /dev/shm)" = tmpfs ]; then
+  shm=$(mktemp /dev/shm/blkhash-test-XXXXXX)
+  at_exit "rm $shm"
+  cp cached "$shm"
+  if losetup --find --show --direct-io=on "$shm" > shm.device 2> losetup.log; then
+    read -r shm_device < shm.device
+    at_exit "losetup -d $shm_device"
+    leaves_alone "$shm" refuses "$shm_device: .*\(file system is tmpfs\|answers from the page cache\)" \
+      blksum --expect manifest:good.blkm --expect-sum "$sum" --repair-limit 50% \
+      --repair-from good "$shm_device"
+  fi
+fi
+
+# From a device; the disk under another name.
+cp good twin
+attach twin
+twin=$device
+damage disk 5
+repair 0 "disk: OK (1 block repaired)" --repair-from "$twin" disk
+same disk good
+damage twin 5
+attach twin
+for pair in "twin $twin" "$twin twin" "$twin $twin" "$twin $device"; do
+  refuses "${pair% *}: is the disk that is to be repaired" blksum \
+    --expect manifest:good.blkm --expect-sum "$sum" --repair-limit 50% \
+    --repair-from ${pair% *} ${pair#* }
+done
+node=$dir/node
+mknod "$node" b $((0x$(stat -c %t "$twin"))) $((0x$(stat -c %T "$twin")))
+if (: < "$node") 2> stderr; then
+  refuses "$node: is the disk that is to be repaired" blksum \
+    --expect manifest:good.blkm --expect-sum "$sum" --repair-limit 50% \
+    --repair-from "$node" "$twin"
+fi
+
+# A device that is read-only.
+attach twin --read-only
+run 2 blksum --expect manifest:good.blkm --expect-sum "$sum" --repair-limit 50% \
+  --repair-from good "$device"
+says_once "$device: cannot be written: the device is read-only$"
+repair 1 "$device: FAILED (1 block repairable)" --dry-run --repair-from good "$device"
+
+# Bytes that cannot be read, because the file of the device ends before them.
+cp good disk
+attach disk
+truncate -s 3932160 disk
+if ! cat "$device" > old 2> read.log; then
+  leaves_alone disk refuses "cannot read the last bytes: .*; -f raw repairs it" \
+    blksum --expect manifest:good.blkm --expect-sum "$sum" --repair-from good \
+    "$device"
+  leaves_alone disk refuses "$device: cannot read at offset" \
+    blksum --expect manifest:good.blkm --expect-sum "$sum" --repair-limit 50% \
+    -f raw --repair-from good "$device"
+fi
+
+# A device that is replaced under the same number while it is read.
+truncate -s 300m large
+write_data large 0 100000
+write_data large 200000000 100000
+blksum --manifest large.blkm large > stdout
+cp large bad
+write_data bad 7000 100
+cp bad other
+device=$(losetup --find --show --direct-io=on bad)
+at_exit "[ -e $dir/detached ] || losetup -d $device"
+midway "losetup -d $device; : > detached
+    losetup --direct-io=on $device other 2> losetup.log && : > replaced || :" \
+  --no-extents --expect manifest:large.blkm --expect-sum none --repair-from large \
+  "$device" > stdout 2> stderr || fail "exit status $?"
+[ "$(cat stdout)" = "$device: OK (1 block repaired)" ] || fail "not repaired"
+[ ! -e replaced ] || fail "the device was replaced"
+same bad large
+
+# A device that is mounted, and with --size one that is larger.
+requires_program mkfs.ext4 unshare
+truncate -s 16m fs
+requires mkfs.ext4 -q fs
+blksum --manifest fs.blkm fs > stdout
+cp fs good.fs
+damage fs 200
+cp fs bad.fs
+cat > mounted << 'END'
+mkdir -p at
+mount -o ro,noload "$1" at
+status=0
+blksum --expect manifest:fs.blkm --expect-sum none --repair-from good.fs "$1" ||
+  status=$?
+umount at
+exit $status
+END
+attach fs
+if mkdir probe && unshare --mount mount -o ro,noload "$device" probe 2> mount.log
+then
+  run 2 unshare --mount sh mounted "$device"
+  says_once "$device: is in use: mounted, a part of another device, or opened"
+  same fs bad.fs
+fi
+run 0 blksum --expect manifest:fs.blkm --expect-sum none --repair-from good.fs \
+  "$device"
+same fs good.fs

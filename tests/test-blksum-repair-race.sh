@@ -1,0 +1,146 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# blksum --repair-from writes a block only if it is still bad immediately before:
+# the disk changes while a source is waited for, and is read again.
+
+. "$(dirname "$0")/functions.sh"
+. "$abs_top_srcdir/tests/repair-functions.sh"
+requires_nbdkit eval
+requires_program strace
+[ -z "$wrapper" ] || skip "no strace in valgrind"
+[ "$SANITIZE" = no ] || skip "no strace with sanitizers"
+requires strace -f -o "$dir/tmp/log" true
+
+cd "$dir"
+requires_direct
+make_good good
+make_manifest good
+
+# A source whose first read waits until the file "go" exists.
+start_nbdkit eval get_size="echo 4198400" \
+  pread="touch $dir/reached; until [ -e $dir/go ]; do sleep 0.05; done
+    dd if=$dir/good bs=64k skip=\$4 count=\$3 iflag=skip_bytes,count_bytes status=none"
+
+# repair_meanwhile STATUS COMMAND...: repairs the disk, runs COMMAND when its bad
+# blocks are known, and sets $writes to how many were written.
+repair_meanwhile () {
+  expected_status=$1
+  shift
+  rm -f reached go
+  cp good disk
+  damage disk 3 9
+  strace -f -qq -P "$dir/disk" -o trace \
+    -e trace=pwrite64,write,pwritev,pwritev2,ftruncate,fdatasync,pread64,preadv2 \
+    blksum --expect manifest:good.blkm --expect-sum "$sum" --repair-limit 50% \
+    --repair-from "$uri" "$dir/disk" > stdout 2> stderr &
+  pid=$!
+  wait_until test -e reached
+  "$@"
+  touch go
+  status=0
+  wait $pid || status=$?
+  [ $status = "$expected_status" ] || fail "exit status $status"
+  writes=$(grep -c -e write -e truncate trace || :)
+}
+
+repair_meanwhile 0 true
+[ "$(cat stdout)" = "$dir/disk: OK (2 blocks repaired)" ] || fail "not repaired"
+is_silent
+same disk good
+[ $writes = 2 ] || fail "not 2 writes"
+grep -q 'pwrite.*65536, 196608) *= 65536$' trace || fail "block 3 was not written"
+grep -q 'pwrite.*65536, 589824) *= 65536$' trace || fail "block 9 was not written"
+
+# Both are flushed then, and read back.
+sed '1,/pwrite.*65536, 589824) *= 65536$/d' trace > after
+sed -n '1s/.* \(fdatasync\)(.*/\1/p' after > first
+[ "$(cat first)" = fdatasync ] || fail "not flushed"
+for offset in 196608 589824; do
+  grep -q "pread.*, $offset\(,\|)\)" after ||
+    fail "block at $offset is not read back"
+done
+
+# Another program writes a bad block meanwhile: what was good is not written, nor
+# what is bad in another way.
+changed () {
+  cmp -s disk after || fail "a changed block was written"
+  says_once "$dir/disk: changed meanwhile at offset $1: another program writes it"
+}
+mend () {
+  dd if=good of=disk bs=64k skip=3 seek=3 count=1 conv=notrunc status=none
+  cp disk after
+}
+repair_meanwhile 2 mend
+[ $writes = 0 ] || fail "written"
+changed 196608
+
+mend_last () {
+  dd if=good of=disk bs=64k skip=9 seek=9 count=1 conv=notrunc status=none
+}
+repair_meanwhile 2 mend_last
+[ $writes = 1 ] || fail "not 1 write"
+same disk good
+says_once "changed meanwhile at offset 589824: .*; 1 block was written, and not verified"
+
+spoil () {
+  printf 'something else' | dd of=disk bs=64k seek=3 conv=notrunc status=none
+  cp disk after
+}
+repair_meanwhile 2 spoil
+[ $writes = 0 ] || fail "written"
+changed 196608
+
+# The size changes.
+grow () {
+  echo more >> disk
+  cp disk after
+}
+repair_meanwhile 2 grow
+[ $writes = 0 ] || fail "written"
+says_once "$dir/disk: changed its size from 4198400 to 4198405 bytes"
+same disk after
+shrink () {
+  truncate -s 4000000 disk
+  cp disk after
+}
+repair_meanwhile 2 shrink
+[ $writes = 0 ] || fail "written"
+says_once "$dir/disk: changed its size from 4198400 to 4000000 bytes"
+same disk after
+
+# The file is replaced by another one.
+replace () {
+  cp disk other
+  mv other disk
+}
+repair_meanwhile 2 replace
+[ $writes = 0 ] || fail "written"
+says_once "$dir/disk: was replaced by another file"
+
+# The disk cannot be opened by a program that respects the locks of qemu.
+other () {
+  status=0
+  blksum disk > other.out 2> other.err || status=$?
+  [ $status = 2 ] && grep -q "is in use by another program" other.err ||
+    fail "it is not locked"
+}
+repair_meanwhile 0 other
+
+# A file that changes while it is read for the first time.
+truncate -s 300m large
+write_data large 0 100000
+write_data large 200000000 100000
+blksum --manifest large.blkm large > stdout
+cp large twin
+write_data large 7000 100
+cp large before
+status=0
+midway 'printf x | dd of=large bs=1 seek=250000000 conv=notrunc status=none' \
+  --no-extents --expect manifest:large.blkm --expect-sum none --repair-from twin \
+  large > stdout 2> stderr || status=$?
+[ $status = 2 ] || fail "exit status $status"
+says_once "large: the file changed while it was read"
+printf x | dd of=before bs=1 seek=250000000 conv=notrunc status=none
+same large before

@@ -1,0 +1,216 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# blksum --repair-from writes nothing if anything indicates a mistake: it says
+# what, and exits with status 2.
+
+. "$(dirname "$0")/functions.sh"
+. "$abs_top_srcdir/tests/repair-functions.sh"
+. "$abs_top_srcdir/tests/resume-functions.sh"
+
+cd "$dir"
+requires_direct
+make_good good
+make_manifest good
+cp good disk
+damage disk 3
+cp disk bad
+zeros=$(echo "$sum" | sed 's/= .*/= /')$(echo "${sum##* }" | tr 0-9a-f 0)
+
+# not REGEX ARGUMENT...: refused, and the disk is as before.
+not () {
+  leaves_alone disk refuses "$@"
+}
+# no REGEX ARGUMENT...: the same with the sum and the limit.
+no () {
+  says=$1
+  shift
+  not "$says" blksum --expect manifest:good.blkm --expect-sum "$sum" \
+    --repair-limit 50% --repair-from good "$@"
+}
+
+# ---- The command line ----
+
+from="--repair-from good disk"
+not "needs --expect-sum SUM, the checksum that proves the manifest" \
+  blksum --expect manifest:good.blkm $from
+not "needs --expect manifest:FILE" blksum --expect "$sum" --expect-sum none $from
+not "repair-from needs --expect" blksum --expect-sum none $from
+not "expect-sum needs --repair-from" \
+  blksum --expect manifest:good.blkm --expect-sum none disk
+not "repair-limit needs --repair-from" \
+  blksum --expect manifest:good.blkm --repair-limit 5% disk
+not "dry-run needs --repair-from" blksum --expect manifest:good.blkm --dry-run disk
+no "cannot be used with --subset" --subset 0/2 disk
+no "cannot be used with --subset or --image-opts" --image-opts disk
+no "cannot be used with .*--manifest" --manifest other.blkm disk
+no "is for one image" disk good
+for share in 5 101% -1% x%; do
+  no "is not a number from 0 to 100" --repair-limit "$share" disk
+done
+
+# ---- The manifest ----
+
+sums="$zeros|blk-sha256/4k:${sum##* }|blk-md5/64k:d41d8cd98f00b204e9800998ecf8427e"
+sums="$sums|sha256:${sum##* }|${sum##* }0|x|"
+echo "$sums" | tr '|' '\n' > sums
+while IFS= read -r wrong; do
+  not "manifest:good.blkm: \(its checksum is not\|its digest, block size or\|--expect-sum: \)" \
+    blksum --expect manifest:good.blkm --expect-sum "$wrong" $from
+done < sums
+no "it is a manifest of blk-sha256/64k, not of" -b 4k disk
+head -c 300 good.blkm > cut
+not "manifest:cut: " blksum --expect manifest:cut --expect-sum none $from
+seq 10000000 19999999 > large
+interrupt KILL large
+rm m.state
+leaves_alone large refuses "manifest:m: it is not finished" blksum --expect manifest:m \
+  --expect-sum none --repair-from good large
+mkdir parts
+blksum --part 0/2 --manifest-dir parts good
+not "it has only a part of an image" blksum \
+  --expect manifest:parts/part-000000-of-000002.blkm --expect-sum none $from
+not "manifest:none: .*No such file" \
+  blksum --expect manifest:none --expect-sum none $from
+mkfifo fifo
+not "manifest:fifo: not a regular file" \
+  blksum --expect manifest:fifo --expect-sum none $from
+not "manifest:-: .*must be a regular file" \
+  blksum --expect manifest:- --expect-sum none $from < good.blkm
+not "manifest:good: not a blkhash manifest" \
+  blksum --expect manifest:good --expect-sum none $from
+if blksum -l | grep -q -x null; then
+  blksum -d null --manifest null.blkm good > stdout
+  not "a digest that has no length" \
+    blksum --expect manifest:null.blkm --expect-sum none $from
+fi
+
+# ---- The disk ----
+
+# The same with disks that the function does not see.
+cat good - > larger << 'MORE'
+more
+MORE
+head -c 4194304 good > smaller
+for other in larger smaller; do
+  cp $other before-$other
+  damage $other 3
+  cp $other $other.bad
+done
+no "larger: has 4198405 bytes, but the image of the manifest has 4198400; --size" \
+  larger
+no "smaller: has 4194304 bytes, but the image of the manifest has 4198400$" smaller
+no "larger: --size is 4198401 bytes, but the image of the manifest has 4198400$" \
+  --size 4198401 larger
+no "smaller: has only 4194304 bytes, fewer than the 4198400 of --size" \
+  --size 4198400 smaller
+same larger larger.bad
+same smaller smaller.bad
+
+no "-: standard input cannot be repaired" - < disk
+no "-: standard input cannot be repaired" < /dev/null
+# Without a writer.
+no "fifo: cannot be repaired: it is not a regular file or block device" fifo
+mkdir folder
+no "folder: cannot be repaired: it is not a regular file or block device" folder
+no "none: cannot open: No such file" none
+if [ "$(id -u)" != 0 ]; then
+  chmod a-w disk
+  no "disk: cannot open for writing: Permission denied" disk
+  repair 1 "disk: FAILED (1 block repairable)" --dry-run --repair-from good disk
+  chmod u+w disk
+fi
+
+# More bad blocks than the limit.
+cp good other
+write_data other 65536 2000000
+cp other other.before
+leaves_alone other refuses \
+  "other: more than 1% of its blocks are bad: .*nothing was written; --repair-limit" \
+  blksum --expect manifest:good.blkm --expect-sum "$sum" --repair-from good other
+leaves_alone other refuses "other: more than 33.3% of its blocks are bad" \
+  blksum --expect manifest:good.blkm --expect-sum "$sum" --repair-from good \
+  --repair-limit 33.3% other
+leaves_alone disk refuses "disk: more than 0% .*: 1 of the first" \
+  blksum --expect manifest:good.blkm --expect-sum "$sum" --repair-from good \
+  --repair-limit 0% disk
+leaves_alone disk refuses "disk: more than 1.53% .*: 1 of the first" \
+  blksum --expect manifest:good.blkm --expect-sum "$sum" --repair-from good \
+  --repair-limit 1.53% disk
+
+# ---- The sources ----
+
+ln -s disk link
+ln disk hard
+for same in disk ./disk "$dir/disk" link hard; do
+  no "$same: is the disk that is to be repaired" --repair-from "$same" disk
+done
+no "disk: is the disk that is to be repaired" --repair-from disk hard
+no "absent: cannot open" --repair-from absent disk
+no "fifo: is not a regular file or block device" --repair-from fifo disk
+no "folder: is not a regular file or block device" --repair-from folder disk
+no "-: standard input cannot be opened again" --repair-from - disk < good
+
+# Nothing above changed it.
+same disk bad
+repair 0 "disk: OK (1 block repaired)" --repair-from good --repair-limit 1.54% disk
+
+# ---- Locks ----
+
+# A program that reads the disk, and does not share it with those that write.
+cat > reader.py << 'END'
+import fcntl, struct, time
+disk = open("disk", "rb")
+lock = struct.pack("hhqqi4x", fcntl.F_RDLCK, 0, 201, 1, 0)
+fcntl.fcntl(disk, 37, lock)     # F_OFD_SETLK
+print("locked", flush=True)
+time.sleep(600)
+END
+cp bad disk
+"$PYTHON" reader.py > locked &
+reader=$!
+kill_at_exit $reader
+wait_until test -s locked
+for option in "" --dry-run --force-share; do
+  no "disk: is in use by another program, which reads or writes it" $option disk
+done
+kill $reader
+wait $reader 2> /dev/null || :
+
+requires_qemu
+qemu-img convert -f raw -O qcow2 disk disk.qcow2
+cp disk.qcow2 before.qcow2
+no "disk.qcow2: its format is qcow2, and only raw disks can be repaired" disk.qcow2
+same disk.qcow2 before.qcow2
+
+# in_use: starts a server of the disk.
+in_use () {
+  qemu-nbd -f raw -t -k "$dir/qemu.sock" --pid-file "$dir/qemu.pid" disk &
+  kill_at_exit $!
+  wait_until test -s "$dir/qemu.pid"
+}
+free () {
+  server=$(cat "$dir/qemu.pid")
+  rm -f "$dir/qemu.pid" "$dir/qemu.sock"
+  kill "$server"
+  wait_for_exit "$server"
+}
+in_use
+no "disk: is in use by another program" disk
+no "disk: is in use by another program" -U disk
+free
+
+# A source that is in use: only with --force-share.
+cp good disk
+damage good 9
+cp good twin
+damage twin 3
+in_use
+run 2 blksum --expect manifest:good.blkm --expect-sum "$sum" --repair-limit 50% \
+  --repair-from disk twin
+says_once "disk: is in use by another program"
+run 0 blksum --expect manifest:good.blkm --expect-sum "$sum" --repair-limit 50% \
+  -U --repair-from disk twin
+same twin disk
+free

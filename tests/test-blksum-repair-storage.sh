@@ -1,0 +1,185 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# blksum --repair-from says that a block is good only if the storage has it, and
+# not if only the page cache has it: a write that is lost below the file system,
+# the state after a sync that failed, a sync that fails, and pages that another
+# program has read.
+
+. "$(dirname "$0")/functions.sh"
+. "$abs_top_srcdir/tests/repair-functions.sh"
+requires_root
+requires_program losetup mkfs.ext4 strace
+[ -z "$wrapper" ] || skip "no strace in valgrind"
+[ "$SANITIZE" = no ] || skip "no strace with sanitizers"
+requires strace -f -o "$dir/tmp/log" true
+
+cd "$dir"
+requires_direct
+make_good good
+make_manifest good
+
+# A file system in the file "storage", whose blocks are those of the loop device.
+truncate -s 64m storage
+requires mkfs.ext4 -q -b 4096 storage
+device=$(losetup --find --show --direct-io=on storage 2> losetup.log) ||
+  skip "no loop device: $(cat losetup.log)"
+at_exit "losetup -d $device"
+mkdir fs
+mount "$device" fs 2> mount.log || skip "cannot mount: $(cat mount.log)"
+at_exit "umount $dir/fs"
+
+# Writes of 4 MiB make large folios, which extend beyond a block.
+dd if=good of=fs/disk bs=4M status=none
+sync fs/disk
+cat > where.py << 'END'
+import fcntl, struct, sys
+with open("fs/disk", "rb") as f:
+    print(struct.unpack("i", fcntl.ioctl(f, 1, struct.pack("i", int(sys.argv[1]))))[0])
+END
+# Block 3 of the disk is here, in pages.
+at=$("$PYTHON" where.py 48) || skip "no FIBMAP"
+dd if=good of=block bs=64k skip=3 count=1 status=none
+
+# storage_has: the storage has the good block.
+storage_has () {
+  dd if=storage bs=4k skip="$at" count=16 status=none | cmp -s - block
+}
+storage_has || skip "the block is not where FIBMAP says"
+
+# spoil: the storage has another block, and the page cache the good one.
+spoil () {
+  printf damaged | dd of=storage bs=4k seek="$at" conv=notrunc status=none
+}
+
+# after_sync COMMAND: repairs the disk, and runs COMMAND after each sync, before
+# blksum continues.  Sets $status.
+after_sync () {
+  rm -f trace
+  strace -f -qq -o trace -e trace=fdatasync -e inject=fdatasync:signal=SIGSTOP \
+    blksum --expect manifest:good.blkm --expect-sum "$sum" --repair-limit 50% \
+    --repair-from good fs/disk > stdout 2> stderr &
+  tracer=$!
+  stops=0
+  while kill -0 $tracer 2> kill.log; do
+    stopped=$(grep 'stopped by SIGSTOP' trace 2> grep.log | sed 's/ .*//' | sed -n "$((stops + 1))p")
+    if [ -n "$stopped" ]; then
+      "$@"
+      stops=$((stops + 1))
+      kill -CONT "$stopped"
+    fi
+    sleep 0.05
+  done
+  status=0
+  wait $tracer || status=$?
+}
+
+# ---- A write that is lost ----
+
+damage fs/disk 3
+sync fs/disk
+after_sync spoil
+[ $stops -gt 1 ] || fail "no sync"
+[ $status = 1 ] || fail "exit status $status"
+[ "$(cat stdout)" = "fs/disk: FAILED (1 block failed)" ] || fail "not FAILED"
+says_once "fs/disk: 65536 bytes at 196608 were written, and are still bad"
+! storage_has || fail "the storage has it"
+
+# The same command again, with a storage that works.
+repair 0 "fs/disk: OK (1 block repaired)" --repair-from good fs/disk
+is_silent
+storage_has || fail "the storage does not have it"
+repair 0 "fs/disk: OK" --repair-from good fs/disk
+
+# ---- A sync that failed: the pages are clean, and the storage is old ----
+
+dd if=good of=fs/disk bs=4M conv=notrunc status=none
+sync fs/disk
+spoil
+repair 1 "fs/disk: FAILED (1 block repairable)" --dry-run --repair-from good fs/disk
+repair 0 "fs/disk: OK (1 block repaired)" --repair-from good fs/disk
+is_silent
+storage_has || fail "the storage does not have it"
+
+# ---- A sync that fails ----
+
+# with_error WHICH: repairs the disk with EIO for this call of fdatasync.
+with_error () {
+  run 2 strace -f -qq -o trace -e trace=fdatasync \
+    -e inject=fdatasync:error=EIO:when="$1" blksum --expect manifest:good.blkm \
+    --expect-sum "$sum" --repair-limit 50% --repair-from good fs/disk
+  says_once "fs/disk: cannot flush what was written: Input/output error"
+}
+
+# Nothing is bad: what was read could be only in the cache.
+with_error 1
+damage fs/disk 3 9
+sync fs/disk
+with_error 2
+says_once "; 2 blocks were written, and not verified"
+repair 0 "fs/disk: OK" --repair-from good fs/disk
+same fs/disk good
+
+# ---- Pages that another program has read and locked ----
+
+cat > holder.py << 'END'
+import ctypes, mmap, sys, time
+libc = ctypes.CDLL(None, use_errno=True)
+with open("fs/disk", "r+b") as f:
+    pages = mmap.mmap(f.fileno(), 65536, offset=196608)
+    address = ctypes.addressof(ctypes.c_char.from_buffer(pages))
+    if libc.mlock(ctypes.c_void_p(address), 65536) != 0:
+        sys.exit("mlock")
+open("held", "w").write("held")
+time.sleep(600)
+END
+# The first sync is before the disk is read, the second after the write.
+hold () {
+  [ $stops = 1 ] || return 0
+  "$PYTHON" holder.py &
+  holder=$!
+  at_exit "kill $holder 2> kill.log || :; wait $holder || :" # before umount
+  wait_until test -s held
+}
+damage fs/disk 3
+sync fs/disk
+after_sync hold
+[ $stops = 2 ] || fail "not two syncs"
+[ $status = 2 ] || fail "exit status $status"
+says_once "fs/disk: was written at offset 196608, but another program has read or written it there, through the page cache: .*; 1 block was written, and not verified"
+storage_has || fail "the storage does not have it"
+kill $holder
+wait $holder 2> /dev/null || :
+repair 0 "fs/disk: OK" --repair-from good fs/disk
+
+# ---- A file system whose data is in the journal ----
+
+truncate -s 64m storage2
+mkfs.ext4 -q storage2
+device=$(losetup --find --show --direct-io=on storage2)
+at_exit "losetup -d $device"
+mkdir journal
+if mount -o data=journal "$device" journal 2> mount.log; then
+  at_exit "umount $dir/journal"
+  cp good journal/disk
+  damage journal/disk 3
+  leaves_alone journal/disk refuses \
+    "journal/disk: cannot be repaired: the kernel does not say that direct I/O of this file bypasses the page cache" \
+    blksum --expect manifest:good.blkm --expect-sum "$sum" --repair-limit 50% \
+    --repair-from good journal/disk
+else
+  echo "no file system with data=journal is tested: $(cat mount.log)"
+fi
+
+# ---- A file system without room for a block that was a hole ----
+
+truncate -s 4198400 fs/hole
+dd if=/dev/zero of=fs/filler bs=64k 2> filler.log || :
+run 2 blksum --expect manifest:good.blkm --expect-sum "$sum" --repair-limit 100% \
+  --repair-from good fs/hole
+says_once "fs/hole: cannot write at offset [0-9]*: .*No space left"
+rm fs/filler
+repair 0 "fs/hole: OK (49 blocks repaired)" --repair-limit 100% --repair-from good \
+  fs/hole
+same fs/hole good

@@ -1,0 +1,278 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * A regular file or block device in which blocks are replaced, by direct I/O.
+ *
+ * One descriptor is open from the checks to the end, and reads and writes all.
+ * It has the locks, and while it is open, the number of a device cannot be that
+ * of another one.
+ *
+ * Nothing goes through the page cache.  A write of a part of a page would write
+ * the rest of the page too, as it is cached, over a good neighbour.  And a read
+ * would return what the storage does not have: a write can be lost, and after a
+ * sync that failed Linux keeps the pages as if they were written.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#ifdef __linux__
+#include <linux/fs.h>
+#include <sys/ioctl.h>
+#endif
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "../lib/common/numbers.h"
+#include "io/direct-file.h"
+#include "io/direct-storage.h"
+#include "io/lock.h"
+#include "io/read.h"
+#include "util/error.h"
+
+#ifndef O_DIRECT
+#define O_DIRECT 0              /* direct_storage_check fails */
+#endif
+
+/* ---- Opening ---- */
+
+/* Linux opens such a device for writing all the same. */
+static bool
+is_read_only_device (int fd)
+{
+#ifdef BLKROGET
+  int read_only;
+
+  return ioctl (fd, BLKROGET, &read_only) == 0 && read_only;
+#else
+  (void) fd;
+  return false;
+#endif
+}
+
+/* Returns the type of the file at PATH, or -1 with the reason. */
+static int
+find_type (const char *path, struct error *error)
+{
+  struct stat st;
+
+  if (stat (path, &st) == -1)
+    return error_errno (error, errno, "cannot open");
+  if (S_ISREG (st.st_mode) || S_ISBLK (st.st_mode))
+    return st.st_mode & S_IFMT;
+  return error_set (error, "cannot be repaired: it is not a regular file or "
+                    "block device");
+}
+
+/* On a block device, O_EXCL fails if it is mounted, or in use by the kernel in
+ * another way.  On another file its effect is not specified.  O_NONBLOCK is for
+ * a FIFO that has replaced the file.
+ */
+static int
+open_path (const char *path, int type, bool read_only, struct error *error)
+{
+  int flags = O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
+  int fd = open (path, flags | (read_only ? O_RDONLY : O_RDWR) |
+                 (type == S_IFBLK ? O_EXCL : 0));
+
+  if (fd == -1 && errno == EBUSY && type == S_IFBLK)
+    return error_set (error, "is in use: mounted, a part of another device, or "
+                      "opened exclusively by another program");
+  if (fd == -1)
+    return error_errno (error, errno, read_only ? "cannot open"
+                                                : "cannot open for writing");
+  return fd;
+}
+
+/* Returns the size in bytes, or -1 with errno. */
+static off_t
+find_size (int fd)
+{
+  return lseek (fd, 0, SEEK_END);
+}
+
+static int
+set_direct (struct direct_file *file, struct error *error)
+{
+  int flags = fcntl (file->fd, F_GETFL);
+
+  if (direct_storage_check (file->fd, &file->align, error) == -1)
+    return -1;
+  if (flags == -1 || fcntl (file->fd, F_SETFL, flags | O_DIRECT) == -1)
+    return error_errno (error, errno, "cannot be repaired without direct I/O");
+  return 0;
+}
+
+static int
+check (struct direct_file *file, int type, bool read_only,
+       struct error *error)
+{
+  off_t size;
+
+  if (fstat (file->fd, &file->st) == -1)
+    return error_errno (error, errno, "cannot open");
+  if ((file->st.st_mode & S_IFMT) != (mode_t) type)
+    return error_set (error, "was replaced while it was opened");
+  if (!read_only && type == S_IFBLK && is_read_only_device (file->fd))
+    return error_set (error, "cannot be written: the device is read-only");
+  if (lock_image_for_writing (file->fd, error) == -1 ||
+      set_direct (file, error) == -1 ||
+      (!read_only && direct_file_sync (file, error) == -1))
+    return -1;
+  size = find_size (file->fd);
+  if (size == -1 || fstat (file->fd, &file->st) == -1)
+    return error_errno (error, errno, "cannot find the size");
+  file->size = size;
+  return 0;
+}
+
+int
+direct_file_open (struct direct_file *file, const char *path, bool read_only,
+                  struct error *error)
+{
+  int type = find_type (path, error);
+
+  if (type == -1)
+    return -1;
+  *file = (struct direct_file) {
+    .fd = open_path (path, type, read_only, error), .path = path
+  };
+  if (file->fd == -1)
+    return -1;
+  if (check (file, type, read_only, error) == 0)
+    return 0;
+  close (file->fd);
+  return -1;
+}
+
+void
+direct_file_close (struct direct_file *file)
+{
+  close (file->fd);
+}
+
+/* ---- Changes by others ---- */
+
+int
+direct_file_check_unmodified (const struct direct_file *file,
+                              struct error *error)
+{
+  struct stat now;
+
+  if (fstat (file->fd, &now) == -1)
+    return error_errno (error, errno, "cannot read");
+  if (S_ISBLK (now.st_mode) ||
+      (now.st_size == file->st.st_size &&
+       now.st_mtim.tv_sec == file->st.st_mtim.tv_sec &&
+       now.st_mtim.tv_nsec == file->st.st_mtim.tv_nsec))
+    return 0;
+  return error_set (error, "the file changed while it was read; "
+                    "nothing was written");
+}
+
+int
+direct_file_check_size (const struct direct_file *file, struct error *error)
+{
+  off_t size = find_size (file->fd);
+
+  if (size == -1)
+    return error_errno (error, errno, "cannot find the size");
+  if ((uint64_t) size == file->size)
+    return 0;
+  return error_set (error, "changed its size from %llu to %llu bytes",
+                    (unsigned long long) file->size,
+                    (unsigned long long) size);
+}
+
+int
+direct_file_check_path (const struct direct_file *file, struct error *error)
+{
+  struct stat now;
+  bool same = stat (file->path, &now) == 0;
+
+  if (same && S_ISBLK (file->st.st_mode))
+    same = S_ISBLK (now.st_mode) && now.st_rdev == file->st.st_rdev;
+  else if (same)
+    same = now.st_dev == file->st.st_dev && now.st_ino == file->st.st_ino;
+  return same ? 0 : error_set (error, "was replaced by another file");
+}
+
+/* ---- Reading and writing ---- */
+
+int
+direct_file_read (const struct direct_file *file, void *buf, size_t len,
+                  uint64_t offset, struct error *error)
+{
+  const struct read_file direct = { .fd = file->fd, .direct_fd = -1 };
+  int err = read_range (&direct, buf, len, len, offset);
+
+  if (err == -1)
+    return error_set (error, "was truncated while it was repaired");
+  return err == 0 ? 0 : error_errno (error, err, "cannot read at offset %llu",
+                                     (unsigned long long) offset);
+}
+
+int
+direct_file_write (const struct direct_file *file, const void *buf, size_t len,
+                   uint64_t offset, struct error *error)
+{
+  size_t done = 0;
+
+  while (done < len) {
+    ssize_t n = pwrite (file->fd, (const char *) buf + done, len - done,
+                        offset + done);
+
+    if (n == -1 && errno == EINTR)
+      continue;
+    if (n <= 0)
+      return error_errno (error, n == 0 ? ENOSPC : errno,
+                          "cannot write at offset %llu",
+                          (unsigned long long) (offset + done));
+    done += n;
+  }
+  return 0;
+}
+
+int
+direct_file_sync (const struct direct_file *file, struct error *error)
+{
+  if (fdatasync (file->fd) == -1)
+    return error_errno (error, errno, "cannot flush what was written");
+  return 0;
+}
+
+/* The mapping is not accessed. */
+int
+direct_file_check_uncached (const struct direct_file *file, size_t len,
+                            uint64_t offset, struct error *error)
+{
+  size_t page = sysconf (_SC_PAGESIZE);
+  uint64_t start = ROUND_DOWN (offset, (uint64_t) page);
+  size_t size = offset + len - start, pages = DIV_ROUND_UP (size, page);
+  void *map = mmap (NULL, size, PROT_READ, MAP_SHARED, file->fd, start);
+  unsigned char *cached = calloc (pages, 1);
+  bool found = false;
+  int r = -1;
+
+  if (!cached || map == MAP_FAILED ||
+      mincore (map, size, (void *) cached) == -1) {
+    error_errno (error, errno, "cannot find out what is cached");
+    goto out;
+  }
+  for (size_t i = 0; i < pages; i++)
+    found |= cached[i] & 1;
+  if (found)
+    error_set (error, "was written at offset %llu, but another program has "
+               "read or written it there, through the page cache: this is no "
+               "proof that the storage has it", (unsigned long long) offset);
+  else
+    r = 0;
+ out:
+  if (map != MAP_FAILED)
+    munmap (map, size);
+  free (cached);
+  return r;
+}

@@ -1,0 +1,248 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Does direct I/O of a file or block device reach its storage?
+ *
+ * Many file systems accept O_DIRECT and use the page cache, some of them only
+ * for some files: btrfs for compressed ones, for example.  Then what is read
+ * back proves nothing.  So only file systems are accepted whose direct I/O is
+ * known, and only if the kernel says that it applies to the file.  ext4 does not
+ * for a file whose data is in the journal.
+ *
+ * A loop device is as good as its file.  Without direct I/O it answers from the
+ * page cache of the file.  A file system on a loop device is as good as the
+ * device.  Other devices that are made of devices are trusted: those of dm and
+ * md pass on flushes, and read their devices.
+ */
+
+#include <config.h>
+
+#include "io/direct-storage.h"
+#include "util/error.h"
+
+#ifdef __linux__
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/fs.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "../lib/common/numbers.h"
+
+#define MAX_DEPTH 8             /* of loop devices */
+
+#define EXT4 0xef53             /* f_type, see statfs(2); also ext2 and ext3 */
+#define XFS 0x58465342
+
+/* ---- File systems ---- */
+
+static const struct {
+  uint32_t type;
+  const char *name;
+} names[] = {
+  { 0x01021994, "tmpfs" }, { 0x858458f6, "ramfs" }, { 0x9123683e, "btrfs" },
+  { 0x2fc12fc1, "zfs" }, { 0xca451a4e, "bcachefs" }, { 0xf2f52010, "f2fs" },
+  { 0x794c7630, "overlayfs" }, { 0x65735546, "fuse" }, { 0x6969, "nfs" },
+  { 0xff534d42, "cifs" }, { 0xfe534d42, "smb2" }, { 0x00c36400, "ceph" },
+  { 0x4d44, "vfat" }, { 0x2011bab0, "exfat" }, { 0x5346544e, "ntfs" },
+  { 0x01161970, "gfs2" }, { 0x7461636f, "ocfs2" }, { 0x01021997, "9p" },
+};
+
+static int
+refuse_file_system (uint32_t type, struct error *error)
+{
+  char number[32];
+  const char *name = number;
+
+  snprintf (number, sizeof number, "of type 0x%lx", (unsigned long) type);
+  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+    if (names[i].type == type)
+      name = names[i].name;
+  return error_set (error, "cannot be repaired: its file system is %s, where "
+                    "direct I/O can be answered from the page cache; repair it "
+                    "on the host that has its ext4, xfs or block device, or "
+                    "through qemu-nbd", name);
+}
+
+#ifdef STATX_DIOALIGN
+
+/* Returns 0 if the file has no direct I/O, or it is not known; otherwise at
+ * least a block of the file system, because a part of a block can be written
+ * through the page cache.
+ */
+static uint32_t
+find_align (int fd)
+{
+  struct statx stx;
+
+  if (statx (fd, "", AT_EMPTY_PATH, STATX_DIOALIGN, &stx) == -1 ||
+      !(stx.stx_mask & STATX_DIOALIGN) || stx.stx_dio_mem_align == 0 ||
+      stx.stx_dio_offset_align == 0)
+    return 0;
+  return MAX (stx.stx_dio_offset_align, stx.stx_blksize);
+}
+
+#else
+
+static uint32_t
+find_align (int fd)
+{
+  (void) fd;
+  return 0;
+}
+
+#endif
+
+static int
+check_file (int fd, uint32_t *align, struct error *error)
+{
+  struct statfs fs;
+  uint32_t needed;
+
+  if (fstatfs (fd, &fs) == -1)
+    return error_errno (error, errno, "cannot find its file system");
+  if (fs.f_type != EXT4 && fs.f_type != XFS)
+    return refuse_file_system (fs.f_type, error);
+  needed = find_align (fd);
+  if (needed == 0)
+    return error_set (error, "cannot be repaired: the kernel does not say that "
+                      "direct I/O of this file bypasses the page cache (Linux "
+                      "6.1 and later can, but not for a file whose data is "
+                      "in the journal, encrypted or verified)");
+  *align = MAX (*align, needed);
+  return 0;
+}
+
+/* ---- Devices ---- */
+
+/* Read an attribute of DEV.  False if there is none. */
+static bool
+read_attribute (dev_t dev, const char *folder, const char *name, char *text,
+                size_t size)
+{
+  char path[128];
+  FILE *file;
+  bool found;
+
+  snprintf (path, sizeof path, "/sys/dev/block/%u:%u/%s%s", major (dev),
+            minor (dev), folder, name);
+  file = fopen (path, "re");
+  found = file && fgets (text, size, file);
+  if (file)
+    fclose (file);
+  if (found)
+    text[strcspn (text, "\n")] = '\0';
+  return found;
+}
+
+/* The same of the loop device DEV, or of that of the partition DEV. */
+static bool
+read_loop (dev_t dev, const char *name, char *text, size_t size)
+{
+  return read_attribute (dev, "loop/", name, text, size) ||
+    read_attribute (dev, "../loop/", name, text, size);
+}
+
+/* Returns where DEV begins in the file of its loop device, in bytes. */
+static uint64_t
+find_start (dev_t dev)
+{
+  char offset[32] = "0", sectors[32] = "0";
+
+  read_loop (dev, "offset", offset, sizeof offset);
+  read_attribute (dev, "", "start", sectors, sizeof sectors);
+  return strtoull (offset, NULL, 10) + strtoull (sectors, NULL, 10) * 512;
+}
+
+static int
+check_device (dev_t dev, unsigned depth, uint32_t *align, struct error *error);
+
+static int
+check (int fd, unsigned depth, uint32_t *align, struct error *error)
+{
+  struct stat st;
+  int sector;
+
+  if (fstat (fd, &st) == -1)
+    return error_errno (error, errno, "cannot find its storage");
+  if (!S_ISBLK (st.st_mode)) {
+    if (check_file (fd, align, error) == -1)
+      return -1;
+    return check_device (st.st_dev, depth, align, error);
+  }
+  if (ioctl (fd, BLKSSZGET, &sector) == -1)
+    return error_errno (error, errno, "cannot find its sector size");
+  *align = MAX (*align, (uint32_t) sector);
+  return check_device (st.st_rdev, depth, align, error);
+}
+
+/* The file of a loop device. */
+static int
+check_backing (const char *path, unsigned depth, uint32_t *align,
+               struct error *error)
+{
+  struct error reason = { "" };
+  int fd = open (path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+  int r;
+
+  if (fd == -1)
+    error_errno (&reason, errno, "cannot be opened");
+  r = fd == -1 ? -1 : check (fd, depth + 1, align, &reason);
+  if (fd != -1)
+    close (fd);
+  return r == 0 ? 0 : error_set (error, "cannot be repaired: its loop device is "
+                                 "of '%s', which %s", path, reason.text);
+}
+
+static int
+check_device (dev_t dev, unsigned depth, uint32_t *align, struct error *error)
+{
+  char path[PATH_MAX], direct[8] = "";
+
+  snprintf (path, sizeof path, "/sys/dev/block/%u:%u", major (dev),
+            minor (dev));
+  if (access (path, F_OK) == -1 || depth > MAX_DEPTH)
+    return error_set (error, "cannot be repaired: /sys does not say what "
+                      "device %u:%u is", major (dev), minor (dev));
+  if (!read_loop (dev, "backing_file", path, sizeof path))
+    return 0;
+  if (!read_loop (dev, "dio", direct, sizeof direct) ||
+      strcmp (direct, "1") != 0)
+    return error_set (error, "cannot be repaired: it is on a loop device that "
+                      "answers from the page cache; losetup --direct-io=on, or "
+                      "repair '%s'", path);
+  if (check_backing (path, depth, align, error) == -1)
+    return -1;
+  if (find_start (dev) % *align != 0)
+    return error_set (error, "cannot be repaired: it begins within a block of "
+                      "the file system of '%s'", path);
+  return 0;
+}
+
+int
+direct_storage_check (int fd, uint32_t *align, struct error *error)
+{
+  *align = 1;
+  return check (fd, 0, align, error);
+}
+
+#else
+
+int
+direct_storage_check (int fd, uint32_t *align, struct error *error)
+{
+  (void) fd; (void) align;
+  return error_set (error, "cannot be repaired: direct I/O is only known of "
+                    "Linux");
+}
+
+#endif

@@ -1,0 +1,35 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Do two files have the same content, because they are the same file or device,
+ * under any name?
+ */
+
+#ifndef BLKSUM_DISK_ID_H
+#define BLKSUM_DISK_ID_H
+
+#include <stdbool.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+
+struct files;
+
+/* A loop device has the id of its file. */
+struct disk_id {
+  dev_t device;                 /* of a block device; otherwise 0 */
+  dev_t dev;                    /* of a regular file: where it is, */
+  ino_t ino;                    /* and its number there */
+};
+
+/* FD is open, and ST is its state. */
+struct disk_id disk_id_of (int fd, const struct stat *st);
+
+/* The same for PATH.  Returns false if it is no file that can be opened. */
+bool disk_id_of_path (const char *path, struct disk_id *id);
+
+bool disk_id_is_same (const struct disk_id *a, const struct disk_id *b);
+
+/* True if ID is one of FILES, which can be NULL. */
+bool disk_id_is_in (const struct disk_id *id, const struct files *files);
+
+#endif /* BLKSUM_DISK_ID_H */

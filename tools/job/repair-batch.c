@@ -1,0 +1,226 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Some bad blocks that are repaired together.
+ *
+ * A batch is flushed once, because a flush can take as long as many writes.
+ * Nothing is written but a good block in place of one that was just seen to be
+ * as bad as before, so that a repair can end at any moment.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "blkhash-manifest.h"
+
+#include "../lib/common/numbers.h"
+#include "io/read.h"
+#include "job/repair-batch.h"
+#include "job/repair-list.h"
+#include "job/repair-manifest.h"
+#include "source/target.h"
+#include "util/error.h"
+
+#define MAX_BYTES (8 * 1024 * 1024) /* of the blocks, unless one has more */
+#define MAX_BLOCKS 1024
+
+/* ---- Create and destroy ---- */
+
+void
+repair_batch_destroy (struct repair_batch *batch)
+{
+  free (batch->blocks);
+  free (batch->leaves);
+  free (batch->expected);
+  free (batch->good);
+  free (batch->bytes);
+  free (batch->spare);
+}
+
+int
+repair_batch_init (struct repair_batch *batch,
+                   const struct repair_manifest *manifest,
+                   const struct target *target,
+                   const struct repair_list *list, struct error *error)
+{
+  size_t room = MIN (MAX_BYTES / manifest->block_size, MAX_BLOCKS);
+
+  room = MAX (room, 1);
+  *batch = (struct repair_batch) {
+    .manifest = manifest, .target = target, .room = room, .list = list,
+    .blocks = calloc (room, sizeof *batch->blocks),
+    .leaves = malloc (room * manifest->leaf_size),
+    .expected = calloc (room, sizeof *batch->expected),
+    .good = calloc (room, sizeof *batch->good),
+    .bytes = calloc (room, manifest->block_size),
+    .spare = read_alloc (manifest->block_size),
+  };
+  if (batch->blocks && batch->leaves && batch->expected && batch->good &&
+      batch->bytes && batch->spare)
+    return 0;
+  repair_batch_destroy (batch);
+  return error_errno (error, ENOMEM, "cannot repair");
+}
+
+/* ---- The next blocks ---- */
+
+/* Take bad block NEXT of the list as block I. */
+static int
+take_block (struct repair_batch *batch, size_t i, size_t next,
+            struct error *error)
+{
+  const struct repair_manifest *manifest = batch->manifest;
+  uint64_t offset = batch->list->blocks[next] * manifest->block_size;
+  size_t len = MIN (manifest->block_size, manifest->size - offset);
+  unsigned char *leaf = batch->leaves + i * manifest->leaf_size;
+  struct blkhash_manifest_run run;
+
+  if (repair_manifest_get (manifest, batch->list->blocks[next], 1, leaf, &run,
+                           error) == -1)
+    return -1;
+  batch->blocks[i] = (struct repair_block) {
+    .offset = offset, .len = len,
+    .found = repair_list_found (batch->list, next),
+    .unaligned = offset % batch->target->align || len % batch->target->align,
+  };
+  batch->expected[i] = (struct block_expected) {
+    .zero = !run.leaves, .leaf = leaf
+  };
+  batch->good[i] = !run.leaves;
+  memset (repair_batch_bytes (batch, i), 0, len);
+  return 0;
+}
+
+int
+repair_batch_next (struct repair_batch *batch, struct error *error)
+{
+  for (batch->count = 0;
+       batch->count < batch->room && batch->next < batch->list->count;
+       batch->count++)
+    if (take_block (batch, batch->count, batch->next++, error) == -1)
+      return -1;
+  return batch->count > 0;
+}
+
+/* ---- Content ---- */
+
+uint64_t
+repair_batch_size (const struct repair_batch *batch)
+{
+  uint64_t bytes = 0;
+  size_t i;
+
+  for (i = 0; i < batch->count; i++)
+    bytes += batch->blocks[i].len;
+  return bytes;
+}
+
+unsigned char *
+repair_batch_bytes (const struct repair_batch *batch, size_t i)
+{
+  return batch->bytes + i * batch->manifest->block_size;
+}
+
+bool
+repair_batch_needs (const struct repair_batch *batch, size_t i)
+{
+  return !batch->good[i] && !batch->blocks[i].unaligned;
+}
+
+int
+repair_batch_check (struct repair_batch *batch, struct error *error)
+{
+  size_t last = batch->count - 1;
+  size_t len = last * batch->manifest->block_size + batch->blocks[last].len;
+  int err = block_check (batch->manifest->opts, batch->bytes, len,
+                         batch->expected, batch->good);
+
+  return err ? error_errno (error, err, "cannot hash") : 0;
+}
+
+/* ---- Writing ---- */
+
+/* Does the spare buffer have what is EXPECTED of block I?  1, 0, or -1 with the
+ * reason.
+ */
+static int
+check_spare (const struct repair_batch *batch, size_t i,
+             const struct block_expected *expected, struct error *error)
+{
+  bool same;
+  int err = block_check (batch->manifest->opts, batch->spare,
+                         batch->blocks[i].len, expected, &same);
+
+  return err ? error_errno (error, err, "cannot hash") : same;
+}
+
+/* While other blocks and the sources were read, another program can have
+ * written the target.
+ */
+static int
+check_again (const struct repair_batch *batch, size_t i, struct error *error)
+{
+  const struct repair_block *block = &batch->blocks[i];
+  int r;
+
+  if (target_check_same (batch->target, error) == -1 ||
+      target_read (batch->target, batch->spare, block->len, block->offset,
+                   error) == -1)
+    return -1;
+  r = check_spare (batch, i, &block->found, error);
+  return r != 0 ? r : error_set (error, "changed meanwhile at offset %llu: "
+                                 "another program writes it",
+                                 (unsigned long long) block->offset);
+}
+
+/* A write that fails can have written a part. */
+static int
+write_block (struct repair_batch *batch, size_t i, struct error *error)
+{
+  struct repair_block *block = &batch->blocks[i];
+
+  if (check_again (batch, i, error) == -1)
+    return -1;
+  memcpy (batch->spare, repair_batch_bytes (batch, i), block->len);
+  block->written = true;
+  return target_write (batch->target, batch->spare, block->len, block->offset,
+                       error);
+}
+
+static int
+verify_block (struct repair_batch *batch, size_t i, struct error *error)
+{
+  struct repair_block *block = &batch->blocks[i];
+  int r;
+
+  if (target_read_back (batch->target, batch->spare, block->len, block->offset,
+                        error) == -1)
+    return -1;
+  r = check_spare (batch, i, &batch->expected[i], error);
+  block->verified = r == 1;
+  return r == -1 ? -1 : 0;
+}
+
+int
+repair_batch_write (struct repair_batch *batch, struct error *error)
+{
+  bool any = false;
+  size_t i;
+
+  for (i = 0; i < batch->count; i++) {
+    if (!batch->good[i] || batch->blocks[i].unaligned)
+      continue;
+    any = true;
+    if (write_block (batch, i, error) == -1)
+      return -1;
+  }
+  if (any && target_sync (batch->target, error) == -1)
+    return -1;
+  for (i = 0; i < batch->count; i++)
+    if (batch->blocks[i].written && verify_block (batch, i, error) == -1)
+      return -1;
+  return 0;
+}

@@ -1,0 +1,206 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * The first pass of a repair: the list of bad blocks.
+ *
+ * The disk is hashed, and its leaves are compared with those of the manifest.
+ * Those of bad blocks are kept, because a block that has changed since is not
+ * written.  A manifest of another disk is noticed by the number of bad blocks,
+ * and reading ends then.
+ *
+ * A read that fails is an error: what cannot be read could be good.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../lib/common/numbers.h"
+#include "../lib/common/strata.h"
+#include "../lib/manifest/leaf-runs.h"
+#include "../lib/manifest/manifest-index.h"
+#include "job/repair-list.h"
+#include "job/repair-manifest.h"
+#include "leaves/image-runs.h"
+#include "source/target.h"
+#include "util/error.h"
+#include "util/request.h"
+
+#define MAX_RUN 1024            /* blocks */
+
+struct comparison {
+  struct repair_list *list;
+  const struct repair_manifest *manifest;
+  uint64_t limit;               /* blocks */
+  uint32_t share;               /* the same, in millionths of a percent */
+  unsigned char leaves[MAX_RUN * BLKHASH_MAX_MD_SIZE]; /* of the manifest */
+};
+
+/* ---- The list ---- */
+
+static int
+grow (struct repair_list *list)
+{
+  size_t room = MAX (2 * list->room, 64);
+  unsigned char *records;
+  uint64_t *blocks;
+
+  if (room > SIZE_MAX / (sizeof *blocks + 1 + list->leaf_size))
+    return ENOMEM;
+  blocks = realloc (list->blocks, room * sizeof *blocks);
+  if (!blocks)
+    return ENOMEM;
+  list->blocks = blocks;
+  records = realloc (list->records, room * (1 + list->leaf_size));
+  if (!records)
+    return ENOMEM;
+  list->records = records;
+  list->room = room;
+  return 0;
+}
+
+/* LEAF is NULL for zeros. */
+static int
+add_bad (struct repair_list *list, uint64_t block, const unsigned char *leaf)
+{
+  int err = list->count == list->room ? grow (list) : 0;
+  unsigned char *record;
+
+  if (err)
+    return err;
+  record = list->records + list->count * (1 + list->leaf_size);
+  record[0] = leaf != NULL;
+  if (leaf)
+    memcpy (record + 1, leaf, list->leaf_size);
+  list->blocks[list->count++] = block;
+  return 0;
+}
+
+struct block_expected
+repair_list_found (const struct repair_list *list, size_t i)
+{
+  const unsigned char *record = list->records + i * (1 + list->leaf_size);
+
+  return (struct block_expected) { .zero = !record[0], .leaf = record + 1 };
+}
+
+void
+repair_list_free (struct repair_list *list)
+{
+  free (list->blocks);
+  free (list->records);
+}
+
+/* ---- Comparing ---- */
+
+/* COUNT * SHARE / STRATA_ALL, which must not overflow. */
+static uint64_t
+share_of (uint64_t count, uint32_t share)
+{
+  return count / STRATA_ALL * share + count % STRATA_ALL * share / STRATA_ALL;
+}
+
+static int
+check_limit (const struct comparison *compared, uint64_t read,
+             struct error *error)
+{
+  if (compared->list->count <= compared->limit)
+    return 0;
+  return error_set (error, "more than %g%% of its blocks are bad: %zu of the "
+                    "first %" PRIu64 ", so it may be another disk than that "
+                    "of the manifest; nothing was written; --repair-limit "
+                    "allows more", compared->share / (STRATA_ALL / 100.0),
+                    compared->list->count, read);
+}
+
+/* Compare the first blocks of IMAGE, as many as GOOD has. */
+static int
+compare_blocks (struct comparison *compared,
+                const struct blkhash_manifest_run *image,
+                const struct blkhash_manifest_run *good, struct error *error)
+{
+  size_t size = compared->list->leaf_size;
+  int err;
+
+  if (!image->leaves && !good->leaves)
+    return 0;
+  if (image->leaves && good->leaves &&
+      memcmp (image->leaves, good->leaves, good->count * size) == 0)
+    return 0;
+  for (uint64_t i = 0; i < good->count; i++) {
+    const unsigned char *leaf = image->leaves ? image->leaves + i * size : NULL;
+
+    if (leaf && good->leaves &&
+        memcmp (leaf, good->leaves + i * size, size) == 0)
+      continue;
+    err = add_bad (compared->list, image->first + i, leaf);
+    if (err)
+      return error_errno (error, err, "cannot list bad blocks");
+    if (check_limit (compared, image->first + i + 1, error) == -1)
+      return -1;
+  }
+  return 0;
+}
+
+static int
+compare_run (struct comparison *compared, struct blkhash_manifest_run *image,
+             struct error *error)
+{
+  while (image->count > 0) {
+    struct blkhash_manifest_run good;
+
+    if (repair_manifest_get (compared->manifest, image->first,
+                             MIN (image->count, MAX_RUN), compared->leaves,
+                             &good, error) == -1 ||
+        compare_blocks (compared, image, &good, error) == -1)
+      return -1;
+    leaf_run_skip (image, good.count);
+  }
+  return 0;
+}
+
+static int
+compare (struct comparison *compared, struct leaf_runs *image,
+         struct error *error)
+{
+  struct blkhash_manifest_run run;
+  int err;
+
+  while ((err = image->next (image, &run)) == 0)
+    if (compare_run (compared, &run, error) == -1)
+      return -1;
+  return err == ENOENT ? 0 : -1;
+}
+
+int
+repair_list_make (struct repair_list *list,
+                  const struct repair_manifest *manifest,
+                  const struct target *target,
+                  const struct repair_request *request, struct error *error)
+{
+  struct comparison compared = {
+    .list = list, .manifest = manifest, .share = request->limit,
+    .limit = share_of (DIV_ROUND_UP (manifest->size, manifest->block_size),
+                       request->limit),
+  };
+  const struct progress *progress =
+    progress_begin (&request->hash.progress, manifest->size);
+  const struct scan_request image = {
+    .opts = manifest->opts, .progress = progress
+  };
+  struct image_runs runs;
+  int r;
+
+  *list = (struct repair_list) { .leaf_size = manifest->leaf_size };
+  r = image_runs_open (&runs, target->source, &image, NULL, error);
+  if (r == 0) {
+    r = compare (&compared, &runs.runs, error);
+    image_runs_close (&runs);
+  }
+  progress_end (progress, r == 0);
+  return r;
+}

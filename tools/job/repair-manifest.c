@@ -1,0 +1,147 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * The manifest by which a disk is repaired.
+ *
+ * It decides what is written, so it is proven by a sum that the user knows from
+ * elsewhere, unless the user trusts it.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "blkhash-manifest.h"
+
+#include "../lib/manifest/manifest-index.h"
+#include "job/expected-sum.h"
+#include "job/manifest.h"
+#include "job/repair-manifest.h"
+#include "job/sum-text.h"
+#include "util/error.h"
+#include "util/request.h"
+#include "util/result.h"
+
+/* ---- The sum ---- */
+
+static int
+compare_sum (const struct repair_manifest *manifest,
+             const struct expected_sum *expected, const char *hex,
+             struct error *error)
+{
+  struct sum sum = { .md_len = manifest->leaf_size };
+
+  if (!blkhash_opts_same_hash (expected->opts, manifest->opts))
+    return error_set (error, "its digest, block size or construction is not "
+                      "that of --expect-sum");
+  memcpy (sum.md, manifest_index_sum (manifest->index), sum.md_len);
+  if (!expected_sum_matches (hex, &sum))
+    return error_set (error, "its checksum is not that of --expect-sum");
+  return 0;
+}
+
+static int
+check_sum (const struct repair_manifest *manifest, const char *wanted,
+           struct error *error)
+{
+  struct expected_sum expected = { .spec = NULL };
+  struct error reason = { "" };
+  char *text = strdup (wanted);
+  const char *spec, *hex;
+  int r;
+
+  if (!text)
+    return error_errno (error, ENOMEM, "cannot check the sum");
+  r = sum_text_split (text, "--expect-sum", &spec, &hex, error);
+  if (r == 0 && expected_sum_set (&expected, spec, hex, manifest->opts,
+                                  &reason) == -1)
+    r = error_set (error, "--expect-sum: %s", reason.text);
+  if (r == 0)
+    r = compare_sum (manifest, &expected, hex, error);
+  expected_sum_destroy (&expected);
+  free (text);
+  return r;
+}
+
+/* ---- Opening ---- */
+
+/* A digest without length has the same leaf for each block. */
+static int
+check (const struct repair_manifest *manifest,
+       const struct repair_request *request, struct error *error)
+{
+  char reason[BLKHASH_MAX_REASON_SIZE];
+
+  if (job_manifest_check_params (&request->hash, manifest->opts, error) == -1)
+    return -1;
+  if (manifest->leaf_size == 0)
+    return error_set (error, "it has a digest that has no length, which proves "
+                      "nothing");
+  if (manifest_index_load (manifest->index, NULL, NULL, reason,
+                           sizeof reason) != 0)
+    return error_set (error, "%s", reason);
+  if (strcmp (request->expected_sum, "none") == 0)
+    return 0;
+  return check_sum (manifest, request->expected_sum, error);
+}
+
+static int
+read_header (struct repair_manifest *manifest, struct error *error)
+{
+  char reason[BLKHASH_MAX_REASON_SIZE];
+
+  manifest->index = manifest_index_new (manifest->fd, 0, reason,
+                                        sizeof reason);
+  if (!manifest->index)
+    return error_set (error, "%s", reason);
+  manifest->opts = manifest_index_opts (manifest->index);
+  manifest->size = manifest_index_size (manifest->index);
+  manifest->block_size = blkhash_opts_get_block_size (manifest->opts);
+  manifest->leaf_size = blkhash_opts_get_digest_size (manifest->opts);
+  return 0;
+}
+
+int
+repair_manifest_open (struct repair_manifest *manifest,
+                      const struct repair_request *request,
+                      struct error *error)
+{
+  const char *path = job_manifest_path (request->expected);
+
+  *manifest = (struct repair_manifest) { .path = path };
+  if (strcmp (path, "-") == 0)
+    return error_set (error, "it is read several times, and must be a regular "
+                      "file, not standard input");
+  manifest->fd = open (path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (manifest->fd == -1)
+    return error_errno (error, errno, "cannot open");
+  if (read_header (manifest, error) == 0 &&
+      check (manifest, request, error) == 0)
+    return 0;
+  repair_manifest_close (manifest);
+  return -1;
+}
+
+void
+repair_manifest_close (struct repair_manifest *manifest)
+{
+  manifest_index_free (manifest->index);
+  close (manifest->fd);
+}
+
+int
+repair_manifest_get (const struct repair_manifest *manifest, uint64_t first,
+                     uint64_t max, unsigned char *leaves,
+                     struct blkhash_manifest_run *run, struct error *error)
+{
+  int err = manifest_index_get (manifest->index, first, max, leaves, run);
+
+  if (err == 0)
+    return 0;
+  return error_about (error, manifest->path, "%s", err == ESTALE
+                      ? "it was modified while it was used" : strerror (err));
+}

@@ -1,0 +1,252 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * A source of good blocks.
+ *
+ * It is read by the scan of any source, with a function that receives what is
+ * read.  Extents are not queried, because only few blocks are read, and
+ * nothing is trusted.  A scan that fails closes the source, and does not say
+ * what it has read.  So the blocks are then read again, one at a time, from
+ * the source opened again.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "../lib/common/numbers.h"
+#include "job/repair-batch.h"
+#include "job/repair-manifest.h"
+#include "job/repair-source.h"
+#include "read/scan.h"
+#include "source/open.h"
+#include "source/source.h"
+#include "source/target.h"
+#include "util/error.h"
+#include "util/ranges.h"
+#include "util/request.h"
+
+/* ---- Opening ---- */
+
+/* Only whole blocks of the image are of use. */
+static void
+limit_size (struct repair_source *source)
+{
+  uint64_t size = source->source->size;
+
+  source->source->size =
+    size < source->size ? ROUND_DOWN (size, (uint64_t) source->block_size)
+                        : source->size;
+}
+
+static int
+check (struct repair_source *source, struct error *error)
+{
+  if (source->source->size == SOURCE_SIZE_UNKNOWN)
+    return error_set (error, "can only be read sequentially, like a pipe, so "
+                      "blocks cannot be read from it");
+  if (target_is_in (source->target, source->source))
+    return error_set (error, "is the disk that is to be repaired");
+  limit_size (source);
+  return 0;
+}
+
+/* These are refused before they are opened as a source: a FIFO waits for a
+ * writer, a server with one client at a time does not answer, and the target
+ * has our own locks.
+ */
+static int
+check_operand (const struct repair_source *source, struct error *error)
+{
+  const char *operand = source->operand;
+  struct stat st;
+
+  if (strcmp (operand, "-") == 0)
+    return error_set (error, "standard input cannot be opened again, so it is "
+                      "no source");
+  if (!source_is_uri (operand) && stat (operand, &st) == 0 &&
+      !S_ISREG (st.st_mode) && !S_ISBLK (st.st_mode))
+    return error_set (error, "is not a regular file or block device, so blocks "
+                      "cannot be read from it");
+  if (target_is_operand (source->target, operand))
+    return error_set (error, "is the disk that is to be repaired");
+  return 0;
+}
+
+static int
+open_source (struct repair_source *source, struct error *error)
+{
+  if (check_operand (source, error) == -1)
+    return -1;
+  if (source_open (&source->options, source->operand, &source->source,
+                   error) == -1)
+    return -1;
+  if (check (source, error) == 0)
+    return 0;
+  repair_source_close (source);
+  return -1;
+}
+
+int
+repair_source_init (struct repair_source *source, const char *operand,
+                    const struct hash_request *request,
+                    const struct target *target, uint32_t block_size,
+                    struct error *error)
+{
+  *source = (struct repair_source) {
+    .operand = operand, .options = request->source, .request = request,
+    .target = target, .size = target->size, .block_size = block_size,
+  };
+  source->options.size = SOURCE_WHOLE;
+  source->options.extents = false;
+  if (open_source (source, error) == -1)
+    return -1;
+  repair_source_close (source);
+  return 0;
+}
+
+void
+repair_source_close (struct repair_source *source)
+{
+  if (source->source)
+    source_close (source->source);
+  source->source = NULL;
+}
+
+/* ---- Reading ---- */
+
+/* Returns the first block of BATCH that ends after OFFSET. */
+static size_t
+find_block (const struct repair_batch *batch, uint64_t offset)
+{
+  size_t low = 0, high = batch->count;
+
+  while (low < high) {
+    size_t middle = low + (high - low) / 2;
+    const struct repair_block *block = &batch->blocks[middle];
+
+    if (block->offset + block->len <= offset)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+static void
+copy (const struct repair_batch *batch, size_t i, const unsigned char *buf,
+      uint64_t offset, uint64_t end)
+{
+  const struct repair_block *block = &batch->blocks[i];
+  uint64_t from = MAX (block->offset, offset);
+  size_t len = MIN (block->offset + block->len, end) - from;
+  unsigned char *to = repair_batch_bytes (batch, i) + (from - block->offset);
+
+  if (buf)
+    memcpy (to, buf + (from - offset), len);
+  else
+    memset (to, 0, len);
+}
+
+/* The receiver of the scan.  Each thread writes to bytes of its own. */
+static int
+receive (void *opaque, const void *buf, uint64_t len, uint64_t offset)
+{
+  const struct repair_batch *batch = opaque;
+  size_t i;
+
+  for (i = find_block (batch, offset);
+       i < batch->count && batch->blocks[i].offset < offset + len; i++)
+    if (repair_batch_needs (batch, i))
+      copy (batch, i, buf, offset, offset + len);
+  return 0;
+}
+
+static bool
+wanted (void *opaque, uint64_t offset, uint64_t *len)
+{
+  return ranges_has (opaque, offset, len);
+}
+
+/* Report the first failure of the source only: there can be one for each block.
+ */
+static void
+warn (struct repair_source *source, const struct error *error)
+{
+  if (!source->warned)
+    source->request->warn (source->operand, error);
+  source->warned = true;
+}
+
+/* Read RANGES, of blocks of BATCH.  False if the source failed. */
+static bool
+read_ranges (struct repair_source *source, struct repair_batch *batch,
+             struct ranges *ranges)
+{
+  struct error error = { "" };
+  struct scan scan;
+  bool failed;
+
+  if (!source->source && open_source (source, &error) == -1) {
+    warn (source, &error);
+    source->unusable = true;
+    return false;
+  }
+  scan_init_copy (&scan, batch->manifest->block_size, source->source->size,
+                  receive, batch);
+  scan.request.wanted = wanted;
+  scan.request.opaque = ranges;
+  failed = source_scan (source->source, &scan) == -1;
+  if (failed) {
+    warn (source, &scan.error);
+    repair_source_close (source);
+  }
+  scan_destroy (&scan);
+  return !failed;
+}
+
+/* Read COUNT blocks from block I on, of those that are not good.  0, or -1 with
+ * the reason; *FAILED is set if the source failed.
+ */
+static int
+read_blocks (struct repair_source *source, struct repair_batch *batch,
+             size_t i, size_t count, bool *failed, struct error *error)
+{
+  struct ranges ranges = { 0 };
+  size_t end = i + count;
+  int err = 0;
+
+  for (; i < end && err == 0; i++)
+    if (repair_batch_needs (batch, i))
+      err = ranges_add (&ranges, batch->blocks[i].offset,
+                        batch->blocks[i].len);
+  *failed = false;
+  if (err == 0 && ranges.count > 0)
+    *failed = !read_ranges (source, batch, &ranges);
+  ranges_free (&ranges);
+  return err ? error_errno (error, err, "cannot repair") : 0;
+}
+
+int
+repair_source_read (struct repair_source *source, struct repair_batch *batch,
+                    struct error *error)
+{
+  bool failed, any = false;
+  size_t i;
+
+  for (i = 0; i < batch->count; i++)
+    any |= repair_batch_needs (batch, i);
+  if (source->unusable || !any)
+    return 0;
+  if (read_blocks (source, batch, 0, batch->count, &failed, error) == -1)
+    return -1;
+  for (i = 0; failed && i < batch->count && !source->unusable; i++) {
+    bool ignored;
+
+    if (read_blocks (source, batch, i, 1, &ignored, error) == -1)
+      return -1;
+  }
+  return repair_batch_check (batch, error);
+}

@@ -1,0 +1,73 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Do blocks have the leaves that are expected?
+ *
+ * They are hashed as an image of their own, by a leaf table, as all images are.
+ * So the answer cannot differ from that of a comparison with the manifest.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <string.h>
+
+#include "blkhash.h"
+
+#include "leaves/block-check.h"
+
+struct check {
+  const struct block_expected *expected;
+  bool *good;
+};
+
+static int
+check_data (void *opaque, uint64_t index, size_t count,
+            const unsigned char *leaves, size_t leaf_size)
+{
+  const struct check *check = opaque;
+  size_t i;
+
+  for (i = 0; i < count; i++) {
+    const struct block_expected *expected = &check->expected[index + i];
+
+    check->good[index + i] = !expected->zero &&
+      memcmp (leaves + i * leaf_size, expected->leaf, leaf_size) == 0;
+  }
+  return 0;
+}
+
+static int
+check_zeros (void *opaque, uint64_t index, uint64_t count)
+{
+  const struct check *check = opaque;
+  uint64_t i;
+
+  for (i = 0; i < count; i++)
+    check->good[index + i] = check->expected[index + i].zero;
+  return 0;
+}
+
+int
+block_check (const struct blkhash_opts *opts, const void *buf, size_t len,
+             const struct block_expected *expected, bool *good)
+{
+  struct check check = { expected, good };
+  const struct blkhash_leaf_sink sink = {
+    .data = check_data, .zero = check_zeros, .opaque = &check
+  };
+  struct blkhash_leaves *leaves =
+    blkhash_leaves_new (opts, len,
+                        BLKHASH_LEAVES_ONCE | BLKHASH_LEAVES_NO_SUM);
+  int err;
+
+  if (!leaves)
+    return errno;
+  err = blkhash_leaves_set_sink (leaves, &sink);
+  if (err == 0)
+    err = blkhash_leaves_data (leaves, buf, len, 0);
+  if (err == 0)
+    err = blkhash_leaves_fold (leaves, NULL, NULL);
+  blkhash_leaves_free (leaves);
+  return err;
+}
