@@ -160,7 +160,7 @@ static const struct option_row rows[] = {
     "sum that proves the manifest of --expect, or none",
     FIELD (repair.expected_sum), .needs = "--repair-from" },
   { GROUP_REPAIR, 0, "repair-limit", "N%",
-    "share of blocks that may be bad, default 1%",
+    "bad blocks by blocks with data, default 1%",
     .set = option_set_repair_limit, .needs = "--repair-from" },
   { GROUP_REPAIR, 0, "dry-run", NULL,
     "only report what would be repaired",

@@ -5,8 +5,13 @@
  *
  * The disk is hashed, and its leaves are compared with those of the manifest.
  * Those of bad blocks are kept, because a block that has changed since is not
- * written.  A manifest of another disk is noticed by the number of bad blocks,
- * and reading ends then.
+ * written.
+ *
+ * A manifest of another disk is noticed by the number of bad blocks, and reading
+ * ends then.  The limit is a share of the blocks with data in the manifest, not of
+ * all: two other disks of a TiB with some GiB of data differ in few of their
+ * blocks, but in nearly all of their data.  All bad blocks count, also those with
+ * data that must be zeros.
  *
  * A read that fails is an error: what cannot be read could be good.
  */
@@ -104,17 +109,34 @@ share_of (uint64_t count, uint32_t share)
   return count / STRATA_ALL * share + count % STRATA_ALL * share / STRATA_ALL;
 }
 
+/* Returns how many blocks of MANIFEST may be bad.  A share of a few blocks would
+ * allow none, so it allows one, if there is any data: a repair of a small disk
+ * should not need a limit that allows all.  100% is no limit, because more blocks
+ * can be bad than have data.
+ */
+static uint64_t
+find_limit (const struct repair_manifest *manifest, uint32_t share)
+{
+  if (share == STRATA_ALL)
+    return UINT64_MAX;
+  if (share == 0 || manifest->data_blocks == 0)
+    return 0;
+  return MAX (share_of (manifest->data_blocks, share), 1);
+}
+
 static int
 check_limit (const struct comparison *compared, uint64_t read,
              struct error *error)
 {
   if (compared->list->count <= compared->limit)
     return 0;
-  return error_set (error, "more than %g%% of its blocks are bad: %zu of the "
-                    "first %" PRIu64 ", so it may be another disk than that "
-                    "of the manifest; nothing was written; --repair-limit "
-                    "allows more", compared->share / (STRATA_ALL / 100.0),
-                    compared->list->count, read);
+  return error_set (error, "%zu of its first %" PRIu64 " blocks %s bad, more "
+                    "than %g%% of the %" PRIu64 " with data in the manifest: it "
+                    "may be another disk; nothing was written; --repair-limit "
+                    "allows more", compared->list->count, read,
+                    compared->list->count == 1 ? "is" : "are",
+                    compared->share / (STRATA_ALL / 100.0),
+                    compared->manifest->data_blocks);
 }
 
 /* Compare the first blocks of IMAGE, as many as GOOD has. */
@@ -184,8 +206,7 @@ repair_list_make (struct repair_list *list,
 {
   struct comparison compared = {
     .list = list, .manifest = manifest, .share = request->limit,
-    .limit = share_of (DIV_ROUND_UP (manifest->size, manifest->block_size),
-                       request->limit),
+    .limit = find_limit (manifest, request->limit),
   };
   const struct progress *progress =
     progress_begin (&request->hash.progress, manifest->size);

@@ -69,9 +69,19 @@ check_sum (const struct repair_manifest *manifest, const char *wanted,
 
 /* ---- Opening ---- */
 
+static int
+count_data (void *opaque, const struct blkhash_manifest_run *run)
+{
+  struct repair_manifest *manifest = opaque;
+
+  if (run->leaves)
+    manifest->data_blocks += run->count;
+  return 0;
+}
+
 /* A digest without length has the same leaf for each block. */
 static int
-check (const struct repair_manifest *manifest,
+check (struct repair_manifest *manifest,
        const struct repair_request *request, struct error *error)
 {
   char reason[BLKHASH_MAX_REASON_SIZE];
@@ -81,7 +91,7 @@ check (const struct repair_manifest *manifest,
   if (manifest->leaf_size == 0)
     return error_set (error, "it has a digest that has no length, which proves "
                       "nothing");
-  if (manifest_index_load (manifest->index, NULL, NULL, reason,
+  if (manifest_index_load (manifest->index, count_data, manifest, reason,
                            sizeof reason) != 0)
     return error_set (error, "%s", reason);
   if (strcmp (request->expected_sum, "none") == 0)

@@ -24,6 +24,7 @@ struct repair_manifest {
   size_t leaf_size;             /* bytes */
   uint32_t block_size;          /* bytes */
   uint64_t size;                /* of the image, bytes */
+  uint64_t data_blocks;         /* number of blocks that are not zeros */
 };
 
 /* Open the manifest of REQUEST, and check all of it, and its sum.  0, or -1

@@ -110,7 +110,8 @@ struct repair_request {
   const char *expected_sum;     /* of the manifest, or "none" */
   const char **sources;         /* operands */
   size_t nr_sources;
-  uint32_t limit;               /* share of the blocks that may be bad, in
+  uint32_t limit;               /* how many blocks may be bad, as a share of
+                                 * those with data in the manifest, in
                                  * millionths of a percent */
   bool dry_run;                 /* nothing is written */
 
