@@ -78,6 +78,17 @@ refuses "cannot flush what was written: .*; 4 blocks were written, and not verif
   --repair-from good "$uri"
 stop
 
+# A server that says what is zero, and that is not true: all is read.
+cp good disk
+damage disk 30
+start_nbdkit eval get_size="echo 4198400" can_write="exit 0" \
+  can_flush="exit 0" flush="exit 0" pread="$reads" pwrite="$writes" \
+  can_extents="exit 0" \
+  extents="echo 0 1572864; echo 1572864 1048576 hole,zero; echo 2621440 1576960"
+repair 0 "$uri: OK (1 block repaired)" --repair-from good "$uri"
+same disk good
+stop
+
 # Bytes that cannot be read can be good: nothing is written.
 cp good disk
 damage disk 64

@@ -129,10 +129,13 @@ flush_export (const struct target *target, struct error *error)
   return nbd ? nbd_write_flush (nbd, error) : -1;
 }
 
-/* A server can have a cache, and what is read must be on its storage. */
+/* A server can have a cache, and what is read must be on its storage.  It can say
+ * that a bad block is zero, so all is read.
+ */
 static int
 open_export (struct target *target, struct error *error)
 {
+  target->options.extents = false;
   if (nbd_uri_open_single (&target->options, target->operand, &target->source,
                            error) == -1)
     return -1;
