@@ -60,6 +60,15 @@ while IFS= read -r wrong; do
     blksum --expect manifest:good.blkm --expect-sum "$wrong" $from
 done < sums
 no "it is a manifest of blk-sha256/64k, not of" -b 4k disk
+# Digits alone are a sum by the options.
+for kind in "-b 4k" "-d blake2b512" "--streams 8"; do
+  blksum $kind --manifest kind.blkm good > stdout
+  read -r hex name < stdout
+  not "manifest:kind.blkm: \(its digest, block size or construction is not that of\|--expect-sum: it has 128 digits\)" \
+    blksum --expect manifest:kind.blkm --expect-sum "$hex" --repair-limit 50% $from
+  run 1 blksum $kind --expect manifest:kind.blkm --expect-sum "$hex" \
+    --repair-limit 50% --dry-run $from
+done
 head -c 300 good.blkm > cut
 not "manifest:cut: " blksum --expect manifest:cut --expect-sum none $from
 seq 10000000 19999999 > large

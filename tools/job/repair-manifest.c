@@ -44,20 +44,23 @@ compare_sum (const struct repair_manifest *manifest,
   return 0;
 }
 
+/* The parameters are part of what the sum promises, so those that it does not
+ * name are those of the options, as for --expect, and not those of the manifest.
+ */
 static int
-check_sum (const struct repair_manifest *manifest, const char *wanted,
-           struct error *error)
+check_sum (const struct repair_manifest *manifest,
+           const struct repair_request *request, struct error *error)
 {
   struct expected_sum expected = { .spec = NULL };
   struct error reason = { "" };
-  char *text = strdup (wanted);
+  char *text = strdup (request->expected_sum);
   const char *spec, *hex;
   int r;
 
   if (!text)
     return error_errno (error, ENOMEM, "cannot check the sum");
   r = sum_text_split (text, "--expect-sum", &spec, &hex, error);
-  if (r == 0 && expected_sum_set (&expected, spec, hex, manifest->opts,
+  if (r == 0 && expected_sum_set (&expected, spec, hex, request->hash.opts,
                                   &reason) == -1)
     r = error_set (error, "--expect-sum: %s", reason.text);
   if (r == 0)
@@ -96,7 +99,7 @@ check (struct repair_manifest *manifest,
     return error_set (error, "%s", reason);
   if (strcmp (request->expected_sum, "none") == 0)
     return 0;
-  return check_sum (manifest, request->expected_sum, error);
+  return check_sum (manifest, request, error);
 }
 
 static int
