@@ -163,6 +163,22 @@ refuses "cannot write at offset 16777216: .*; 1 block was repaired before" blksu
   --expect manifest:16m.blkm --expect-sum none --repair-limit 100% \
   --repair-from large "$uri"
 cmp -n 16777216 disk large || fail "the first block was not repaired"
+[ ! -s stdout ] || fail "a result"
+printf 'damaged' | dd of=disk bs=1 seek=50 conv=notrunc status=none
+run 2 blksum --output=json --expect manifest:16m.blkm --expect-sum none \
+  --repair-limit 100% --repair-from large "$uri"
+grep -q '"blocks":\[{"start":0,"length":16777216,"state":"repaired"}$' stdout ||
+  fail "the first block is not in the result"
+
+# The same with a first block that no source has.
+cp large disk
+cp large twin
+damage disk 0 290 400
+damage twin 0
+run 2 blksum --expect manifest:16m.blkm --expect-sum none --repair-limit 100% \
+  --repair-from twin "$uri"
+says "$uri: 16777216 bytes at 0 are bad, and no source has them$" \
+  "$uri: cannot write at offset 16777216: "
 stop
 
 # Another server at the same socket: the connection is lost, and not opened again.

@@ -96,19 +96,23 @@ add_batch (struct repair *repair, struct error *error)
   return err ? error_errno (error, err, "cannot write the result") : 0;
 }
 
-/* Count what a batch that failed has written. */
+/* Add what is known of a batch when a write has failed.  The error of the write
+ * is reported, not one of this.
+ */
 static void
 add_failed_batch (struct repair *repair)
 {
   const struct repair_batch *batch = &repair->batch;
-  struct repair_result *result = repair->result;
   size_t i;
+  int err = 0;
 
   for (i = 0; i < batch->count; i++) {
     const struct repair_block *block = &batch->blocks[i];
 
-    result->blocks[REPAIR_DONE] += block->verified;
-    result->unverified += block->written && !block->verified;
+    if (!block->verified && !block->unaligned && batch->good[i])
+      repair->result->unverified += block->written;
+    else if (err == 0)
+      err = add_block (repair, block, find_state (repair, i));
   }
 }
 
@@ -150,8 +154,8 @@ repair_all (struct repair *repair, struct error *error)
     progress_add (progress, repair_batch_size (&repair->batch));
   }
   progress_end (progress, r == 0);
-  err = r == 0 ? report_range (repair) : 0;
-  if (err)
+  err = report_range (repair);  /* also after an error */
+  if (r == 0 && err)
     return error_errno (error, err, "cannot write the result");
   return r == 0 ? 0 : -1;
 }
