@@ -100,13 +100,17 @@ report_bad (const struct repaired_output *output,
   report (output->options->operands[0], &error);
 }
 
+/* Room for each state with the largest number, such as ", 1 block unaligned". */
+#define LINE_SIZE (sizeof "FAILED ()" + \
+                   REPAIR_STATES * sizeof ", 18446744073709551615 blocks repairable")
+
 /* "FAILED (2 blocks repaired, 1 bad)" */
 static int
 print_line (const struct repaired_output *output,
             const struct repair_result *result)
 {
   const char *verdict = repaired_all (result) ? "OK" : "FAILED";
-  char text[VERDICT_SIZE];
+  char text[LINE_SIZE];
   int len = snprintf (text, sizeof text, "%s", verdict);
   const char *before = " (";
   unsigned i;
