@@ -249,6 +249,35 @@ grep -q "^blksum: disk: 65536 bytes at 327680 are bad" stderr || fail "another o
 from 0 "OK (4 blocks repaired)" "$uri" "$good_uri"
 same disk good
 
+# One that fails in 16 blocks in a row is given up.
+damage bad 0 1 2 4 6 7 8 9 10 11 12 13 14 15 16 17 18 19
+cp bad worse
+cp good bad
+damage bad 3 5 30 64
+for failing in 15 16; do
+  rm -f reads
+  start_nbdkit eval get_size="echo 4198400" \
+    pread="echo \$4 >> $dir/reads
+      [ \$4 -ge $((failing * 65536)) ] || { echo EIO >&2; exit 1; }
+      dd if=$dir/good bs=64k skip=\$4 count=\$3 iflag=skip_bytes,count_bytes status=none"
+  cp worse disk
+  if [ $failing = 15 ]; then
+    repair 1 "disk: FAILED (7 blocks repaired, 15 bad)" --repair-from "$uri" disk
+    says "$uri: cannot read at offset " "disk: 983040 bytes at 0 are bad, "
+  else
+    repair 1 "disk: FAILED (1 block repaired, 21 bad)" --repair-from "$uri" disk
+    says "$uri: cannot read at offset " \
+      "$uri: could not be read in 16 blocks in a row, and is not used any more$" \
+      "disk: 1310720 bytes at 0 are bad, " "disk: 4096 bytes at 4194304 are bad, "
+    [ "$(sort -u -n reads | wc -l)" -le 22 ] || fail "it was read after that"
+    cp worse disk
+    repair 0 "disk: OK (22 blocks repaired)" --repair-from "$uri" \
+      --repair-from "$good_uri" disk
+    same disk good
+  fi
+  stop
+done
+
 # One that lies, and one whose blocks move.
 start_nbdkit eval get_size="echo 4198400" \
   pread="head -c \$3 /dev/zero | tr '\\0' x"

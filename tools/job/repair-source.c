@@ -8,6 +8,10 @@
  * nothing is trusted.  A scan that fails closes the source, and does not say
  * what it has read.  So the blocks are then read again, one at a time, from
  * the source opened again.
+ *
+ * Such a block can take seconds: those of a disk that tries again, or of a server
+ * that does not reply to other requests.  So a source that fails in many blocks in
+ * a row is given up, even if others could be read.
  */
 
 #include <config.h>
@@ -27,6 +31,8 @@
 #include "util/error.h"
 #include "util/ranges.h"
 #include "util/request.h"
+
+#define MAX_FAILURES 16         /* blocks in a row */
 
 /* ---- Opening ---- */
 
@@ -170,8 +176,7 @@ wanted (void *opaque, uint64_t offset, uint64_t *len)
   return ranges_has (opaque, offset, len);
 }
 
-/* Report the first failure of the source only: there can be one for each block.
- */
+/* Report the first read that fails only: there can be one for each block. */
 static void
 warn (struct repair_source *source, const struct error *error)
 {
@@ -190,7 +195,7 @@ read_ranges (struct repair_source *source, struct repair_batch *batch,
   bool failed;
 
   if (!source->source && open_source (source, &error) == -1) {
-    warn (source, &error);
+    source->request->warn (source->operand, &error);
     source->unusable = true;
     return false;
   }
@@ -205,6 +210,21 @@ read_ranges (struct repair_source *source, struct repair_batch *batch,
   }
   scan_destroy (&scan);
   return !failed;
+}
+
+/* Count a block, and give the source up after too many failures. */
+static void
+count_failure (struct repair_source *source, bool failed)
+{
+  struct error error = { "" };
+
+  source->failures = failed ? source->failures + 1 : 0;
+  if (source->failures < MAX_FAILURES || source->unusable)
+    return;
+  error_set (&error, "could not be read in %d blocks in a row, and is not used "
+             "any more", MAX_FAILURES);
+  source->request->warn (source->operand, &error);
+  source->unusable = true;
 }
 
 /* Read COUNT blocks from block I on, of those that are not good.  0, or -1 with
@@ -242,11 +262,16 @@ repair_source_read (struct repair_source *source, struct repair_batch *batch,
     return 0;
   if (read_blocks (source, batch, 0, batch->count, &failed, error) == -1)
     return -1;
+  if (!failed)
+    source->failures = 0;
   for (i = 0; failed && i < batch->count && !source->unusable; i++) {
-    bool ignored;
+    bool block_failed;
 
-    if (read_blocks (source, batch, i, 1, &ignored, error) == -1)
+    if (!repair_batch_needs (batch, i))
+      continue;
+    if (read_blocks (source, batch, i, 1, &block_failed, error) == -1)
       return -1;
+    count_failure (source, block_failed);
   }
   return repair_batch_check (batch, error);
 }

@@ -26,7 +26,8 @@ struct repair_source {
   uint64_t size;                /* of the image, bytes; more is not read */
   uint32_t block_size;          /* bytes */
   struct source *source;        /* NULL: it is not open */
-  bool unusable;                /* it could not be opened again */
+  bool unusable;                /* it could not be opened again, or was given up */
+  unsigned failures;            /* blocks in a row that could not be read */
   bool warned;
 };
 
