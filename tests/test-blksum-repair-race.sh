@@ -128,6 +128,24 @@ other () {
 }
 repair_meanwhile 0 other
 
+# A FIFO replaces a source after its type was seen: it is not waited for.
+cp good disk
+damage disk 3
+cp good replaced
+timeout $limit strace -f -qq -P "$dir/replaced" -o trace -e trace=%%stat \
+  -e inject=%%stat:signal=SIGSTOP:when=1 blksum \
+  --expect manifest:good.blkm --expect-sum "$sum" --repair-from "$dir/replaced" disk \
+  > stdout 2> stderr &
+pid=$!
+wait_until grep -q "stopped by SIGSTOP" trace
+rm replaced
+mkfifo replaced
+kill -CONT "$(sed -n '/stopped by SIGSTOP/{s/ .*//p;q}' trace)"
+status=0
+wait $pid || status=$?
+[ $status = 2 ] || fail "exit status $status"
+says_once "$dir/replaced: can only be read sequentially, like a pipe"
+
 # A file that changes while it is read for the first time.
 truncate -s 300m large
 write_data large 0 100000

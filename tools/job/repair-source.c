@@ -107,6 +107,7 @@ repair_source_init (struct repair_source *source, const char *operand,
   };
   source->options.size = SOURCE_WHOLE;
   source->options.extents = false;
+  source->options.nonblock = true; /* a FIFO could replace it */
   if (open_source (source, error) == -1)
     return -1;
   repair_source_close (source);

@@ -283,7 +283,8 @@ static int
 open_path (const struct source_options *options, const char *path,
            struct source **source, struct error *error)
 {
-  int fd = open (path, O_RDONLY | O_CLOEXEC), r;
+  int nonblock = options->nonblock ? O_NONBLOCK : 0;
+  int fd = open (path, O_RDONLY | O_CLOEXEC | nonblock), r;
   off_t position;
 
   if (fd == -1)

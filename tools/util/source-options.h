@@ -28,6 +28,7 @@ struct source_options {
   bool refuse_sums;             /* refuse a file that looks like checksums */
   bool refuse_bitmaps;          /* refuse a probed qcow2 with bitmaps, for which
                                  * qemu-nbd can allocate much memory */
+  bool nonblock;                /* do not wait for a writer of a FIFO */
   uint64_t size;                /* size of the image in bytes, which must not
                                  * be larger than the source; SOURCE_WHOLE:
                                  * the whole source */
