@@ -28,7 +28,6 @@
 #include <linux/fs.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
@@ -37,6 +36,7 @@
 #include <unistd.h>
 
 #include "../lib/common/numbers.h"
+#include "io/block-device.h"
 
 #define MAX_DEPTH 8             /* of loop devices */
 
@@ -124,45 +124,6 @@ check_file (int fd, uint32_t *align, struct error *error)
 
 /* ---- Devices ---- */
 
-/* Read an attribute of DEV.  False if there is none. */
-static bool
-read_attribute (dev_t dev, const char *folder, const char *name, char *text,
-                size_t size)
-{
-  char path[128];
-  FILE *file;
-  bool found;
-
-  snprintf (path, sizeof path, "/sys/dev/block/%u:%u/%s%s", major (dev),
-            minor (dev), folder, name);
-  file = fopen (path, "re");
-  found = file && fgets (text, size, file);
-  if (file)
-    fclose (file);
-  if (found)
-    text[strcspn (text, "\n")] = '\0';
-  return found;
-}
-
-/* The same of the loop device DEV, or of that of the partition DEV. */
-static bool
-read_loop (dev_t dev, const char *name, char *text, size_t size)
-{
-  return read_attribute (dev, "loop/", name, text, size) ||
-    read_attribute (dev, "../loop/", name, text, size);
-}
-
-/* Returns where DEV begins in the file of its loop device, in bytes. */
-static uint64_t
-find_start (dev_t dev)
-{
-  char offset[32] = "0", sectors[32] = "0";
-
-  read_loop (dev, "offset", offset, sizeof offset);
-  read_attribute (dev, "", "start", sectors, sizeof sectors);
-  return strtoull (offset, NULL, 10) + strtoull (sectors, NULL, 10) * 512;
-}
-
 static int
 check_device (dev_t dev, unsigned depth, uint32_t *align, struct error *error);
 
@@ -208,21 +169,20 @@ check_device (dev_t dev, unsigned depth, uint32_t *align, struct error *error)
 {
   char path[PATH_MAX], direct[8] = "";
 
-  snprintf (path, sizeof path, "/sys/dev/block/%u:%u", major (dev),
-            minor (dev));
-  if (access (path, F_OK) == -1 || depth > MAX_DEPTH)
+  if (!block_device_exists (dev) || depth > MAX_DEPTH)
     return error_set (error, "cannot be repaired: /sys does not say what "
                       "device %u:%u is", major (dev), minor (dev));
-  if (!read_loop (dev, "backing_file", path, sizeof path))
+  if (!block_device_disk_attribute (dev, "loop/backing_file", path,
+                                    sizeof path))
     return 0;
-  if (!read_loop (dev, "dio", direct, sizeof direct) ||
+  if (!block_device_disk_attribute (dev, "loop/dio", direct, sizeof direct) ||
       strcmp (direct, "1") != 0)
     return error_set (error, "cannot be repaired: it is on a loop device that "
                       "answers from the page cache; losetup --direct-io=on, or "
                       "repair '%s'", path);
   if (check_backing (path, depth, align, error) == -1)
     return -1;
-  if (find_start (dev) % *align != 0)
+  if (block_device_loop_start (dev) % *align != 0)
     return error_set (error, "cannot be repaired: it begins within a block of "
                       "the file system of '%s'", path);
   return 0;
