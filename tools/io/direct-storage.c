@@ -9,6 +9,11 @@
  * known, and only if the kernel says that it applies to the file.  ext4 does not
  * for a file whose data is in the journal.
  *
+ * A drive can have physical sectors that are larger than those that it accepts
+ * ("512e").  It reads a physical sector, and writes all of it, also what is beside
+ * the block: if the power fails then, a good neighbour is lost.  So whole physical
+ * sectors are written.
+ *
  * A loop device is as good as its file.  Without direct I/O it answers from the
  * page cache of the file.  A file system on a loop device is as good as the
  * device.  Other devices that are made of devices are trusted: those of dm and
@@ -28,6 +33,7 @@
 #include <linux/fs.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
@@ -124,6 +130,24 @@ check_file (int fd, uint32_t *align, struct error *error)
 
 /* ---- Devices ---- */
 
+/* DEV is that of a file system, or is written itself. */
+static int
+check_sectors (dev_t dev, uint32_t *align, struct error *error)
+{
+  char physical[16] = "0", misaligned[16] = "0";
+
+  block_device_disk_attribute (dev, "queue/physical_block_size", physical,
+                               sizeof physical);
+  block_device_attribute (dev, "alignment_offset", misaligned,
+                          sizeof misaligned);
+  if (strcmp (misaligned, "0") != 0)
+    return error_set (error, "cannot be repaired: it begins within a physical "
+                      "sector of %s bytes of its drive, so that each write "
+                      "would also write what is beside it", physical);
+  *align = MAX (*align, (uint32_t) strtoul (physical, NULL, 10));
+  return 0;
+}
+
 static int
 check_device (dev_t dev, unsigned depth, uint32_t *align, struct error *error);
 
@@ -172,6 +196,8 @@ check_device (dev_t dev, unsigned depth, uint32_t *align, struct error *error)
   if (!block_device_exists (dev) || depth > MAX_DEPTH)
     return error_set (error, "cannot be repaired: /sys does not say what "
                       "device %u:%u is", major (dev), minor (dev));
+  if (check_sectors (dev, align, error) == -1)
+    return -1;
   if (!block_device_disk_attribute (dev, "loop/backing_file", path,
                                     sizeof path))
     return 0;

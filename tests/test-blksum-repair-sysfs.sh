@@ -1,0 +1,74 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# blksum --repair-from uses what /sys says of a device: its physical sectors, and of
+# which devices it is made.  These are replaced in a mount namespace.
+
+. "$(dirname "$0")/functions.sh"
+. "$abs_top_srcdir/tests/repair-functions.sh"
+requires_root
+requires_program losetup unshare
+requires unshare --mount true
+# valgrind warns of the ioctls of loop devices, which it does not know.
+VALGRIND_OPTS=--sim-hints=lax-ioctls
+export VALGRIND_OPTS
+
+cd "$dir"
+requires_direct
+make_good good
+make_manifest good
+
+# attach FILE: sets $device to a loop device, and $sys to its directory in /sys.
+attach () {
+  device=$(losetup --find --show --direct-io=on "$@" 2> losetup.log) ||
+    skip "no loop device with direct I/O: $(cat losetup.log)"
+  at_exit "losetup -d $device"
+  sys=/sys/devices/virtual/block/${device#/dev/}
+}
+
+# with REPLACEMENT PATH STATUS COMMAND...: the same as run, with another file or
+# directory at PATH in /sys.
+with () {
+  replacement=$1 replaced=$2 with_status=$3
+  shift 3
+  run "$with_status" unshare --mount sh -c '
+    mount --bind "$1" "$2" && shift 2 && exec "$@"' sh "$dir/$replacement" \
+    "$replaced" "$@"
+}
+
+# repair_with REPLACEMENT PATH STATUS ARGUMENT...
+repair_with () {
+  repair_replacement=$1 repair_path=$2 repair_status=$3
+  shift 3
+  with "$repair_replacement" "$repair_path" "$repair_status" blksum \
+    --expect manifest:good.blkm --expect-sum "$sum" --repair-limit 50% "$@"
+}
+
+# ---- Physical sectors ----
+
+echo 131072 > physical
+cp good disk
+damage disk 3
+attach disk
+for path in "$sys" /sys/dev/block/"$(stat -c %Hd:%Ld disk)"; do
+  queue=$path/queue
+  [ -d "$queue" ] || queue=$(realpath "$path/..")/queue
+  case $path in
+    "$sys") name=$device ;;
+    *) name=disk ;;
+  esac
+  leaves_alone disk repair_with physical "$queue/physical_block_size" 1 \
+    --repair-from good "$name"
+  says_once "$name: 65536 bytes at 196608 are bad, and cannot be written directly"
+done
+blksum -b 128k --manifest 128k.blkm good > stdout
+with physical "$sys/queue/physical_block_size" 0 blksum --expect manifest:128k.blkm \
+  --expect-sum none --repair-from good "$device"
+same disk good
+
+echo 512 > misaligned
+damage disk 3
+leaves_alone disk repair_with misaligned "$sys/alignment_offset" 2 \
+  --repair-from good "$device"
+says_once "$device: cannot be repaired: it begins within a physical sector of [0-9]* bytes of its drive"
