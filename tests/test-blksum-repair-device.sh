@@ -73,6 +73,18 @@ else
   echo "no partition of a loop device is tested: $(cat addpart.log)"
 fi
 
+# A device whose file was removed, and another one that has the name in /sys.
+cp good removed
+attach removed
+rm removed
+shown=$(cat "/sys/block/${device#/dev/}/loop/backing_file")
+for other in absent present; do
+  [ $other = absent ] || cp good "$shown"
+  refuses "$device: cannot be repaired: its loop device is of '.*/removed.*', which \(cannot be opened\|is another file now\)" \
+    blksum --expect manifest:good.blkm --expect-sum "$sum" --repair-from good "$device"
+done
+says_once "is another file now$"
+
 # A device whose file is on a file system that uses the page cache.
 if [ "$(stat -f -c %T /dev/shm)" = tmpfs ]; then
   shm=$(mktemp /dev/shm/blkhash-test-XXXXXX)

@@ -9,10 +9,14 @@
 
 #include <config.h>
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
 #ifdef __linux__
+#include <linux/loop.h>
 #include <sys/sysmacros.h>
 #endif
 #include <unistd.h>
@@ -28,6 +32,8 @@ format_path (char path[PATH_SIZE], dev_t dev, const char *folder,
   snprintf (path, PATH_SIZE, "/sys/dev/block/%u:%u/%s%s", major (dev),
             minor (dev), folder, name);
 }
+
+/* ---- Attributes ---- */
 
 bool
 block_device_exists (dev_t dev)
@@ -69,6 +75,75 @@ block_device_disk_attribute (dev_t dev, const char *name, char *text,
   return read_attribute (dev, "", name, text, size) ||
     read_attribute (dev, "../", name, text, size);
 }
+
+/* ---- Opening ---- */
+
+/* The node of DEV below /dev, as the kernel names it. */
+static bool
+find_node (dev_t dev, char *node, size_t size)
+{
+  char path[PATH_SIZE], line[PATH_SIZE], name[PATH_SIZE];
+  bool found = false;
+  FILE *file;
+
+  format_path (path, dev, "", "uevent");
+  file = fopen (path, "re");
+  while (file && !found && fgets (line, sizeof line, file))
+    found = sscanf (line, "DEVNAME=%127s", name) == 1;
+  if (file)
+    fclose (file);
+  if (found)
+    snprintf (node, size, "/dev/%s", name);
+  return found;
+}
+
+int
+block_device_open (dev_t dev)
+{
+  char node[PATH_SIZE + sizeof "/dev/"];
+  struct stat st;
+  int fd;
+
+  if (!find_node (dev, node, sizeof node))
+    return -1;
+  fd = open (node, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+  if (fd != -1 &&
+      (fstat (fd, &st) == -1 || !S_ISBLK (st.st_mode) || st.st_rdev != dev)) {
+    close (fd);
+    fd = -1;
+  }
+  return fd;
+}
+
+/* ---- Loop devices ---- */
+
+#ifdef LOOP_GET_STATUS64
+
+/* For a regular file Linux reports the device where it is as lo_rdevice, too. */
+bool
+block_device_loop_file (int fd, struct loop_file *file)
+{
+  struct loop_info64 info = { .lo_number = 0 };
+
+  if (ioctl (fd, LOOP_GET_STATUS64, &info) == -1)
+    return false;
+  *file = (struct loop_file) {
+    .device = info.lo_rdevice == info.lo_device ? 0 : info.lo_rdevice,
+    .dev = info.lo_device, .ino = info.lo_inode
+  };
+  return true;
+}
+
+#else
+
+bool
+block_device_loop_file (int fd, struct loop_file *file)
+{
+  (void) fd; (void) file;
+  return false;
+}
+
+#endif
 
 uint64_t
 block_device_loop_start (dev_t dev)

@@ -12,6 +12,12 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+struct loop_file {
+  dev_t device;                 /* of a block device; otherwise 0 */
+  dev_t dev;                    /* where the file is, */
+  ino_t ino;                    /* and its number there */
+};
+
 /* Does /sys know DEV? */
 bool block_device_exists (dev_t dev);
 
@@ -26,6 +32,16 @@ bool block_device_attribute (dev_t dev, const char *name, char *text,
  */
 bool block_device_disk_attribute (dev_t dev, const char *name, char *text,
                                   size_t size);
+
+/* Open DEV by the name that /sys has for it.  Returns a descriptor; or -1 if that is
+ * not possible, or opens another device.
+ */
+int block_device_open (dev_t dev);
+
+/* Find the file of the loop device FD, or of that of the partition FD.  False if it
+ * is no loop device, or one without a file.
+ */
+bool block_device_loop_file (int fd, struct loop_file *file);
 
 /* Returns where DEV begins in the file of its loop device, in bytes. */
 uint64_t block_device_loop_start (dev_t dev);

@@ -149,7 +149,8 @@ check_sectors (dev_t dev, uint32_t *align, struct error *error)
 }
 
 static int
-check_device (dev_t dev, unsigned depth, uint32_t *align, struct error *error);
+check_device (dev_t dev, int fd, unsigned depth, uint32_t *align,
+              struct error *error);
 
 static int
 check (int fd, unsigned depth, uint32_t *align, struct error *error)
@@ -162,34 +163,63 @@ check (int fd, unsigned depth, uint32_t *align, struct error *error)
   if (!S_ISBLK (st.st_mode)) {
     if (check_file (fd, align, error) == -1)
       return -1;
-    return check_device (st.st_dev, depth, align, error);
+    return check_device (st.st_dev, -1, depth, align, error);
   }
   if (ioctl (fd, BLKSSZGET, &sector) == -1)
     return error_errno (error, errno, "cannot find its sector size");
   *align = MAX (*align, (uint32_t) sector);
-  return check_device (st.st_rdev, depth, align, error);
+  return check_device (st.st_rdev, fd, depth, align, error);
 }
 
-/* The file of a loop device. */
+/* Is BACKING the file of the loop device DEV?  The name in /sys can be that of
+ * another file, if the file was removed, or is in another mount namespace.  FD is
+ * open on DEV, or -1.
+ */
 static int
-check_backing (const char *path, unsigned depth, uint32_t *align,
-               struct error *error)
+check_same (dev_t dev, int fd, int backing, struct error *error)
+{
+  int own = fd == -1 ? block_device_open (dev) : -1;
+  struct loop_file file;
+  struct stat st;
+  bool known = (fd != -1 || own != -1) &&
+    block_device_loop_file (fd != -1 ? fd : own, &file);
+
+  if (own != -1)
+    close (own);
+  if (!known)
+    return error_set (error, "cannot be compared with the file of the device, "
+                      "which cannot be opened");
+  if (fstat (backing, &st) == -1)
+    return error_errno (error, errno, "cannot be compared");
+  if (S_ISBLK (st.st_mode) ? st.st_rdev == file.device
+      : st.st_dev == file.dev && st.st_ino == file.ino)
+    return 0;
+  return error_set (error, "is another file now");
+}
+
+/* PATH is that of the file of the loop device DEV, by /sys. */
+static int
+check_backing (dev_t dev, int fd, const char *path, unsigned depth,
+               uint32_t *align, struct error *error)
 {
   struct error reason = { "" };
-  int fd = open (path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-  int r;
+  int backing = open (path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+  int r = -1;
 
-  if (fd == -1)
+  if (backing == -1)
     error_errno (&reason, errno, "cannot be opened");
-  r = fd == -1 ? -1 : check (fd, depth + 1, align, &reason);
-  if (fd != -1)
-    close (fd);
+  else if (check_same (dev, fd, backing, &reason) == 0)
+    r = check (backing, depth + 1, align, &reason);
+  if (backing != -1)
+    close (backing);
   return r == 0 ? 0 : error_set (error, "cannot be repaired: its loop device is "
                                  "of '%s', which %s", path, reason.text);
 }
 
+/* FD is open on DEV, or -1. */
 static int
-check_device (dev_t dev, unsigned depth, uint32_t *align, struct error *error)
+check_device (dev_t dev, int fd, unsigned depth, uint32_t *align,
+              struct error *error)
 {
   char path[PATH_MAX], direct[8] = "";
 
@@ -206,7 +236,7 @@ check_device (dev_t dev, unsigned depth, uint32_t *align, struct error *error)
     return error_set (error, "cannot be repaired: it is on a loop device that "
                       "answers from the page cache; losetup --direct-io=on, or "
                       "repair '%s'", path);
-  if (check_backing (path, depth, align, error) == -1)
+  if (check_backing (dev, fd, path, depth, align, error) == -1)
     return -1;
   if (block_device_loop_start (dev) % *align != 0)
     return error_set (error, "cannot be repaired: it begins within a block of "

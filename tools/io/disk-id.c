@@ -12,55 +12,24 @@
 
 #include <fcntl.h>
 #include <stddef.h>
-#include <sys/ioctl.h>
-#ifdef __linux__
-#include <linux/loop.h>
-#endif
 #include <unistd.h>
 
+#include "io/block-device.h"
 #include "io/disk-id.h"
 #include "io/file.h"
 #include "io/files.h"
 
-#ifdef LOOP_GET_STATUS64
-
-/* For a regular file Linux reports the device where it is as lo_rdevice, too.
- * False if FD is no loop device, or one without a file.
- */
-static bool
-find_loop_file (int fd, struct disk_id *id)
-{
-  struct loop_info64 info = { .lo_number = 0 };
-
-  if (ioctl (fd, LOOP_GET_STATUS64, &info) == -1)
-    return false;
-  *id = (struct disk_id) {
-    .device = info.lo_rdevice == info.lo_device ? 0 : info.lo_rdevice,
-    .dev = info.lo_device, .ino = info.lo_inode
-  };
-  return true;
-}
-
-#else
-
-static bool
-find_loop_file (int fd, struct disk_id *id)
-{
-  (void) fd; (void) id;
-  return false;
-}
-
-#endif
-
 struct disk_id
 disk_id_of (int fd, const struct stat *st)
 {
-  struct disk_id id;
+  struct loop_file file;
 
   if (!S_ISBLK (st->st_mode))
     return (struct disk_id) { .dev = st->st_dev, .ino = st->st_ino };
-  if (find_loop_file (fd, &id))
-    return id;
+  if (block_device_loop_file (fd, &file))
+    return (struct disk_id) {
+      .device = file.device, .dev = file.dev, .ino = file.ino
+    };
   return (struct disk_id) { .device = st->st_rdev };
 }
 
