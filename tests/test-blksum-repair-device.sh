@@ -121,6 +121,26 @@ if (: < "$node") 2> stderr; then
     --repair-from "$node" "$twin"
 fi
 
+# Two partitions of a loop device are two disks.
+truncate -s 10m partitions
+dd if=good of=partitions bs=1M seek=1 conv=notrunc status=none
+dd if=good of=partitions bs=1M seek=6 conv=notrunc status=none
+attach partitions --partscan
+if addpart "$device" 1 2048 8200 2> addpart.log &&
+    addpart "$device" 2 12288 8200 2>> addpart.log && [ -b "${device}p2" ]; then
+  damage partitions 19
+  repair 0 "${device}p1: OK (1 block repaired)" --repair-from "${device}p2" "${device}p1"
+  dd if=partitions bs=1M skip=1 count=4198400 iflag=count_bytes status=none > part
+  same part good
+  refuses "${device}p1: is the disk that is to be repaired" blksum \
+    --expect manifest:good.blkm --expect-sum "$sum" --repair-limit 50% \
+    --repair-from "${device}p1" "${device}p1"
+  delpart "$device" 1
+  delpart "$device" 2
+else
+  echo "no partitions of a loop device are tested: $(cat addpart.log)"
+fi
+
 # A device that is read-only.
 attach twin --read-only
 run 2 blksum --expect manifest:good.blkm --expect-sum "$sum" --repair-limit 50% \

@@ -72,3 +72,42 @@ damage disk 3
 leaves_alone disk repair_with misaligned "$sys/alignment_offset" 2 \
   --repair-from good "$device"
 says_once "$device: cannot be repaired: it begins within a physical sector of [0-9]* bytes of its drive"
+
+# ---- Devices that are made of others ----
+
+# The device is made of $below, whose file is "below".
+cp good below
+damage disk 3
+top=$device top_sys=$sys
+attach below
+below=$device
+mkdir slaves
+ln -s "$sys" "slaves/${below#/dev/}"
+damage below 5
+for pair in "$top $below" "$below $top" "$top below" "below $top"; do
+  cp below below.before
+  leaves_alone disk repair_with slaves "$top_sys/slaves" 2 \
+    --repair-from ${pair% *} ${pair#* }
+  says_once "${pair% *}: is the disk that is to be repaired$"
+  same below below.before
+done
+repair_with slaves "$top_sys/slaves" 0 --repair-from good below
+# Two devices that are made of the same one.
+cp good sibling
+attach sibling
+sibling=$device
+run 0 unshare --mount sh -c '
+  mount --bind slaves "$1" && mount --bind slaves "$2" && shift 2 && exec "$@"' sh \
+  "$top_sys/slaves" "$sys/slaves" blksum --expect manifest:good.blkm \
+  --expect-sum "$sum" --repair-limit 50% --repair-from "$sibling" "$top"
+same disk good
+
+# The lower device answers from the page cache.
+cp good lower
+no_direct=$(losetup --find --show lower) || skip "no loop device"
+at_exit "losetup -d $no_direct"
+mkdir cached
+ln -s "/sys/devices/virtual/block/${no_direct#/dev/}" "cached/${no_direct#/dev/}"
+damage disk 3
+leaves_alone disk repair_with cached "$top_sys/slaves" 2 --repair-from good "$top"
+says_once "$top: cannot be repaired: it is on a loop device that answers from the page cache"

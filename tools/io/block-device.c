@@ -9,6 +9,7 @@
 
 #include <config.h>
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,6 +75,64 @@ block_device_disk_attribute (dev_t dev, const char *name, char *text,
 {
   return read_attribute (dev, "", name, text, size) ||
     read_attribute (dev, "../", name, text, size);
+}
+
+/* ---- Slaves ---- */
+
+/* The device number in the file NAME/dev of DIR.  False if there is none. */
+static bool
+read_number (int dir, const char *name, dev_t *dev)
+{
+  char path[sizeof ((struct dirent *) 0)->d_name + sizeof "/dev"];
+  unsigned major_number, minor_number;
+  bool found;
+  FILE *file;
+  int fd;
+
+  snprintf (path, sizeof path, "%s/dev", name);
+  fd = openat (dir, path, O_RDONLY | O_CLOEXEC);
+  file = fd != -1 ? fdopen (fd, "r") : NULL;
+  found = file &&
+    fscanf (file, "%u:%u", &major_number, &minor_number) == 2;
+  if (file)
+    fclose (file);
+  else if (fd != -1)
+    close (fd);
+  if (found)
+    *dev = makedev (major_number, minor_number);
+  return found;
+}
+
+static DIR *
+open_slaves (dev_t dev)
+{
+  char path[PATH_SIZE];
+  DIR *dir;
+
+  format_path (path, dev, "", "slaves");
+  dir = opendir (path);
+  if (dir)
+    return dir;
+  format_path (path, dev, "../", "slaves");
+  return opendir (path);
+}
+
+int
+block_device_each_slave (dev_t dev, int (*function) (void *opaque, dev_t slave),
+                         void *opaque)
+{
+  DIR *dir = open_slaves (dev);
+  struct dirent *entry;
+  dev_t slave;
+  int r = 0;
+
+  while (dir && r == 0 && (entry = readdir (dir)))
+    if (entry->d_name[0] != '.' &&
+        read_number (dirfd (dir), entry->d_name, &slave))
+      r = function (opaque, slave);
+  if (dir)
+    closedir (dir);
+  return r;
 }
 
 /* ---- Opening ---- */

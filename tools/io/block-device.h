@@ -33,6 +33,14 @@ bool block_device_attribute (dev_t dev, const char *name, char *text,
 bool block_device_disk_attribute (dev_t dev, const char *name, char *text,
                                   size_t size);
 
+/* Call FUNCTION for each device of which DEV, or the disk of the partition DEV, is made,
+ * such as the disks of an md or dm device, until it does not return 0.  Returns what it
+ * returned last, or 0.
+ */
+int block_device_each_slave (dev_t dev,
+                             int (*function) (void *opaque, dev_t slave),
+                             void *opaque);
+
 /* Open DEV by the name that /sys has for it.  Returns a descriptor; or -1 if that is
  * not possible, or opens another device.
  */

@@ -17,7 +17,7 @@
  * A loop device is as good as its file.  Without direct I/O it answers from the
  * page cache of the file.  A file system on a loop device is as good as the
  * device.  Other devices that are made of devices are trusted: those of dm and
- * md pass on flushes, and read their devices.
+ * md pass on flushes, and read their devices.  They are as good as these.
  */
 
 #include <config.h>
@@ -44,7 +44,7 @@
 #include "../lib/common/numbers.h"
 #include "io/block-device.h"
 
-#define MAX_DEPTH 8             /* of loop devices */
+#define MAX_DEPTH 8             /* of devices of devices */
 
 #define EXT4 0xef53             /* f_type, see statfs(2); also ext2 and ext3 */
 #define XFS 0x58465342
@@ -151,6 +151,9 @@ check_sectors (dev_t dev, uint32_t *align, struct error *error)
 static int
 check_device (dev_t dev, int fd, unsigned depth, uint32_t *align,
               struct error *error);
+static int
+check_layer (dev_t dev, int fd, unsigned depth, uint32_t *align,
+             struct error *error);
 
 static int
 check (int fd, unsigned depth, uint32_t *align, struct error *error)
@@ -216,17 +219,32 @@ check_backing (dev_t dev, int fd, const char *path, unsigned depth,
                                  "of '%s', which %s", path, reason.text);
 }
 
+struct layer {
+  unsigned depth;
+  uint32_t *align;
+  struct error *error;
+};
+
+static int
+check_slave (void *opaque, dev_t slave)
+{
+  const struct layer *layer = opaque;
+
+  return check_layer (slave, -1, layer->depth, layer->align, layer->error);
+}
+
 /* FD is open on DEV, or -1. */
 static int
-check_device (dev_t dev, int fd, unsigned depth, uint32_t *align,
-              struct error *error)
+check_layer (dev_t dev, int fd, unsigned depth, uint32_t *align,
+             struct error *error)
 {
+  struct layer below = { .depth = depth + 1, .align = align, .error = error };
   char path[PATH_MAX], direct[8] = "";
 
   if (!block_device_exists (dev) || depth > MAX_DEPTH)
     return error_set (error, "cannot be repaired: /sys does not say what "
                       "device %u:%u is", major (dev), minor (dev));
-  if (check_sectors (dev, align, error) == -1)
+  if (block_device_each_slave (dev, check_slave, &below) == -1)
     return -1;
   if (!block_device_disk_attribute (dev, "loop/backing_file", path,
                                     sizeof path))
@@ -242,6 +260,16 @@ check_device (dev_t dev, int fd, unsigned depth, uint32_t *align,
     return error_set (error, "cannot be repaired: it begins within a block of "
                       "the file system of '%s'", path);
   return 0;
+}
+
+/* The sectors of a device that is made of others follow from theirs. */
+static int
+check_device (dev_t dev, int fd, unsigned depth, uint32_t *align,
+              struct error *error)
+{
+  if (check_sectors (dev, align, error) == -1)
+    return -1;
+  return check_layer (dev, fd, depth, align, error);
 }
 
 int
