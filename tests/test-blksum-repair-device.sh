@@ -141,6 +141,35 @@ else
   echo "no partitions of a loop device are tested: $(cat addpart.log)"
 fi
 
+# A program that has the device open by a node of its own, as a guest of libvirt.
+cp good disk
+attach disk
+damage disk 3
+cat > holder << 'END'
+mount -t tmpfs none private && mknod private/vda b "$1" "$2" || exit 1
+exec "$3" -c 'import time
+disk = open("private/vda", "r+b")
+print("open", flush=True)
+time.sleep(600)'
+END
+mkdir private
+unshare --mount sh holder $((0x$(stat -c %t "$device"))) $((0x$(stat -c %T "$device"))) \
+  "$PYTHON" > opened 2> holder.log &
+holder=$!
+kill_at_exit $holder
+if wait_until test -s opened -o ! -d "/proc/$holder" && [ -s opened ]; then
+  leaves_alone disk refuses \
+    "$device: is in use: process $holder (python[^)]*) has it open for writing$" blksum \
+    --expect manifest:good.blkm --expect-sum "$sum" --repair-limit 50% \
+    --repair-from good "$device"
+  kill $holder
+  wait $holder 2> /dev/null || :
+else
+  echo "no private node is tested: $(cat holder.log)"
+fi
+repair 0 "$device: OK (1 block repaired)" --repair-from good "$device"
+same disk good
+
 # A device that is read-only.
 attach twin --read-only
 run 2 blksum --expect manifest:good.blkm --expect-sum "$sum" --repair-limit 50% \

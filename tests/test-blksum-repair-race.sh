@@ -146,6 +146,32 @@ wait $pid || status=$?
 [ $status = 2 ] || fail "exit status $status"
 says_once "$dir/replaced: can only be read sequentially, like a pipe"
 
+# A program that opens the file meanwhile.
+cat > holder.py << 'END'
+import time
+disk = open("large", "r+b")
+open("opened", "w").close()
+time.sleep(600)
+END
+truncate -s 300m large
+write_data large 0 100000
+write_data large 200000000 100000
+blksum --manifest large.blkm large > stdout
+cp large twin
+write_data large 7000 100
+cp large before
+at_exit "kill \$(cat $dir/holder) 2> kill.log || :"
+status=0
+midway '"$PYTHON" holder.py > holder.log 2>&1 & echo $! > holder
+    until [ -e opened ]; do sleep 0.05; done' \
+  --no-extents --expect manifest:large.blkm --expect-sum none --repair-limit 100% \
+  --repair-from twin large > stdout 2> stderr || status=$?
+kill "$(cat holder)" 2> kill.log || :
+[ $status = 2 ] || fail "exit status $status"
+says_once "large: is in use: process $(cat holder) ([^)]*) has it open for writing$"
+same large before
+while kill -0 "$(cat holder)" 2> kill.log; do sleep 0.05; done
+
 # A file that changes while it is read for the first time.
 truncate -s 300m large
 write_data large 0 100000

@@ -184,6 +184,30 @@ done
 kill $reader
 wait $reader 2> /dev/null || :
 
+# A program that has it open, for writing or not, and takes no lock.
+cat > holder.py << 'END'
+import sys, time
+disk = open(sys.argv[1], sys.argv[2])
+print("open", flush=True)
+time.sleep(600)
+END
+for mode in r+b rb; do
+  rm -f open
+  "$PYTHON" holder.py disk $mode > open &
+  holder=$!
+  kill_at_exit $holder
+  wait_until test -s open
+  if [ $mode = rb ]; then
+    repair 1 "disk: FAILED (1 block repairable)" --dry-run --repair-from good disk
+  else
+    no "disk: is in use: process $holder ([^)]*) has it open for writing$" disk
+    no "disk: is in use: process $holder ([^)]*) has it open for writing$" \
+      --dry-run disk
+  fi
+  kill $holder
+  wait $holder 2> /dev/null || :
+done
+
 requires_qemu
 qemu-img convert -f raw -O qcow2 disk disk.qcow2
 cp disk.qcow2 before.qcow2

@@ -33,8 +33,9 @@ int direct_file_open (struct direct_file *file, const char *path,
                       bool read_only, struct error *error);
 void direct_file_close (struct direct_file *file);
 
-/* Check that nothing was written to a regular file since it was opened.
- * Writes to a device cannot be detected.  0, or -1 with the reason.
+/* Check that nothing was written to a regular file since it was opened, and that no
+ * other process has the file or device open for writing.  Writes to a device cannot
+ * be detected.  0, or -1 with the reason.
  */
 int direct_file_check_unmodified (const struct direct_file *file,
                                   struct error *error);
