@@ -6,10 +6,11 @@
     blksum-repair-random.py --dir DIR [--seed S] [--rounds N] [--kill]
 
 The model knows the good disk, the bad one and the sources as bytes, and nothing
-of manifests.  It says which blocks are repaired, which remain bad, or are not
-whole units of direct I/O, and what the disk is then.  strace, or the log of an NBD server, shows each write: a bad block
-that a source has, once, and nothing else.  Without strace only the disk is
-compared.
+of manifests.  It says whether the disk is refused, because more blocks are bad than
+the limit allows, which blocks are repaired, which remain bad, or are not whole units of
+direct I/O, and what the disk is then.  strace, or the log of an NBD server, shows each
+write: a bad block that a source has, once, and nothing else.  Without strace only the
+disk is compared.
 
 With --kill a round kills blksum at a random moment, several times.  After each,
 blocks that were good are unchanged, and another run completes the repair.
@@ -81,8 +82,9 @@ class Disk:
         # The last block can be short, and direct I/O can write it or not.
         size = blocks * self.block - rng.choice(
             (0, rng.randrange(self.block), rng.randrange(self.block) // 4096 * 4096))
+        zeros = rng.choice((0, 0.3, 0.3, 0.95, 1))
         self.good = b"".join(
-            bytes(self.block) if rng.random() < 0.3 else rng.randbytes(16) *
+            bytes(self.block) if rng.random() < zeros else rng.randbytes(16) *
             (self.block // 16) for _ in range(blocks))[:max(size, 1)]
         self.digest = rng.choice(("sha256", "sha256", "sha512", "md5"))
         self.construction = rng.choice(([], [], ["--streams=4"], ["--linear"]))
@@ -217,6 +219,7 @@ class Round:
                                                      (0.5, 1)))
         self.sources = [Source(rng, i, self.disk, args)
                         for i in range(rng.randrange(1, 4))]
+        self.limit = 100 if args.kill else rng.choice((100, 100, 100, 0, 1, 10, 50))
         self.dry = not args.kill and rng.random() < 0.15
         self.trailing = rng.randbytes(rng.choice((0, 0, 5000)))
         self.servers = Servers()
@@ -226,6 +229,16 @@ class Round:
         self.traced = args.strace and not args.kill and not self.exported
 
     # ---- The model ----
+
+    def refused(self):
+        """Are more blocks bad than the limit allows?"""
+        data = sum(any(self.disk.of(self.disk.good, at)) for at in self.disk.blocks())
+        bad = sum(state is not None for state in self.states())
+        if self.limit == 100:
+            return False
+        if self.limit == 0 or data == 0:
+            return bad > 0
+        return bad > max(1, data * self.limit // 100)
 
     def state(self, at):
         """None of a block that is good."""
@@ -284,7 +297,7 @@ class Round:
         self.command = [
             "blksum", "--output=json", "--expect=manifest:blkm",
             "--expect-sum=" + self.rng.choice((tag.strip(), "none")),
-            "--repair-limit=100%"]
+            "--repair-limit=%d%%" % self.limit]
         for source in self.sources:
             self.command.append(
                 "--repair-from=" + source.make(self.rng, self.servers))
@@ -308,6 +321,8 @@ class Round:
 
     def check(self):
         status, out, err = self.run()
+        if self.refused():
+            return self.check_refused(status, out, err)
         states = self.states()
         all_good = not {"bad", "repairable", "unaligned"} & set(states)
         need(status == (0 if all_good else 1), "exit status", status, err)
@@ -326,6 +341,14 @@ class Round:
             need(logged_writes("log") == self.writes(), "writes",
                  logged_writes("log"), self.writes())
         return states
+
+    def check_refused(self, status, out, err):
+        need(status == 2 and not out, "not refused", status, out)
+        need("it may be another disk; nothing was written" in err, err)
+        need(read_file("disk") == self.bad + self.trailing, "the disk changed")
+        need(not self.traced or not traced_writes("trace"), "it was written")
+        need(not self.exported or not logged_writes("log"), "it was written")
+        return ["refused"]
 
     # ---- Kills ----
 
@@ -415,7 +438,7 @@ def main():
         print("%d of %d kills were within the writes" %
               (sum(results), args.kills * args.rounds))
         return
-    for state in ("repaired", "repairable", "bad", "unaligned"):
+    for state in ("refused", "repaired", "repairable", "bad", "unaligned"):
         print(state, sum(states.count(state) for states in results))
 
 
