@@ -9,7 +9,7 @@
 . "$(dirname "$0")/functions.sh"
 . "$abs_top_srcdir/tests/repair-functions.sh"
 
-rounds 20 500 100
+rounds 10 500 100
 [ -z "$wrapper" ] || BLKHASH_ROUNDS=3
 options=
 without () {

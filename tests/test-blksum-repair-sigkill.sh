@@ -10,7 +10,7 @@
 . "$abs_top_srcdir/tests/repair-functions.sh"
 
 [ -z "$wrapper" ] || skip "valgrind is too slow to be killed between writes"
-rounds 3 50 10
+rounds 2 50 10
 mkdir "$dir/runs"
 cd "$dir"
 requires_direct
