@@ -63,7 +63,10 @@ after_sync () {
   tracer=$!
   stops=0
   while kill -0 $tracer 2> kill.log; do
-    stopped=$(grep 'stopped by SIGSTOP' trace 2> grep.log | sed 's/ .*//' | sed -n "$((stops + 1))p")
+    # Other threads stop, too.
+    caller=$(sed -n "/ fdatasync(/{s/ .*//p;q}" trace 2> sed.log || :)
+    stopped=$(sed -n "/^$caller .*stopped by SIGSTOP/s/ .*//p" trace 2> sed.log |
+      sed -n "$((stops + 1))p")
     if [ -n "$stopped" ]; then
       "$@"
       stops=$((stops + 1))
