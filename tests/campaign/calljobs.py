@@ -21,18 +21,20 @@ class Job:
     OF_ONE_IMAGE: a failed run prints nothing on standard output.  TROUBLE is the
     status of a failed run, whose messages begin with SAYS.  PRINTED is the first
     line that a run prints, if it is known without our code; STATUS its status.
+    DIRECT: it uses direct I/O, whose short counts are whole sectors, and which
+    fails after a shorter one.
     WAITS: after an error of the connection it waits 5 s for qemu-nbd to say why."""
 
     def __init__(self, name, *command, files=(), may_leave=(), stdin=None,
                  trouble=2, says="blksum: ", of_one_image=True, repeat=True,
                  environment=None, printed=None, status=0,
-                 waits=False):
+                 direct=False, waits=False):
         self.name, self.command = name, command
         self.files, self.may_leave, self.stdin = files, may_leave, stdin
         self.trouble, self.says = trouble, says
         self.of_one_image, self.repeat = of_one_image, repeat
         self.printed, self.status = printed, status
-        self.waits = waits
+        self.direct, self.waits = direct, waits
         self.environment = environment or {}
 
     def prepare(self, directory):
@@ -49,6 +51,34 @@ class Job:
         if self.of_one_image:
             return not stdout
         return set(stdout.splitlines()) <= set(right.splitlines())
+
+    def is_right_again(self, right, again):
+        """Is AGAIN, the run after one that failed, as RIGHT?"""
+        return (again.status, again.stdout) == (right.status, right.stdout)
+
+
+class Repair(Job):
+    """The disk is what it was, or good.  A source that fails leaves it bad."""
+
+    def __init__(self, files, blksum):
+        super().__init__(
+            "repair", blksum, "--expect", "manifest:" + files.path("raw.blkm"),
+            "--expect-sum", files.sum, "--repair-limit", "100%",
+            "--repair-from", "twin", "disk", may_leave=("disk",),
+            files=((files.path("changed"), "disk"), (files.path("raw"), "twin")),
+            printed="disk: OK (1 block repaired)", direct=True)
+        self.contents = [files.read("changed"), files.read("raw")]
+
+    def has_failed(self, outcome):
+        left_bad = outcome.status == 1 and outcome.stderr
+        return outcome.files["disk"] in self.contents and (
+            left_bad or super().has_failed(outcome))
+
+    def may_print(self, right, stdout):
+        return stdout in (b"", b"disk: FAILED (1 block bad)\n")
+
+    def is_right_again(self, right, again):
+        return again.status == 0 and again.stdout in (right.stdout, b"disk: OK\n")
 
 
 class Example(Job):
@@ -149,6 +179,18 @@ class Files:
     def part(self, n):
         return self.path("part-%06d-of-000002.blkm" % n)
 
+    def can_repair(self):
+        """Not on all file systems."""
+        return subprocess.run(
+            [self.programs.blksum, "--expect", "manifest:" + self.path("raw.blkm"),
+             "--expect-sum", self.sum, "--repair-from", self.path("raw"),
+             "--dry-run", self.path("changed")], stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 1
+
+    def read(self, name):
+        with open(self.path(name), "rb") as f:
+            return f.read()
+
     def write(self, name, content):
         with open(self.path(name), "wb") as f:
             f.write(content)
@@ -238,6 +280,8 @@ def blksum_jobs(files, programs):
     yield Job("expect", blksum, "--expect", files.sum, raw)
     yield Job("expect, subset", blksum, "--expect", manifest, "--subset", "1/2",
               raw)
+    if files.can_repair():
+        yield Repair(files, blksum)
     yield Job("compare", blksum, "--compare", raw, changed, of_one_image=False,
               status=1)
     yield Job("compare with manifest", blksum, "--compare", manifest, raw)
