@@ -22,7 +22,7 @@
 #include "verify/tally.h"
 
 #define MAX_BLOCKS 400000       /* some pages */
-#define PAGE_BLOCKS UINT64_C (65536)
+#define PAGE_BLOCKS UINT64_C (32768)
 #define ROUNDS 15
 
 static unsigned seed;
@@ -69,7 +69,7 @@ static void
 read_blocks (const unsigned char *zeros)
 {
   uint64_t block = any (blocks), end = block + any_length (block);
-  enum block_state state = BLOCK_GOOD + any (3);
+  enum block_state state = BLOCK_GOOD + any (BLOCK_STATES - BLOCK_GOOD);
 
   for (; block < end; block++) {
     uint64_t changes = tally_get_changes (&tally);
@@ -107,15 +107,19 @@ check (void)
 }
 
 static void
-add_transient (void)
+add_events (void)
 {
-  uint64_t changes = tally_get_changes (&tally), count = tally.transient;
+  uint64_t changes = tally_get_changes (&tally);
+  uint64_t transient = tally.transient, repaired = tally.repaired;
   struct tally_counts read;
 
   tally_add_transient (&tally);
+  tally_add_repaired (&tally);
+  tally_add_repaired (&tally);
   tally_get_counts (&tally, &read);
-  assert_int_equal (read.transient, count + 1);
-  assert_int_equal (tally_get_changes (&tally), changes + 1);
+  assert_int_equal (read.transient, transient + 1);
+  assert_int_equal (read.repaired, repaired + 2);
+  assert_int_equal (tally_get_changes (&tally), changes + 3);
 }
 
 /* Move to another tally, which has other states, and back. */
@@ -123,7 +127,7 @@ static void
 move_tally (void)
 {
   uint64_t changes = tally_get_changes (&tally), zeros = tally.zeros;
-  uint64_t transient = tally.transient;
+  uint64_t transient = tally.transient, repaired = tally.repaired;
   struct tally other;
 
   assert_int_equal (tally_init (&other, blocks), 0);
@@ -137,6 +141,7 @@ move_tally (void)
   assert_int_equal (tally_get_changes (&tally), changes);
   assert_int_equal (tally.zeros, zeros);
   assert_int_equal (tally.transient, transient);
+  assert_int_equal (tally.repaired, repaired);
 }
 
 static void
@@ -157,7 +162,7 @@ test_random (void **state)
     for (k = 0; k < 10; k++)
       read_blocks (zeros);
     check ();
-    add_transient ();
+    add_events ();
     move_tally ();
     check ();
     read_blocks (zeros);

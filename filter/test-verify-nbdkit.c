@@ -54,6 +54,16 @@ nbdkit_debug (const char *message, ...)
   (void) message;
 }
 
+atomic_bool is_ending;
+
+int
+nbdkit_nanosleep (unsigned sec, unsigned nsec)
+{
+  assert (sec == 0 && nsec == 0);
+  errno = ESHUTDOWN;
+  return is_ending ? -1 : 0;
+}
+
 char *
 nbdkit_absolute_path (const char *path)
 {
@@ -234,6 +244,7 @@ plugin_destroy (struct plugin *plugin)
 /* ---- The server ---- */
 
 struct nbdkit_filter *filter;
+int open_readonly = 1;
 
 static int
 next_config (nbdkit_backend *nxdata, const char *key, const char *value)
@@ -253,7 +264,7 @@ static int
 next_open (nbdkit_context *context, int readonly, const char *name)
 {
   (void) context; (void) name;
-  assert (readonly == 1);
+  assert (readonly == open_readonly);
   return 0;
 }
 
@@ -271,7 +282,7 @@ start (const char *key, ...)
 
   errors = 0;
   *last_error = '\0';
-  verify_params = (struct verify_params) { .retry = 1 };
+  verify_params = (struct verify_params) { .retry = 1, .repair_timeout = 30 };
   filter = filter_init ();
   filter->load ();
   va_start (args, key);

@@ -23,6 +23,9 @@
 extern atomic_uint errors;
 extern char last_error[512];
 
+/* nbdkit ends, or the client is gone: a sleep ends early. */
+extern atomic_bool is_ending;
+
 /* The extents that nbdkit_add_extent received. */
 struct nbdkit_extents {
   size_t count, max;            /* more than MAX are refused */
@@ -73,6 +76,7 @@ void fault_apply (const struct plugin *plugin, const struct fault *fault,
 /* ---- The server ---- */
 
 extern struct nbdkit_filter *filter; /* set by start */
+extern int open_readonly;       /* how .open must open the plugin: 1 */
 
 #define NEXT_CONFIG 77          /* what .config returns for other parameters */
 

@@ -103,7 +103,7 @@ done < "$dir/reasons"
 # The same for the messages that nbdkit-blkhash-verify-filter(1) lists.  X stands
 # for numbers and names.
 cat "$srcdir"/../filter/verify/*.c | tr -s ' \n' ' ' |
-  sed 's/%" PRI[a-z0-9]* "/X/g; s/%" PRI[a-z0-9]*/X"/g; s/%[sm]/X/g
+  sed 's/%" PRI[a-z0-9]* "/X/g; s/%" PRI[a-z0-9]*/X"/g; s/%z\{0,1\}[smdu]/X/g
        s/" "//g' > "$dir/code"
 sed -n '/^=head1 MESSAGES/,/^=back/s/^=item C<\(.*\)>$/\1/p' \
     "$srcdir/nbdkit-blkhash-verify-filter.pod" |

@@ -135,7 +135,7 @@ result-file: output-file result-lines
 result-lines: ../lib/common/sum-line
 output-file: config-files lock-file
 lock-file: config-files
-verify/verify: config-files ending verify/check verify/disk verify/export verify/params verify/publish verify/source
+verify/verify: config-files ending verify/check verify/disk verify/export verify/params verify/publish verify/repair verify/source verify/write-back
 verify/publish: output-file result-file result-lines verify/disk verify/export verify/mapfile verify/params verify/result verify/status ../lib/common/cleanup ../lib/common/deadline ../lib/manifest/manifest-index
 verify/result: result-file verify/export verify/summary ../lib/common/cleanup ../lib/common/sum-line
 verify/status: output-file verify/disk verify/export verify/signature verify/summary ../lib/common/cleanup ../lib/common/json-string ../lib/common/memstream
@@ -145,7 +145,11 @@ verify/sum-list: verify/sum ../lib/common/sums-line
 verify/manifest-dir: ../lib/common/json-string ../lib/common/memstream
 verify/export: verify/disk verify/manifest-dir verify/params verify/sum-list ../lib/common/cleanup ../lib/common/sum-line ../lib/manifest/manifest-index
 verify/params: config-files
-verify/check: verify/compare verify/disk verify/params verify/source
+verify/check: verify/compare verify/disk verify/finding verify/params verify/repair verify/source verify/write-back
+verify/finding: verify/disk verify/tally
+verify/repair: verify/compare verify/disk verify/params verify/repair-nbd
+verify/repair-nbd: verify/params verify/source ../lib/common/cleanup ../lib/common/deadline ../lib/common/libnbd
+verify/write-back: verify/compare verify/disk verify/source ../lib/common/cleanup
 verify/compare: verify/disk ../lib/common/zero ../lib/construction/leaf
 verify/disk: blkhash-manifest verify/block-cache verify/sum verify/tally ../lib/construction/leaf ../lib/digest/digest ../lib/manifest/manifest-index
 verify/block-cache: ../lib/common/cleanup ../lib/common/lru
@@ -183,8 +187,8 @@ check_circles
 # ---- Users of the library ----
 
 # Headers of lib/ that tools/ may include.
-for_tools="common/cleanup common/deadline common/json-string common/memstream common/numbers common/zero common/hash-spec
-common/mapfile common/strata common/sum-line common/sums-line common/test-time64
+for_tools="common/cleanup common/deadline common/json-string common/libnbd common/memstream common/numbers common/zero
+common/hash-spec common/mapfile common/strata common/sum-line common/sums-line common/test-time64
 common/utf8 hash/kernels
 manifest/leaf-diff manifest/leaf-runs manifest/manifest-diff manifest/manifest-index
 manifest/manifest-unfinished"

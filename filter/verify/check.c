@@ -7,7 +7,8 @@
  * into its buffer and hashed there, many at a time.  A block of which the
  * request has only a part is read into a buffer of its own, and added to the
  * cache.  A block that is wrong or could not be read is read again: alone, or
- * together with others once the request has failed.
+ * together with others once the request has failed.  Then it is read from the
+ * repair sources, which are no more trusted than the plugin.
  *
  * A request fails as a whole.  If it fails because of a wrong block, the other
  * blocks of the same read are still verified, so that all wrong blocks among
@@ -19,7 +20,6 @@
 #include <config.h>
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,8 +31,11 @@
 #include "verify/check.h"
 #include "verify/compare.h"
 #include "verify/disk.h"
+#include "verify/finding.h"
 #include "verify/params.h"
+#include "verify/repair.h"
 #include "verify/source.h"
+#include "verify/write-back.h"
 
 #define MAX_BATCH 1024          /* blocks that are read at a time */
 
@@ -44,6 +47,7 @@ struct check {
   int *err;                     /* set if it fails */
   bool unproven;                /* content was not read, or is served although
                                  * it is wrong */
+  struct repair_deadlines deadlines;
 };
 
 static int
@@ -102,45 +106,23 @@ retry_block (const struct check *check, const struct compare_batch *block,
   return 0;
 }
 
+/* BLOCK is bad or unreadable, as STATE says.  Replace its content by that of a
+ * repair source, and write it to the plugin, if parameters want that.  Returns
+ * its new state.
+ */
+static enum block_state
+repair_block (struct check *check, const struct compare_batch *block,
+              enum block_state state)
+{
+  if (!repair_read (check->disk, block, &check->deadlines))
+    return state;
+  if (verify_params.repair_write &&
+      write_back (check->disk, check->source, check->next, block))
+    return BLOCK_GOOD;
+  return BLOCK_IN_FLIGHT;
+}
+
 /* ---- Failing ---- */
-
-/* A range of consecutive blocks in one state, to report. */
-struct finding {
-  uint64_t first, count;
-  enum block_state state;
-  int err;                      /* why it is unreadable */
-};
-
-static void
-report (const struct check *check, const struct finding *finding)
-{
-  const struct disk *disk = check->disk;
-  uint64_t bytes = disk_bytes (disk, finding->first, finding->count);
-  uint64_t offset = finding->first * disk->block_size;
-
-  if (finding->count == 0)
-    return;
-  if (finding->state == BLOCK_UNREADABLE)
-    nbdkit_error ("blkhash-verify: %" PRIu64 " bytes at %" PRIu64 " cannot be "
-                  "read: %s", bytes, offset, strerror (finding->err));
-  else
-    nbdkit_error ("blkhash-verify: %" PRIu64 " bytes at %" PRIu64 " are not "
-                  "what %s says", bytes, offset, disk->path);
-}
-
-/* Extend FINDING by BLOCK, or report it and begin another. */
-static void
-add_finding (const struct check *check, struct finding *finding,
-             uint64_t block, enum block_state state)
-{
-  if (finding->count > 0 && finding->state == state &&
-      finding->first + finding->count == block)
-    finding->count++;
-  else {
-    report (check, finding);
-    *finding = (struct finding) { block, 1, state, *check->err };
-  }
-}
 
 /* Apply the effect of a block in STATE on the request and the disk.  Returns
  * true if the request fails.
@@ -148,7 +130,7 @@ add_finding (const struct check *check, struct finding *finding,
 static bool
 apply_state (struct check *check, enum block_state state)
 {
-  if (state == BLOCK_GOOD)
+  if (state == BLOCK_GOOD || state == BLOCK_IN_FLIGHT)
     return false;
   if (state == BLOCK_BAD && verify_params.fail == FAIL_WARN) {
     check->unproven = true;
@@ -200,7 +182,7 @@ retry_rest (const struct check *check,
 }
 
 /* Handle R and GOOD, the result of read_and_compare for BATCH.  R is 1 only if
- * BATCH is a single block.  Set the states of the blocks, and add those that
+ * BATCH is a single block.  Repair blocks, set their states, and add those that
  * became bad or unreadable to FINDING.  Returns -1 if the request fails.
  */
 static int
@@ -218,9 +200,11 @@ handle_result (struct check *check, const struct compare_batch *batch, int r,
       state = BLOCK_BAD;
     else if (!good[i] && retry_block (check, &block, r == 1, &state) == -1)
       return -1;
+    if (state != BLOCK_GOOD)
+      state = repair_block (check, &block, state);
     old = tally_set (&check->disk->tally, block.first, state);
     if (state != BLOCK_GOOD && state != old)
-      add_finding (check, finding, block.first, state);
+      finding_add (finding, check->disk, block.first, state, *check->err);
     if (failed || !apply_state (check, state))
       continue;
     if (state == BLOCK_UNREADABLE)
@@ -262,7 +246,7 @@ read_batch (struct check *check, const struct compare_batch *batch)
     result = r == -1 ? -1 : handle_result (check, &part, r, good, &finding);
     at += n;
   }
-  report (check, &finding);
+  finding_log (&finding, check->disk);
   return result;
 }
 
@@ -372,7 +356,9 @@ int
 check_read (struct disk *disk, const struct source *source, nbdkit_next *next,
             void *buf, uint32_t count, uint64_t offset, int *err)
 {
-  struct check check = { disk, source, next, err, false };
+  struct check check = {
+    .disk = disk, .source = source, .next = next, .err = err
+  };
   uint64_t end = offset + count;
   unsigned char *at = buf;
 

@@ -15,8 +15,9 @@
 #include "verify/params.h"
 
 #define MAX_RETRY 1000
+#define MAX_TIMEOUT 3600        /* seconds */
 
-struct verify_params verify_params = { .retry = 1 };
+struct verify_params verify_params = { .retry = 1, .repair_timeout = 30 };
 
 /* Set *RESULT to the index of VALUE in NAMES, which ends with NULL.  Returns 1,
  * or -1 after nbdkit_error.
@@ -58,16 +59,53 @@ parse_fail (const char *key, const char *value)
 }
 
 static int
-parse_retry (const char *key, const char *value)
+parse_number (const char *key, const char *value, unsigned min, unsigned max,
+              unsigned *result)
 {
-  unsigned *retry = &verify_params.retry;
-
-  if (nbdkit_parse_unsigned (key, value, retry) == -1)
+  if (nbdkit_parse_unsigned (key, value, result) == -1)
     return -1;
-  if (*retry <= MAX_RETRY)
+  if (*result >= min && *result <= max)
     return 1;
-  nbdkit_error ("%s must be from 0 to %d", key, MAX_RETRY);
+  nbdkit_error ("%s must be from %u to %u", key, min, max);
   return -1;
+}
+
+/* Whether the server of a URI exists is not known before it is needed, but what
+ * is not a URI is refused.
+ */
+static int
+parse_uri (const char *key, const char *value, const char **result)
+{
+#ifdef HAVE_LIBNBD
+  *result = value;
+  if (strncmp (value, "nbd", 3) == 0 && strstr (value, "://"))
+    return 1;
+  nbdkit_error ("%s: not an NBD URI: %s", key, value);
+#else
+  (void) value;
+  (void) result;
+  nbdkit_error ("%s: this filter was built without libnbd", key);
+#endif
+  return -1;
+}
+
+static int
+parse_repair (const char *key, const char *value, bool is_uri)
+{
+  struct verify_params *p = &verify_params;
+  struct repair_param *param = &p->repair[p->nr_repair];
+  int r;
+
+  if (p->nr_repair == MAX_REPAIR_SOURCES) {
+    nbdkit_error ("%s: there are more than %d repair sources", key,
+                  MAX_REPAIR_SOURCES);
+    return -1;
+  }
+  param->is_uri = is_uri;
+  r = is_uri ? parse_uri (key, value, &param->name)
+             : config_files_parse (key, value, &param->name);
+  p->nr_repair += r == 1;
+  return r;
 }
 
 /* As verify_params_config, for the parameters that are paths. */
@@ -111,9 +149,17 @@ verify_params_config (const char *key, const char *value)
   if (strcmp (key, "blkhash-verify-fail") == 0)
     return parse_fail (key, value);
   if (strcmp (key, "blkhash-verify-retry") == 0)
-    return parse_retry (key, value);
+    return parse_number (key, value, 0, MAX_RETRY, &p->retry);
   if (strcmp (key, "blkhash-verify-zero") == 0)
     return parse_flag (key, value, "skip", "read", &p->read_zeros);
+  if (strcmp (key, "blkhash-verify-repair") == 0)
+    return parse_repair (key, value, false);
+  if (strcmp (key, "blkhash-verify-repair-uri") == 0)
+    return parse_repair (key, value, true);
+  if (strcmp (key, "blkhash-verify-repair-timeout") == 0)
+    return parse_number (key, value, 1, MAX_TIMEOUT, &p->repair_timeout);
+  if (strcmp (key, "blkhash-verify-repair-write") == 0)
+    return parse_flag (key, value, "false", "true", &p->repair_write);
   return parse_file (key, value);
 }
 
@@ -135,6 +181,12 @@ check_one (const struct verify_params *p)
   if (!p->sum)
     return refuse ("blkhash-verify-sum is missing: the checksum that proves "
                    "the manifest, or none to trust it");
+  if (p->repair_write && strcmp (p->sum, "none") == 0)
+    return refuse ("blkhash-verify-repair-write needs a checksum in "
+                   "blkhash-verify-sum: only what it proves is written");
+  if (p->repair_write && p->nr_repair == 0)
+    return refuse ("blkhash-verify-repair-write needs blkhash-verify-repair or "
+                   "blkhash-verify-repair-uri");
   return 0;
 }
 
@@ -146,6 +198,10 @@ check_exports (const struct verify_params *p)
     return refuse ("blkhash-verify-manifest, blkhash-verify-name and "
                    "blkhash-verify-mapfile are of one disk: they cannot be "
                    "used with blkhash-verify-exports");
+  if (p->nr_repair > 0 || p->repair_write)
+    return refuse ("blkhash-verify-repair, blkhash-verify-repair-uri and "
+                   "blkhash-verify-repair-write are of one disk: they cannot "
+                   "be used with blkhash-verify-exports");
   if (p->sum && p->sums)
     return refuse ("blkhash-verify-sum cannot be used with "
                    "blkhash-verify-sums");

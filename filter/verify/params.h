@@ -15,6 +15,13 @@ enum verify_fail {
   FAIL_STOP,                    /* fail this request and all later ones */
 };
 
+#define MAX_REPAIR_SOURCES 16
+
+struct repair_param {
+  const char *name;             /* absolute path, or URI */
+  bool is_uri;
+};
+
 struct verify_params {
   const char *manifest;         /* absolute path, or NULL */
   const char *sum;              /* expected sum of the manifest, or "none" */
@@ -29,6 +36,10 @@ struct verify_params {
   const char *file;             /* absolute path of the result, or NULL */
   const char *name;             /* in the result and the status, or NULL */
   const char *status, *mapfile; /* absolute paths, or NULL */
+  struct repair_param repair[MAX_REPAIR_SOURCES]; /* in the order to read them */
+  unsigned nr_repair;
+  unsigned repair_timeout;      /* of an NBD server, seconds */
+  bool repair_write;            /* write repaired blocks to the plugin */
 };
 
 /* Set before the server forks, read-only afterwards. */
@@ -60,6 +71,10 @@ bool verify_params_have_output (void);
   "blkhash-verify-file=PATH        Where the result goes.\n" \
   "blkhash-verify-name=NAME        Name in the result, default \"-\".\n" \
   "blkhash-verify-status=PATH      Where counts and bad ranges go, in JSON.\n" \
-  "blkhash-verify-mapfile=PATH     The same as a mapfile of GNU ddrescue."
+  "blkhash-verify-mapfile=PATH     The same as a mapfile of GNU ddrescue.\n" \
+  "blkhash-verify-repair=FILE      Read bad blocks from FILE instead.\n" \
+  "blkhash-verify-repair-uri=URI   The same, from an NBD server.\n" \
+  "blkhash-verify-repair-timeout=SECONDS  Wait for it, default 30.\n" \
+  "blkhash-verify-repair-write=true  Also write them to the plugin's disk."
 
 #endif /* NBDKIT_BLKHASH_VERIFY_PARAMS_H */

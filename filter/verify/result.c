@@ -4,7 +4,8 @@
  * The result file: a line for each export.
  *
  * The line has the sum only if each block was good when it was last read, or is
- * zero in the manifest and is not read.
+ * zero in the manifest and is not read.  A block that was repaired in flight is
+ * still bad on the disk.
  */
 
 #include <config.h>
@@ -43,8 +44,9 @@ make_failure (const struct export *export, const struct summary *s)
   int r = -1;
 
   print_missing (s, why, sizeof why);
-  if (name && s->bad > 0)
-    r = asprintf (&line, "# bad %s: %" PRIu64 " bytes\n", name, s->bad);
+  if (name && s->bad + s->in_flight > 0)
+    r = asprintf (&line, "# bad %s: %" PRIu64 " bytes\n", name,
+                  s->bad + s->in_flight);
   else if (name)
     r = asprintf (&line, "# incomplete %s: %s\n", name, why);
   free (name);

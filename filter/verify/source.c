@@ -1,11 +1,11 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Read from the plugin, within its constraints.
+ * Read from the plugin, or from a repair source, within its constraints.
  *
- * Reads are extended to multiples of the plugin's minimum, and split at its
- * maximum.  An extended read needs a buffer of its own, but it is rare: blocks
- * are usually multiples of the minimum.
+ * Reads are extended to multiples of the minimum, and split at the maximum.  An
+ * extended read needs a buffer of its own, but it is rare: blocks are usually
+ * multiples of the minimum.
  */
 
 #include <config.h>
@@ -23,33 +23,44 @@
 
 #define MAX_READ (32 * 1024 * 1024) /* bytes; any plugin accepts this size */
 
+void
+source_set (struct source *source, uint64_t size, uint32_t min, uint32_t max)
+{
+  source->size = size;
+  source->min = min ? min : 1;
+  source->max = ROUND_DOWN (MIN (max ? max : MAX_READ, MAX_READ), source->min);
+  source->max = MAX (source->max, source->min);
+}
+
 int
 source_init (struct source *source, nbdkit_next *next)
 {
   int64_t size = next->get_size (next);
-  uint32_t preferred;
+  uint32_t min, preferred, max;
 
-  if (size == -1 ||
-      next->block_size (next, &source->min, &preferred, &source->max) == -1)
+  if (size == -1 || next->block_size (next, &min, &preferred, &max) == -1)
     return -1;
-  source->size = size;
-  if (source->min == 0)         /* there are no constraints */
-    source->min = 1;
-  source->max = ROUND_DOWN (MIN (source->max ? source->max : MAX_READ,
-                                 MAX_READ), source->min);
-  source->max = MAX (source->max, source->min);
+  source_set (source, size, min, max);
   return 0;
+}
+
+static int
+pread_plugin (void *opaque, void *buf, uint32_t len, uint64_t offset, int *err)
+{
+  nbdkit_next *next = opaque;
+
+  return next->pread (next, buf, len, offset, 0, err);
 }
 
 /* Read an aligned range. */
 static int
-read_aligned (const struct source *source, nbdkit_next *next,
+read_aligned (const struct source *source, source_pread *pread, void *opaque,
               void *buf, size_t len, uint64_t offset, int *err)
 {
   while (len > 0) {
     uint32_t n = MIN (len, source->max);
 
-    if (next->pread (next, buf, n, offset, 0, err) == -1)
+    if (pread (opaque, buf, n, offset, err) == -1)
       return -1;
     buf = (char *) buf + n;
     len -= n;
@@ -59,8 +70,8 @@ read_aligned (const struct source *source, nbdkit_next *next,
 }
 
 int
-source_read (const struct source *source, nbdkit_next *next,
-             void *buf, size_t len, uint64_t offset, int *err)
+source_read_by (const struct source *source, source_pread *pread, void *opaque,
+                void *buf, size_t len, uint64_t offset, int *err)
 {
   uint64_t min = source->min, start = ROUND_DOWN (offset, min);
   uint64_t end = MIN (ROUND_UP (offset + len, min), source->size);
@@ -68,16 +79,23 @@ source_read (const struct source *source, nbdkit_next *next,
   int r;
 
   if (start == offset && end == offset + len)
-    return read_aligned (source, next, buf, len, offset, err);
+    return read_aligned (source, pread, opaque, buf, len, offset, err);
   wide = malloc (end - start);
   if (!wide) {
     nbdkit_error ("blkhash-verify: %m");
     *err = ENOMEM;
     return -1;
   }
-  r = read_aligned (source, next, wide, end - start, start, err);
+  r = read_aligned (source, pread, opaque, wide, end - start, start, err);
   if (r == 0)
     memcpy (buf, wide + (offset - start), len);
   free (wide);
   return r;
+}
+
+int
+source_read (const struct source *source, nbdkit_next *next,
+             void *buf, size_t len, uint64_t offset, int *err)
+{
+  return source_read_by (source, pread_plugin, next, buf, len, offset, err);
 }

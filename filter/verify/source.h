@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Read from the plugin, within its constraints.
+ * Read from the plugin, or from a repair source, within its constraints.
  */
 
 #ifndef NBDKIT_BLKHASH_VERIFY_SOURCE_H
@@ -12,13 +12,17 @@
 
 struct nbdkit_next_ops;
 
-/* The plugin's disk, for one connection.  Constant after source_init. */
+/* A disk to read from, such as the plugin's for one connection. */
 struct source {
-  uint64_t size;                /* of the plugin's disk */
+  uint64_t size;                /* of the disk */
   uint32_t min, max;            /* block size constraints, bytes */
 };
 
-/* Returns 0, or -1 after nbdkit_error. */
+/* MIN and MAX are 0 if there are no constraints. */
+void source_set (struct source *source, uint64_t size, uint32_t min,
+                 uint32_t max);
+
+/* Set the constraints of the plugin.  Returns 0, or -1 after nbdkit_error. */
 int source_init (struct source *source, struct nbdkit_next_ops *next);
 
 /* Read LEN bytes at OFFSET, within the plugin's disk.  Returns 0, or -1 with
@@ -26,5 +30,12 @@ int source_init (struct source *source, struct nbdkit_next_ops *next);
  */
 int source_read (const struct source *source, struct nbdkit_next_ops *next,
                  void *buf, size_t len, uint64_t offset, int *err);
+
+/* The same, by a function that reads from another disk. */
+typedef int source_pread (void *opaque, void *buf, uint32_t len,
+                          uint64_t offset, int *err);
+int source_read_by (const struct source *source, source_pread *pread,
+                    void *opaque, void *buf, size_t len, uint64_t offset,
+                    int *err);
 
 #endif /* NBDKIT_BLKHASH_VERIFY_SOURCE_H */

@@ -74,6 +74,10 @@ add_bool (const struct status *status, const char *key, bool value)
 static bool
 add_ranges (struct status *status, struct disk *disk)
 {
+  static const char *const states[BLOCK_STATES] = {
+    [BLOCK_BAD] = "bad", [BLOCK_UNREADABLE] = "unreadable",
+    [BLOCK_IN_FLIGHT] = "repaired-in-flight",
+  };
   const char *separator = "\n";
   uint64_t block, count;
 
@@ -82,7 +86,7 @@ add_ranges (struct status *status, struct disk *disk)
     enum block_state state;
 
     count = tally_get_run (&disk->tally, block, &state);
-    if (state != BLOCK_BAD && state != BLOCK_UNREADABLE)
+    if (!states[state])
       continue;
     if (status->ranges_left == 0)
       return false;
@@ -90,7 +94,7 @@ add_ranges (struct status *status, struct disk *disk)
     fprintf (status->out, "%s        { \"offset\": %" PRIu64 ", "
              "\"length\": %" PRIu64 ", \"state\": \"%s\" }", separator,
              block * disk->block_size, disk_bytes (disk, block, count),
-             state == BLOCK_BAD ? "bad" : "unreadable");
+             states[state]);
     separator = ",\n";
   }
   return true;
@@ -109,7 +113,7 @@ add_export_locked (struct status *status, const struct export *export)
   fputs ("    {\n", status->out);
   add_string (status, "name", export->name);
   add_string (status, "manifest", disk->path);
-  add_string (status, "result", summary.bad > 0 ? "bad" :
+  add_string (status, "result", summary.bad + summary.in_flight > 0 ? "bad" :
               summary.good ? "good" : "incomplete");
   add_number (status, "size", disk->size);
   add_number (status, "block-size", disk->block_size);
@@ -117,8 +121,10 @@ add_export_locked (struct status *status, const struct export *export)
   add_number (status, "zero-bytes", summary.zero);
   add_number (status, "bad-bytes", summary.bad);
   add_number (status, "unreadable-bytes", summary.unreadable);
+  add_number (status, "repaired-in-flight-bytes", summary.in_flight);
   add_number (status, "not-read-bytes", summary.not_read);
   add_number (status, "transient-blocks", summary.transient);
+  add_number (status, "repaired-blocks", summary.repaired);
   add_bool (status, "stopped", disk_is_stopped (disk));
   add_bool (status, "manifest-changed", disk_has_changed (disk));
   complete = add_ranges (status, disk);

@@ -41,8 +41,10 @@ summary_get_locked (const struct export *export, struct summary *summary)
     .zero = disk->zeros,
     .bad = bytes_of (disk, &counts, BLOCK_BAD),
     .unreadable = bytes_of (disk, &counts, BLOCK_UNREADABLE),
+    .in_flight = bytes_of (disk, &counts, BLOCK_IN_FLIGHT),
     .not_read = bytes_of (disk, &counts, BLOCK_NOT_READ),
     .transient = counts.transient,
+    .repaired = counts.repaired,
   };
-  summary->good = summary->bad + summary->unreadable + summary->not_read == 0;
+  summary->good = summary->verified + summary->zero == disk->size;
 }

@@ -13,8 +13,8 @@
 struct export;
 
 struct summary {
-  uint64_t verified, zero, bad, unreadable, not_read; /* bytes */
-  uint64_t transient;           /* see tally.h */
+  uint64_t verified, zero, bad, unreadable, in_flight, not_read; /* bytes */
+  uint64_t transient, repaired; /* see tally.h */
   bool good;                    /* all of it is verified or zero */
 };
 

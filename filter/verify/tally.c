@@ -20,11 +20,11 @@
 #include "verify/tally.h"
 
 #define PAGE 16384              /* bytes */
-#define PAGE_BLOCKS (UINT64_C (4) * PAGE)
-#define FOUR 0x55               /* FOUR * state: four blocks in that state */
+#define PAGE_BLOCKS (UINT64_C (2) * PAGE)
+#define TWO 0x11                /* TWO * state: two blocks in that state */
 
 static unsigned char zeros_page[PAGE] = {
-  [0 ... PAGE - 1] = BLOCK_GOOD * FOUR
+  [0 ... PAGE - 1] = BLOCK_GOOD * TWO
 };
 
 int
@@ -63,6 +63,7 @@ tally_move (struct tally *to, struct tally *from)
   free_pages (to);
   memcpy (to->counts, from->counts, sizeof to->counts);
   to->transient = from->transient;
+  to->repaired = from->repaired;
   to->zeros = from->zeros;
   to->changes = from->changes;
   to->pages = from->pages;
@@ -72,7 +73,7 @@ tally_move (struct tally *to, struct tally *from)
 static enum block_state
 get_state (const unsigned char *page, uint64_t block)
 {
-  return page ? page[block % PAGE_BLOCKS / 4] >> block % 4 * 2 & 3
+  return page ? page[block % PAGE_BLOCKS / 2] >> block % 2 * 4 & 15
               : BLOCK_NOT_READ;
 }
 
@@ -80,7 +81,7 @@ static enum block_state
 set_state_locked (struct tally *tally, uint64_t block, enum block_state state)
 {
   unsigned char **page = &tally->pages[block / PAGE_BLOCKS];
-  unsigned shift = block % 4 * 2;
+  unsigned shift = block % 2 * 4;
   unsigned char *byte;
   enum block_state old;
 
@@ -89,8 +90,8 @@ set_state_locked (struct tally *tally, uint64_t block, enum block_state state)
   if (!*page)
     return BLOCK_NOT_READ;
   old = get_state (*page, block);
-  byte = &(*page)[block % PAGE_BLOCKS / 4];
-  *byte = (*byte & ~(3 << shift)) | state << shift;
+  byte = &(*page)[block % PAGE_BLOCKS / 2];
+  *byte = (*byte & ~(15 << shift)) | state << shift;
   tally->counts[old]--;
   tally->counts[state]++;
   tally->changes += old != state;
@@ -111,6 +112,15 @@ tally_add_transient (struct tally *tally)
   SCOPED_LOCK (&tally->lock);
 
   tally->transient++;
+  tally->changes++;
+}
+
+void
+tally_add_repaired (struct tally *tally)
+{
+  SCOPED_LOCK (&tally->lock);
+
+  tally->repaired++;
   tally->changes++;
 }
 
@@ -162,6 +172,7 @@ tally_get_counts (struct tally *tally, struct tally_counts *counts)
 
   memcpy (counts->blocks, tally->counts, sizeof counts->blocks);
   counts->transient = tally->transient;
+  counts->repaired = tally->repaired;
   counts->last = tally->blocks == 0
     ? BLOCK_NOT_READ : get_state (tally->pages[last / PAGE_BLOCKS], last);
 }
@@ -186,9 +197,9 @@ find_end (const unsigned char *page, uint64_t first, uint64_t end)
   if (!page)
     return end;
   while (block < end && get_state (page, block) == state)
-    if (block % 4 == 0 && block + 4 <= end &&
-        page[block % PAGE_BLOCKS / 4] == state * FOUR)
-      block += 4;
+    if (block % 2 == 0 && block + 2 <= end &&
+        page[block % PAGE_BLOCKS / 2] == state * TWO)
+      block += 2;
     else
       block++;
   return block;

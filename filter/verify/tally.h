@@ -16,6 +16,8 @@ enum block_state {
   BLOCK_GOOD,                   /* or zero in the manifest, and not read */
   BLOCK_BAD,                    /* it differs from the manifest */
   BLOCK_UNREADABLE,             /* the plugin failed to read it */
+  BLOCK_IN_FLIGHT,              /* bad or unreadable, but repaired in flight: a
+                                 * repair source had it */
   BLOCK_STATES,
 };
 
@@ -26,15 +28,19 @@ struct tally {
   uint64_t counts[BLOCK_STATES];
   uint64_t transient;           /* how often a block was bad or unreadable, and
                                  * good when it was retried */
+  uint64_t repaired;            /* how often a block was written back to the
+                                 * plugin, and was good when it was read again
+                                 */
   uint64_t zeros;               /* good blocks that are zero in the manifest */
-  uint64_t changes;             /* of states and TRANSIENT, by requests */
-  unsigned char **pages;        /* states, 2 bits a block; NULL: not read */
+  uint64_t changes;             /* of states, TRANSIENT and REPAIRED, by
+                                 * requests */
+  unsigned char **pages;        /* states, 4 bits a block; NULL: not read */
 };
 
 /* A snapshot of the counts. */
 struct tally_counts {
   uint64_t blocks[BLOCK_STATES];
-  uint64_t transient;
+  uint64_t transient, repaired;
   enum block_state last;        /* of the last block */
 };
 
@@ -55,6 +61,7 @@ enum block_state tally_set (struct tally *tally, uint64_t block,
                             enum block_state state);
 
 void tally_add_transient (struct tally *tally);
+void tally_add_repaired (struct tally *tally);
 
 /* The COUNT blocks from FIRST on are zero in the manifest, and are never read.
  * Called before any block is read.  Returns 0, or -1 if there is no memory.

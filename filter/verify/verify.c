@@ -30,7 +30,9 @@
 #include "verify/export.h"
 #include "verify/params.h"
 #include "verify/publish.h"
+#include "verify/repair.h"
 #include "verify/source.h"
+#include "verify/write-back.h"
 
 #define MIN_PREFERRED 512       /* bytes; nbdkit requires as much */
 
@@ -81,7 +83,8 @@ static int
 verify_get_ready (int thread_model)
 {
   (void) thread_model;
-  return exports_open () == -1 ? -1 : publish_start ();
+  return exports_open () == -1 || repair_open () == -1 ? -1
+                                                       : publish_start ();
 }
 
 /* Called after nbdkit has changed its user, and has forked into the background.
@@ -113,10 +116,12 @@ log_counts (void)
     const struct tally *tally = &export->disk->tally;
 
     nbdkit_debug ("blkhash-verify: blocks: %" PRIu64 " good, %" PRIu64 " bad, "
-                  "%" PRIu64 " unreadable, %" PRIu64 " transient",
+                  "%" PRIu64 " unreadable, %" PRIu64 " transient, %" PRIu64
+                  " repaired in flight, %" PRIu64 " repaired",
                   tally->counts[BLOCK_GOOD] - tally->zeros,
                   tally->counts[BLOCK_BAD], tally->counts[BLOCK_UNREADABLE],
-                  tally->transient);
+                  tally->transient, tally->counts[BLOCK_IN_FLIGHT],
+                  tally->repaired);
   }
 }
 
@@ -127,6 +132,7 @@ verify_unload (void)
     return;
   log_counts ();
   publish_stop ();
+  repair_close ();
   exports_free ();
   config_files_free ();
 }
@@ -138,6 +144,11 @@ verify_preconnect (nbdkit_next_preconnect *next, nbdkit_backend *nxdata,
                    int readonly)
 {
   ending_stop_thread ();
+  if (readonly && verify_params.repair_write) {
+    nbdkit_error ("blkhash-verify-repair-write: nbdkit was started with -r, "
+                  "read-only");
+    return -1;
+  }
   return next (nxdata, readonly);
 }
 
@@ -147,6 +158,19 @@ free_handle (struct handle *handle)
   if (handle->export)
     export_release (handle->export);
   free (handle);
+}
+
+/* A plugin can serve a different disk for each name, and clients choose the name.
+ * What is written must be the disk of the manifest.
+ */
+static bool
+may_open (const char *exportname)
+{
+  if (!verify_params.repair_write || *exportname == '\0')
+    return true;
+  nbdkit_error ("blkhash-verify-repair-write: clients can use only the export "
+                "\"\"");
+  return false;
 }
 
 static void *
@@ -161,8 +185,10 @@ verify_open (nbdkit_next_open *next, nbdkit_context *context,
     nbdkit_error ("blkhash-verify: %m");
     return NULL;
   }
-  handle->export = export_acquire (exportname);
-  if (handle->export && next (context, 1, exportname) == 0)
+  if (may_open (exportname))
+    handle->export = export_acquire (exportname);
+  if (handle->export &&
+      next (context, !verify_params.repair_write, exportname) == 0)
     return handle;
   free_handle (handle);
   return NULL;
@@ -178,14 +204,17 @@ verify_prepare (nbdkit_next *next, void *opaque, int readonly)
   (void) readonly;
   if (source_init (source, next) == -1)
     return -1;
-  if (verify_params.truncate ? source->size >= disk->size
-                             : source->size == disk->size) {
-    export_set_connected (handle->export);
-    return 0;
+  if (!verify_params.truncate ? source->size != disk->size
+                              : source->size < disk->size) {
+    nbdkit_error ("blkhash-verify: the disk has %" PRIu64 " bytes, but that of "
+                  "%s has %" PRIu64, source->size, disk->path, disk->size);
+    return -1;
   }
-  nbdkit_error ("blkhash-verify: the disk has %" PRIu64 " bytes, but that of "
-                "%s has %" PRIu64, source->size, disk->path, disk->size);
-  return -1;
+  if (verify_params.repair_write &&
+      write_back_prepare (disk, source, next) == -1)
+    return -1;
+  export_set_connected (handle->export);
+  return 0;
 }
 
 static int

@@ -14,6 +14,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
 
@@ -52,6 +53,16 @@ deadline_in (uint64_t nanoseconds)
   return t;
 }
 
+static inline bool
+deadline_has_passed (const struct timespec *deadline)
+{
+  struct timespec now;
+
+  clock_gettime (CLOCK_MONOTONIC, &now);
+  return now.tv_sec > deadline->tv_sec ||
+    (now.tv_sec == deadline->tv_sec && now.tv_nsec >= deadline->tv_nsec);
+}
+
 /* The same as pthread_cond_wait, but returns ETIMEDOUT if DEADLINE has passed.
  * Can also return 0 without a signal (a spurious wake-up).
  */
@@ -63,16 +74,12 @@ deadline_wait (pthread_cond_t *cond, pthread_mutex_t *lock,
   return pthread_cond_timedwait (cond, lock, deadline);
 #else
   const struct timespec interval = { .tv_nsec = DEADLINE_POLL };
-  struct timespec now;
 
   (void) cond;
   pthread_mutex_unlock (lock);
   nanosleep (&interval, NULL);
   pthread_mutex_lock (lock);
-  clock_gettime (CLOCK_MONOTONIC, &now);
-  return now.tv_sec > deadline->tv_sec ||
-    (now.tv_sec == deadline->tv_sec && now.tv_nsec >= deadline->tv_nsec)
-    ? ETIMEDOUT : 0;
+  return deadline_has_passed (deadline) ? ETIMEDOUT : 0;
 #endif
 }
 

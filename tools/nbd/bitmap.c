@@ -17,9 +17,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../lib/common/libnbd.h"
 #include "nbd/bitmap.h"
 #include "nbd/handle.h"
-#include "nbd/load.h"
 #include "util/error.h"
 #include "util/ranges.h"
 

@@ -15,10 +15,10 @@
 #include <stdlib.h>
 
 #include "../lib/common/cleanup.h"
+#include "../lib/common/libnbd.h"
 #include "../lib/common/numbers.h"
 #include "nbd/conn.h"
 #include "nbd/handle.h"
-#include "nbd/load.h"
 #include "util/clock.h"
 #include "util/error.h"
 

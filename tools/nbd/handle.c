@@ -1,25 +1,25 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The handles of libnbd, and its errors.
+ * The handles of libnbd.
  */
 
 #include <config.h>
 
-#include <ctype.h>
-#include <string.h>
-
+#include "../lib/common/libnbd.h"
 #include "nbd/handle.h"
-#include "nbd/load.h"
 #include "util/error.h"
 
 struct nbd_handle *
 nbd_handle_create (bool extents, struct error *error)
 {
   struct nbd_handle *nbd;
+  char reason[500];
 
-  if (libnbd_load (error) == -1)
+  if (libnbd_load (reason, sizeof reason) == -1) {
+    error_set (error, "%s", reason);
     return NULL;
+  }
   nbd = nbd_create ();
   if (!nbd) {
     error_set (error, "%s", nbd_error_text ());
@@ -58,19 +58,4 @@ nbd_handle_close (struct nbd_handle *nbd)
     return;
   nbd_aio_disconnect (nbd, 0);
   nbd_close (nbd);
-}
-
-const char *
-nbd_error_text (void)
-{
-  const char *text = nbd_get_error ();
-  const char *p = text;
-
-  if (!text)
-    return "the server closed the connection";
-  while (islower ((unsigned char) *p) || isdigit ((unsigned char) *p) ||
-         *p == '_')
-    p++;
-  return strncmp (text, "nbd_", 4) == 0 && strncmp (p, ": ", 2) == 0
-    ? p + 2 : text;
 }

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Handles and errors of libnbd.
+ * The handles of libnbd.
  */
 
 #ifndef BLKSUM_NBD_HANDLE_H
@@ -26,10 +26,5 @@ int64_t nbd_handle_size (struct nbd_handle *nbd, struct error *error);
  * allowed.  Requests in flight are aborted.
  */
 void nbd_handle_close (struct nbd_handle *nbd);
-
-/* Returns the last error of libnbd in this thread, without the name of the
- * function.  The text is valid until the next call of libnbd.
- */
-const char *nbd_error_text (void);
 
 #endif /* BLKSUM_NBD_HANDLE_H */

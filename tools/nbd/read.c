@@ -20,10 +20,10 @@
 
 #include "../lib/common/cleanup.h"
 #include "../lib/common/deadline.h"
+#include "../lib/common/libnbd.h"
 #include "../lib/common/numbers.h"
 #include "nbd/conn.h"
 #include "nbd/handle.h"
-#include "nbd/load.h"
 #include "nbd/read.h"
 #include "read/scan.h"
 #include "util/error.h"

@@ -19,10 +19,10 @@
 
 #include <cmocka.h>
 
+#include "../lib/common/libnbd.h"
 #include "../lib/common/numbers.h"
 #include "nbd/extents.h"
 #include "nbd/handle.h"
-#include "nbd/load.h"
 #include "util/error.h"
 #include "util/extent.h"
 

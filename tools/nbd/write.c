@@ -9,9 +9,9 @@
 
 #include <config.h>
 
+#include "../lib/common/libnbd.h"
 #include "../lib/common/numbers.h"
 #include "nbd/handle.h"
-#include "nbd/load.h"
 #include "nbd/write.h"
 #include "util/error.h"
 

@@ -19,12 +19,12 @@
 #include <string.h>
 
 #include "../lib/common/cleanup.h"
+#include "../lib/common/libnbd.h"
 #include "../lib/common/numbers.h"
 #include "image/chain.h"
 #include "io/file.h"
 #include "io/file-extent.h"
 #include "nbd/handle.h"
-#include "nbd/load.h"
 #include "read/reader.h"
 #include "read/scan.h"
 #include "source/direct.h"

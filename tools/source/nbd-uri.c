@@ -14,9 +14,9 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "../lib/common/libnbd.h"
 #include "nbd/bitmap.h"
 #include "nbd/handle.h"
-#include "nbd/load.h"
 #include "nbd/read.h"
 #include "source/nbd-uri.h"
 #include "source/source.h"

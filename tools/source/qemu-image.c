@@ -11,10 +11,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../lib/common/libnbd.h"
 #include "image/qemuopts.h"
 #include "io/file.h"
 #include "nbd/handle.h"
-#include "nbd/load.h"
 #include "nbd/read.h"
 #include "read/scan.h"
 #include "source/qemu-image.h"

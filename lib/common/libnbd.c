@@ -6,14 +6,16 @@
 
 #include <config.h>
 
+#include <ctype.h>
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <string.h>
 
-#include "../lib/common/cleanup.h"
-#include "nbd/load.h"
-#include "util/error.h"
+#include "common/cleanup.h"
+#include "common/libnbd.h"
 
 #ifdef __APPLE__
 #define SONAME "libnbd.0.dylib"
@@ -46,11 +48,18 @@ struct libnbd libnbd;           /* constant after libnbd was loaded */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects LOADED */
 static bool loaded;
 
+static int
+fail (char *reason, size_t size, const char *what)
+{
+  snprintf (reason, size, "%s libnbd: %s", what, dlerror ());
+  return -1;
+}
+
 /* libnbd is never unloaded, because threads may still have its thread-specific
  * data.
  */
 static int
-load_locked (struct error *error)
+load_locked (char *reason, size_t size)
 {
   static const struct {
     const char *name;
@@ -64,11 +73,11 @@ load_locked (struct error *error)
   size_t i;
 
   if (!library)
-    return error_set (error, "cannot load libnbd: %s", dlerror ());
+    return fail (reason, size, "cannot load");
   for (i = 0; i < sizeof functions / sizeof functions[0]; i++) {
     *functions[i].address = dlsym (library, functions[i].name);
     if (!*functions[i].address)
-      return error_set (error, "cannot use libnbd: %s", dlerror ());
+      return fail (reason, size, "cannot use");
   }
   return 0;
 }
@@ -77,11 +86,26 @@ load_locked (struct error *error)
  * other images may be closed before the next call.
  */
 int
-libnbd_load (struct error *error)
+libnbd_load (char *reason, size_t size)
 {
   SCOPED_LOCK (&lock);
 
   if (!loaded)
-    loaded = load_locked (error) == 0;
+    loaded = load_locked (reason, size) == 0;
   return loaded ? 0 : -1;
+}
+
+const char *
+nbd_error_text (void)
+{
+  const char *text = nbd_get_error ();
+  const char *p = text;
+
+  if (!text)
+    return "the server closed the connection";
+  while (islower ((unsigned char) *p) || isdigit ((unsigned char) *p) ||
+         *p == '_')
+    p++;
+  return strncmp (text, "nbd_", 4) == 0 && strncmp (p, ": ", 2) == 0
+    ? p + 2 : text;
 }

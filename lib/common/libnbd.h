@@ -8,17 +8,18 @@
  * have the same names and types, but none may be called before libnbd_load.
  */
 
-#ifndef BLKSUM_LIBNBD_LOAD_H
-#define BLKSUM_LIBNBD_LOAD_H
+#ifndef BLKHASH_LIBNBD_H
+#define BLKHASH_LIBNBD_H
+
+#include <stddef.h>
 
 #include <libnbd.h>
 
-struct error;
-
-/* All functions of libnbd that blksum uses, sorted. */
+/* All functions of libnbd that blksum and the filters use, sorted. */
 #define LIBNBD_FUNCTIONS(F) \
   F (add_meta_context) \
   F (aio_block_status) \
+  F (aio_command_completed) \
   F (aio_connect_uri) \
   F (aio_disconnect) \
   F (aio_get_fd) \
@@ -26,6 +27,7 @@ struct error;
   F (aio_is_dead) \
   F (aio_is_negotiating) \
   F (aio_is_ready) \
+  F (aio_pread) \
   F (aio_pread_structured) \
   F (block_status) \
   F (can_flush) \
@@ -47,7 +49,8 @@ struct error;
   F (pwrite) \
   F (set_opt_mode) \
   F (set_request_structured_replies) \
-  F (set_uri_allow_local_file)
+  F (set_uri_allow_local_file) \
+  F (set_uri_allow_transports)
 
 struct libnbd {
 #define F(name) __typeof__ (nbd_##name) *name;
@@ -58,12 +61,18 @@ struct libnbd {
 extern struct libnbd libnbd;
 
 /* Load libnbd, unless it is loaded.  Thread-safe.  Returns 0, or -1 with the
- * reason.
+ * reason in REASON, which has room for SIZE bytes.
  */
-int libnbd_load (struct error *error);
+int libnbd_load (char *reason, size_t size);
+
+/* Returns the last error of libnbd in this thread, without the name of the
+ * function.  The text is valid until the next call of libnbd.
+ */
+const char *nbd_error_text (void);
 
 #define nbd_add_meta_context libnbd.add_meta_context
 #define nbd_aio_block_status libnbd.aio_block_status
+#define nbd_aio_command_completed libnbd.aio_command_completed
 #define nbd_aio_connect_uri libnbd.aio_connect_uri
 #define nbd_aio_disconnect libnbd.aio_disconnect
 #define nbd_aio_get_fd libnbd.aio_get_fd
@@ -71,6 +80,7 @@ int libnbd_load (struct error *error);
 #define nbd_aio_is_dead libnbd.aio_is_dead
 #define nbd_aio_is_negotiating libnbd.aio_is_negotiating
 #define nbd_aio_is_ready libnbd.aio_is_ready
+#define nbd_aio_pread libnbd.aio_pread
 #define nbd_aio_pread_structured libnbd.aio_pread_structured
 #define nbd_block_status libnbd.block_status
 #define nbd_can_flush libnbd.can_flush
@@ -94,5 +104,6 @@ int libnbd_load (struct error *error);
 #define nbd_set_request_structured_replies \
   libnbd.set_request_structured_replies
 #define nbd_set_uri_allow_local_file libnbd.set_uri_allow_local_file
+#define nbd_set_uri_allow_transports libnbd.set_uri_allow_transports
 
-#endif /* BLKSUM_LIBNBD_LOAD_H */
+#endif /* BLKHASH_LIBNBD_H */

@@ -1,0 +1,530 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Unit test: a repair source that is an NBD export, with a libnbd of the test
+ * and a clock that the test sets.  A server that does not reply costs one
+ * timeout, and is not asked again for a minute; one that fails is asked again;
+ * the end of nbdkit ends each wait.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "../lib/common/libnbd.h"
+#include "../lib/common/numbers.h"
+#include "../lib/common/test-time64.h"
+#include "test-verify-nbdkit.h"
+#include "verify/params.h"
+#include "verify/repair-nbd.h"
+
+#define SIZE 100000
+#define THREADS 5
+
+/* ---- The clock ---- */
+
+static atomic_llong now = 1000000000000; /* milliseconds: after any time at which
+                                          * a condition variable times out */
+
+int __wrap_clock_gettime (clockid_t clock, struct timespec *time)
+  WRAPS_TIME64 (clock_gettime);
+
+int
+__wrap_clock_gettime (clockid_t clock, struct timespec *time)
+{
+  assert_int_equal (clock, CLOCK_MONOTONIC);
+  time->tv_sec = now / 1000;
+  time->tv_nsec = now % 1000 * 1000000;
+  return 0;
+}
+
+/* ---- The server, of which one thread at a time is a client ---- */
+
+struct nbd_handle {
+  bool is_connected, is_dead;
+  void *buf;                    /* of the request in flight, or NULL */
+  size_t len;
+  uint64_t offset;
+  unsigned polls;               /* since the connection or request began */
+};
+
+static struct {
+  int64_t size, min, max;
+  enum {
+    CONNECT,                    /* after some polls */
+    CONNECT_NEVER, CONNECT_FAILS,
+  } connect;
+  enum {
+    REPLY,                      /* after some polls */
+    REPLY_NEVER, REPLY_ERROR, REPLY_LOST,
+    REPLY_SLOWLY,               /* after almost a timeout */
+  } reply;
+  bool load_fails, closes_once;
+  unsigned connects, requests, open, users;
+} server;
+
+static unsigned
+enter (void)
+{
+  return __atomic_fetch_add (&server.users, 1, __ATOMIC_SEQ_CST);
+}
+
+static void
+leave (void)
+{
+  __atomic_fetch_sub (&server.users, 1, __ATOMIC_SEQ_CST);
+}
+
+static struct nbd_handle *
+fake_create (void)
+{
+  server.open++;
+  return calloc (1, sizeof (struct nbd_handle));
+}
+
+static void
+fake_close (struct nbd_handle *nbd)
+{
+  server.open--;
+  free (nbd);
+}
+
+static int
+fake_disconnect (struct nbd_handle *nbd, uint32_t flags)
+{
+  assert_int_equal (flags, 0);
+  return nbd->is_connected ? 0 : -1;
+}
+
+static int
+fake_allow_transports (struct nbd_handle *nbd, uint32_t mask)
+{
+  (void) nbd;
+  assert_int_equal (mask, 7);   /* TCP, Unix, vsock */
+  return 0;
+}
+
+static int
+fake_allow_local_file (struct nbd_handle *nbd, bool allow)
+{
+  (void) nbd;
+  return allow ? 0 : -1;
+}
+
+static int
+fake_connect_uri (struct nbd_handle *nbd, const char *uri)
+{
+  (void) nbd;
+  assert_string_equal (uri, "nbd://server");
+  server.connects++;
+  return server.connect == CONNECT_FAILS ? -1 : 0;
+}
+
+static int
+fake_is_connecting (struct nbd_handle *nbd)
+{
+  return !nbd->is_connected && !nbd->is_dead;
+}
+
+static int
+fake_is_ready (struct nbd_handle *nbd)
+{
+  return nbd->is_connected && !nbd->is_dead;
+}
+
+static int64_t
+fake_get_size (struct nbd_handle *nbd)
+{
+  (void) nbd;
+  return server.size;
+}
+
+static int64_t
+fake_get_block_size (struct nbd_handle *nbd, int which)
+{
+  (void) nbd;
+  return which == LIBNBD_SIZE_MINIMUM ? server.min : server.max;
+}
+
+static int64_t
+fake_pread (struct nbd_handle *nbd, void *buf, size_t len, uint64_t offset,
+            nbd_completion_callback completion, uint32_t flags)
+{
+  int64_t min = MAX (server.min, 1), max = server.max ? server.max : SIZE;
+
+  (void) completion;
+  assert_int_equal (flags, 0);
+  assert_true (len > 0 && (int64_t) (offset + len) <= server.size);
+  if (min <= 65536 && (min & (min - 1)) == 0)
+    assert_true (offset % min == 0 && (int64_t) len <= MAX (max, min));
+  server.requests++;
+  nbd->buf = buf;
+  nbd->len = len;
+  nbd->offset = offset;
+  nbd->polls = 0;
+  nbd->is_dead = server.closes_once;
+  server.closes_once = false;
+  return 1;
+}
+
+static int
+fake_command_completed (struct nbd_handle *nbd, uint64_t cookie)
+{
+  unsigned char *bytes = nbd->buf;
+  size_t i;
+
+  assert_int_equal (cookie, 1);
+  if (nbd->is_dead)
+    return -1;
+  if (server.reply == REPLY_NEVER || nbd->polls < 2)
+    return 0;
+  if (server.reply == REPLY_SLOWLY && nbd->polls < 250)
+    return 0;
+  if (server.reply == REPLY_LOST)
+    nbd->is_dead = true;
+  if (server.reply == REPLY_LOST || server.reply == REPLY_ERROR)
+    return -1;
+  for (i = 0; i < nbd->len; i++)
+    bytes[i] = (nbd->offset + i) % 251;
+  return 1;
+}
+
+/* Waits for all of the slice. */
+static int
+fake_poll (struct nbd_handle *nbd, int timeout)
+{
+  assert_in_range (timeout, 1, 1000);
+  assert_int_equal (enter (), 0);
+  now += timeout;
+  nbd->polls++;
+  if (!nbd->is_connected && nbd->polls >= 3 && server.connect == CONNECT)
+    nbd->is_connected = true;
+  leave ();
+  return 0;
+}
+
+struct libnbd libnbd = {
+  .create = fake_create,
+  .close = fake_close,
+  .aio_disconnect = fake_disconnect,
+  .set_uri_allow_transports = fake_allow_transports,
+  .set_uri_allow_local_file = fake_allow_local_file,
+  .aio_connect_uri = fake_connect_uri,
+  .aio_is_connecting = fake_is_connecting,
+  .aio_is_ready = fake_is_ready,
+  .get_size = fake_get_size,
+  .get_block_size = fake_get_block_size,
+  .aio_pread = fake_pread,
+  .aio_command_completed = fake_command_completed,
+  .poll = fake_poll,
+};
+
+int
+libnbd_load (char *reason, size_t size)
+{
+  if (server.load_fails)
+    strncpy (reason, "not loaded", size);
+  return server.load_fails ? -1 : 0;
+}
+
+const char *
+nbd_error_text (void)
+{
+  return "the server's reason";
+}
+
+/* ---- The client ---- */
+
+static struct repair_nbd *nbd;
+
+static int
+set_up (void **state)
+{
+  (void) state;
+  memset (&server, 0, sizeof server);
+  server.size = SIZE;
+  verify_params = (struct verify_params) { .repair_timeout = 30 };
+  errors = 0;
+  is_ending = false;
+  nbd = repair_nbd_new ("nbd://server");
+  return nbd ? 0 : -1;
+}
+
+static int
+tear_down (void **state)
+{
+  (void) state;
+  repair_nbd_free (nbd);
+  return server.open;
+}
+
+/* A request that reads one block. */
+static bool
+read_range (size_t len, uint64_t offset)
+{
+  unsigned char *buf = malloc (len);
+  struct timespec deadline = { .tv_sec = 0 };
+  bool r = repair_nbd_read (nbd, buf, len, offset, &deadline);
+  size_t i;
+
+  for (i = 0; r && i < len; i++)
+    assert_int_equal (buf[i], (offset + i) % 251);
+  free (buf);
+  return r;
+}
+
+static bool
+read_one (void)
+{
+  return read_range (1000, 5000);
+}
+
+/* ---- Tests ---- */
+
+static void
+test_read (void **state)
+{
+  (void) state;
+  assert_true (read_one ());
+  assert_true (read_range (1, 0));
+  assert_true (read_range (SIZE, 0));
+  assert_true (read_range (1, SIZE - 1));
+  assert_int_equal (server.connects, 1);
+  assert_int_equal (server.requests, 4);
+  assert_int_equal (errors, 0);
+}
+
+/* What the export does not have is not requested. */
+static void
+test_size (void **state)
+{
+  (void) state;
+  assert_false (read_range (1001, SIZE - 1000));
+  assert_false (read_range (1000, SIZE));
+  assert_false (read_range (1000, UINT64_C (1) << 62));
+  assert_int_equal (server.requests, 0);
+  assert_true (read_range (1000, SIZE - 1000));
+  assert_int_equal (errors, 0);
+}
+
+static void
+test_constraints (void **state)
+{
+  static const int64_t values[][2] = {
+    { 1, 1000 }, { 512, 0 }, { 4096, 4096 }, { 4096, 5000 }, { 65536, 65536 },
+    { 512, 1 }, { 3, 0 }, { 1 << 20, 0 }, { 0, 700 },
+  };
+  size_t i;
+
+  (void) state;
+  for (i = 0; i < sizeof values / sizeof values[0]; i++) {
+    server.min = values[i][0];
+    server.max = values[i][1];
+    assert_true (read_range (1000, 777));
+    assert_true (read_range (50000, SIZE - 50000));
+    repair_nbd_free (nbd);
+    nbd = repair_nbd_new ("nbd://server");
+  }
+  server.size = -1;
+  assert_false (read_one ());
+  assert_int_equal (errors, 1);
+}
+
+static void
+test_no_reply (void **state)
+{
+  struct timespec deadline = { .tv_sec = 0 };
+  char buf[10];
+
+  (void) state;
+  server.reply = REPLY_NEVER;
+  assert_false (repair_nbd_read (nbd, buf, 10, 0, &deadline));
+  assert_string_equal (last_error, "blkhash-verify-repair-uri: nbd://server: "
+                       "no reply in 30 seconds, not asked again for 60 "
+                       "seconds");
+  assert_int_equal (server.open, 0);
+
+  /* Neither this request nor another one asks it again ... */
+  server.reply = REPLY;
+  assert_false (repair_nbd_read (nbd, buf, 10, 0, &deadline));
+  assert_false (read_one ());
+  now += 50000;
+  assert_false (read_one ());
+  assert_int_equal (server.connects, 1);
+  assert_int_equal (errors, 1);
+
+  /* ... until a minute has passed. */
+  now += 11000;
+  assert_true (read_one ());
+  assert_int_equal (server.connects, 2);
+}
+
+static void
+test_no_connection (void **state)
+{
+  (void) state;
+  server.connect = CONNECT_NEVER;
+  assert_false (read_one ());
+  server.connect = CONNECT;
+  assert_false (read_one ());
+  assert_int_equal (errors, 1);
+  now += 61000;
+  assert_true (read_one ());
+}
+
+/* The deadline is that of all blocks of a request. */
+static void
+test_slow (void **state)
+{
+  struct timespec deadline = { .tv_sec = 0 };
+  char buf[10];
+
+  (void) state;
+  server.reply = REPLY_SLOWLY;
+  assert_true (repair_nbd_read (nbd, buf, 10, 0, &deadline));
+  assert_false (repair_nbd_read (nbd, buf, 10, 0, &deadline));
+  assert_int_equal (errors, 1);
+  now += 61000;
+  assert_true (read_one ());
+}
+
+/* A server that fails is asked again, and this is logged once. */
+static void
+test_failures (void **state)
+{
+  (void) state;
+  server.connect = CONNECT_FAILS;
+  assert_false (read_one ());
+  assert_false (read_one ());
+  assert_int_equal (server.connects, 2);
+  assert_int_equal (errors, 1);
+  assert_string_equal (last_error, "blkhash-verify-repair-uri: nbd://server: "
+                       "the server's reason");
+  server.connect = CONNECT;
+  assert_true (read_one ());
+  server.load_fails = true;
+  assert_true (read_one ());    /* it is loaded */
+  server.reply = REPLY_ERROR;
+  assert_false (read_one ());
+  assert_int_equal (errors, 1);
+  server.reply = REPLY;
+  assert_true (read_one ());
+  assert_int_equal (server.connects, 3);
+}
+
+static void
+test_not_loaded (void **state)
+{
+  (void) state;
+  server.load_fails = true;
+  assert_false (read_one ());
+  assert_string_equal (last_error, "blkhash-verify-repair-uri: nbd://server: "
+                       "not loaded");
+  server.load_fails = false;
+  assert_true (read_one ());
+}
+
+/* A connection that was closed meanwhile is made again at once; one that is
+ * lost again is not.
+ */
+static void
+test_lost (void **state)
+{
+  (void) state;
+  assert_true (read_one ());
+  server.closes_once = true;
+  assert_true (read_one ());
+  assert_int_equal (server.connects, 2);
+  assert_int_equal (errors, 0);
+  server.reply = REPLY_LOST;
+  assert_false (read_one ());
+  assert_int_equal (server.connects, 3);
+  assert_false (read_one ());
+  assert_int_equal (server.connects, 4);
+  assert_int_equal (errors, 1);
+  server.reply = REPLY;
+  assert_true (read_one ());
+}
+
+/* nbdkit or the client ends: the server is not suspended for it. */
+static void
+test_ending (void **state)
+{
+  (void) state;
+  is_ending = true;
+  assert_false (read_one ());
+  assert_int_equal (server.connects, 0);
+  is_ending = false;
+  assert_true (read_one ());
+  is_ending = true;
+  server.reply = REPLY_NEVER;
+  assert_false (read_one ());
+  is_ending = false;
+  server.reply = REPLY;
+  assert_true (read_one ());
+  assert_int_equal (errors, 0);
+}
+
+static void *
+read_in_thread (void *opaque)
+{
+  (void) opaque;
+  return read_one () ? nbd : NULL;
+}
+
+/* Returns how many of THREADS requests at the same time were right. */
+static unsigned
+read_at_once (void)
+{
+  pthread_t threads[THREADS];
+  unsigned i, right = 0;
+
+  for (i = 0; i < THREADS; i++)
+    assert_int_equal (pthread_create (&threads[i], NULL, read_in_thread, NULL),
+                      0);
+  for (i = 0; i < THREADS; i++) {
+    void *r;
+
+    pthread_join (threads[i], &r);
+    right += r != NULL;
+  }
+  return right;
+}
+
+/* One thread at a time uses the connection, and one timeout ends all waits. */
+static void
+test_threads (void **state)
+{
+  (void) state;
+  assert_int_equal (read_at_once (), THREADS);
+  assert_int_equal (server.connects, 1);
+  server.reply = REPLY_NEVER;
+  assert_int_equal (read_at_once (), 0);
+  assert_int_equal (errors, 1);
+  assert_int_equal (server.requests, THREADS + 1);
+  server.reply = REPLY;
+  now += 61000;
+  assert_int_equal (read_at_once (), THREADS);
+}
+
+int
+main (void)
+{
+#define TEST(name) \
+  cmocka_unit_test_setup_teardown (test_##name, set_up, tear_down)
+  const struct CMUnitTest tests[] = {
+    TEST (read), TEST (size), TEST (constraints), TEST (no_reply),
+    TEST (no_connection), TEST (slow), TEST (failures), TEST (not_loaded),
+    TEST (lost), TEST (ending), TEST (threads),
+  };
+
+  return cmocka_run_group_tests (tests, NULL, NULL);
+}

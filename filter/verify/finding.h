@@ -1,0 +1,31 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Log ranges of blocks that a request found to be bad or unreadable, or that it
+ * repaired in flight.
+ */
+
+#ifndef NBDKIT_BLKHASH_VERIFY_FINDING_H
+#define NBDKIT_BLKHASH_VERIFY_FINDING_H
+
+#include <stdint.h>
+
+#include "verify/tally.h"
+
+struct disk;
+
+/* A range of consecutive blocks in one state, to log. */
+struct finding {
+  uint64_t first, count;
+  enum block_state state;
+  int err;                      /* why it is unreadable */
+};
+
+/* Extend FINDING by BLOCK, or log it and begin another. */
+void finding_add (struct finding *finding, const struct disk *disk,
+                  uint64_t block, enum block_state state, int err);
+
+/* Log FINDING, unless it is empty. */
+void finding_log (const struct finding *finding, const struct disk *disk);
+
+#endif /* NBDKIT_BLKHASH_VERIFY_FINDING_H */

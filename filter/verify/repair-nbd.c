@@ -1,0 +1,303 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A repair source that is an NBD export.
+ *
+ * There is one connection, which is made when the first block is needed, and
+ * again when it was lost.  One thread at a time uses it; others wait for it,
+ * but hold no lock meanwhile that a read of a good block needs.
+ *
+ * A client's request waits for a server until its deadline.  Then the server is
+ * suspended: no request asks it for SUSPENDED seconds, and those that wait for
+ * the connection stop at once.  So a server that hangs costs one timeout in that
+ * time, whatever the number of bad blocks.  A server that fails is not
+ * suspended, because that costs no time.
+ *
+ * libnbd has no timeouts, and nbdkit does not tell a filter that it ends.  So
+ * the thread polls the connection in slices, and between them asks nbdkit
+ * whether the server or the client ends, by a sleep of no time.  Only the
+ * resolver, which libnbd calls, cannot be interrupted.
+ *
+ * The URI is the administrator's: it can name a socket, or files for TLS.  It
+ * cannot run a program: newer versions of libnbd run ssh for some URIs, which is
+ * not allowed.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define NBDKIT_API_VERSION 2
+#include <nbdkit-filter.h>
+
+#include "../lib/common/cleanup.h"
+#include "../lib/common/deadline.h"
+#include "../lib/common/libnbd.h"
+#include "verify/params.h"
+#include "verify/repair-nbd.h"
+#include "verify/source.h"
+
+#define SUSPENDED 60            /* seconds */
+#define SLICE 100               /* milliseconds */
+#define MAX_MIN 65536           /* bytes: the largest minimum of the protocol */
+
+#define TRANSPORTS \
+  (LIBNBD_ALLOW_TRANSPORT_TCP | LIBNBD_ALLOW_TRANSPORT_UNIX | \
+   LIBNBD_ALLOW_TRANSPORT_VSOCK)
+
+struct repair_nbd {
+  const char *uri;
+
+  pthread_mutex_t lock;         /* protects the fields below */
+  pthread_cond_t freed;         /* BUSY is false, or the server is suspended */
+  bool busy;                    /* a thread uses the connection */
+  struct timespec resume;       /* the end of the suspension, or the past */
+
+  /* Used by the thread that has set BUSY. */
+  struct nbd_handle *handle;    /* NULL: not connected */
+  struct source source;         /* size and constraints of the export */
+  bool has_failed;              /* the last request has; this was logged */
+};
+
+/* How a request to the server ended. */
+enum end {
+  END_DONE,                     /* with a reply */
+  END_FAILED,                   /* with a reply that is an error */
+  END_LOST,                     /* there is no connection */
+  END_TIMEOUT,
+  END_STOPPED,                  /* nbdkit or the client ends */
+};
+
+struct request {
+  struct repair_nbd *nbd;
+  const struct timespec *deadline;
+  enum end end;
+  char reason[500];             /* for END_LOST */
+};
+
+struct repair_nbd *
+repair_nbd_new (const char *uri)
+{
+  struct repair_nbd *nbd = calloc (1, sizeof *nbd);
+
+  if (!nbd) {
+    nbdkit_error ("blkhash-verify: %m");
+    return NULL;
+  }
+  nbd->uri = uri;
+  pthread_mutex_init (&nbd->lock, NULL);
+  deadline_cond_init (&nbd->freed);
+  return nbd;
+}
+
+/* Does not wait for the server.  After this libnbd writes to no buffer. */
+static void
+disconnect (struct repair_nbd *nbd)
+{
+  if (nbd->handle) {
+    nbd_aio_disconnect (nbd->handle, 0);
+    nbd_close (nbd->handle);
+  }
+  nbd->handle = NULL;
+}
+
+void
+repair_nbd_free (struct repair_nbd *nbd)
+{
+  if (!nbd)
+    return;
+  disconnect (nbd);
+  pthread_cond_destroy (&nbd->freed);
+  pthread_mutex_destroy (&nbd->lock);
+  free (nbd);
+}
+
+/* ---- Requests ---- */
+
+/* End REQUEST without a reply.  Returns -1. */
+static int
+end_request (struct request *request, enum end end)
+{
+  request->end = end;
+  if (end == END_LOST)
+    snprintf (request->reason, sizeof request->reason, "%s",
+              nbd_error_text ());
+  disconnect (request->nbd);
+  return -1;
+}
+
+/* Returns -1 if REQUEST has ended. */
+static int
+check_time (struct request *request)
+{
+  if (deadline_has_passed (request->deadline))
+    return end_request (request, END_TIMEOUT);
+  if (nbdkit_nanosleep (0, 0) == -1)
+    return end_request (request, END_STOPPED);
+  return 0;
+}
+
+/* Wait for the server, for a slice at most. */
+static int
+wait_for_server (struct request *request)
+{
+  if (check_time (request) == -1)
+    return -1;
+  return nbd_poll (request->nbd->handle, SLICE) == -1
+    ? end_request (request, END_LOST) : 0;
+}
+
+static int
+set_size (struct request *request)
+{
+  struct repair_nbd *nbd = request->nbd;
+  int64_t size = nbd_get_size (nbd->handle);
+  int64_t min = nbd_get_block_size (nbd->handle, LIBNBD_SIZE_MINIMUM);
+  int64_t max = nbd_get_block_size (nbd->handle, LIBNBD_SIZE_MAXIMUM);
+
+  if (size == -1 || min == -1 || max == -1)
+    return end_request (request, END_LOST);
+  if (min > MAX_MIN || (min & (min - 1)) != 0)
+    min = 1;                    /* nonsense */
+  source_set (&nbd->source, size, min, max);
+  return 0;
+}
+
+static int
+connect_server (struct request *request)
+{
+  struct repair_nbd *nbd = request->nbd;
+
+  if (check_time (request) == -1)
+    return -1;
+  if (libnbd_load (request->reason, sizeof request->reason) == -1) {
+    request->end = END_LOST;
+    return -1;
+  }
+  nbd->handle = nbd_create ();
+  if (!nbd->handle ||
+      nbd_set_uri_allow_transports (nbd->handle, TRANSPORTS) == -1 ||
+      nbd_set_uri_allow_local_file (nbd->handle, true) == -1 ||
+      nbd_aio_connect_uri (nbd->handle, nbd->uri) == -1)
+    return end_request (request, END_LOST);
+  while (nbd_aio_is_connecting (nbd->handle) == 1)
+    if (wait_for_server (request) == -1)
+      return -1;
+  if (nbd_aio_is_ready (nbd->handle) != 1)
+    return end_request (request, END_LOST);
+  return set_size (request);
+}
+
+/* A source_pread. */
+static int
+pread_nbd (void *opaque, void *buf, uint32_t len, uint64_t offset, int *err)
+{
+  struct request *request = opaque;
+  struct nbd_handle *handle = request->nbd->handle;
+  int64_t cookie = nbd_aio_pread (handle, buf, len, offset,
+                                  NBD_NULL_COMPLETION, 0);
+  int r;
+
+  *err = EIO;
+  if (cookie == -1)
+    return end_request (request, END_LOST);
+  while ((r = nbd_aio_command_completed (handle, cookie)) == 0)
+    if (wait_for_server (request) == -1)
+      return -1;
+  if (r == 1)
+    return 0;
+  if (nbd_aio_is_ready (handle) != 1)
+    return end_request (request, END_LOST);
+  request->end = END_FAILED;
+  return -1;
+}
+
+static bool
+read_once (struct request *request, void *buf, size_t len, uint64_t offset)
+{
+  struct repair_nbd *nbd = request->nbd;
+  int err;
+
+  request->end = END_DONE;
+  if (!nbd->handle && connect_server (request) == -1)
+    return false;
+  return len <= nbd->source.size && offset <= nbd->source.size - len &&
+    source_read_by (&nbd->source, pread_nbd, request, buf, len, offset,
+                    &err) == 0;
+}
+
+/* The server can have closed an old connection, so it is made again once. */
+static bool
+read_block (struct request *request, void *buf, size_t len, uint64_t offset)
+{
+  bool is_old = request->nbd->handle;
+  bool r = read_once (request, buf, len, offset);
+
+  if (!r && request->end == END_LOST && is_old)
+    r = read_once (request, buf, len, offset);
+  return r;
+}
+
+static void
+log_end (const struct request *request)
+{
+  struct repair_nbd *nbd = request->nbd;
+
+  if (request->end == END_TIMEOUT)
+    nbdkit_error ("blkhash-verify-repair-uri: %s: no reply in %u seconds, not "
+                  "asked again for %d seconds", nbd->uri,
+                  verify_params.repair_timeout, SUSPENDED);
+  if (request->end == END_LOST && !nbd->has_failed)
+    nbdkit_error ("blkhash-verify-repair-uri: %s: %s", nbd->uri,
+                  request->reason);
+  nbd->has_failed = request->end == END_LOST;
+}
+
+/* ---- Threads ---- */
+
+/* Wait until no other thread uses the connection.  Returns false if the server
+ * is suspended, or DEADLINE has passed.
+ */
+static bool
+claim (struct repair_nbd *nbd, const struct timespec *deadline)
+{
+  SCOPED_LOCK (&nbd->lock);
+
+  while (nbd->busy && deadline_has_passed (&nbd->resume))
+    if (deadline_wait (&nbd->freed, &nbd->lock, deadline) == ETIMEDOUT)
+      return false;
+  if (!deadline_has_passed (&nbd->resume))
+    return false;
+  return nbd->busy = true;
+}
+
+static void
+release (struct repair_nbd *nbd, enum end end)
+{
+  SCOPED_LOCK (&nbd->lock);
+
+  nbd->busy = false;
+  if (end == END_TIMEOUT)
+    nbd->resume = deadline_in (SUSPENDED * DEADLINE_SECOND);
+  pthread_cond_broadcast (&nbd->freed);
+}
+
+bool
+repair_nbd_read (struct repair_nbd *nbd, void *buf, size_t len,
+                 uint64_t offset, struct timespec *deadline)
+{
+  struct request request = { .nbd = nbd, .deadline = deadline };
+  bool r;
+
+  if (deadline->tv_sec == 0)
+    *deadline = deadline_in (verify_params.repair_timeout * DEADLINE_SECOND);
+  if (!claim (nbd, deadline))
+    return false;
+  r = read_block (&request, buf, len, offset);
+  log_end (&request);
+  release (nbd, request.end);
+  return r;
+}

@@ -1,0 +1,172 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The repair sources: other disks that may have the blocks that are bad on that
+ * of the plugin.
+ *
+ * A source is not trusted.  It can be damaged, another snapshot, of another
+ * size, or even the plugin's disk: what counts is that a block has the leaf of
+ * the manifest.  So the sources are read one after the other, until one has it.
+ * Nothing is remembered of a source that had a wrong block.  A block that must
+ * be zero needs no source.
+ *
+ * Files are read without a lock and without a timeout, as a plugin reads them.
+ * NBD servers have a timeout: see repair-nbd.c.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define NBDKIT_API_VERSION 2
+#include <nbdkit-filter.h>
+
+#include "verify/compare.h"
+#include "verify/disk.h"
+#include "verify/repair.h"
+#include "verify/repair-nbd.h"
+
+struct repair_source {
+  int fd;                       /* of a file; or -1 */
+  struct repair_nbd *nbd;       /* a server; or NULL */
+};
+
+/* Set before the server forks: the first ones of verify_params.repair. */
+static struct repair_source sources[MAX_REPAIR_SOURCES];
+static unsigned nr_sources;
+
+/* ---- Files ---- */
+
+static int
+refuse (const char *path, const char *why)
+{
+  nbdkit_error ("blkhash-verify-repair: %s: %s", path, why);
+  return -1;
+}
+
+/* Returns the file, or -1 after nbdkit_error. */
+static int
+open_file (const char *path)
+{
+  int fd = open (path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+  struct stat st;
+
+  if (fd == -1)
+    return refuse (path, strerror (errno));
+  if (fstat (fd, &st) == 0 && (S_ISREG (st.st_mode) || S_ISBLK (st.st_mode)))
+    return fd;
+  close (fd);
+  return refuse (path, "not a regular file or block device");
+}
+
+/* A file that ends before OFFSET + LEN does not have the block. */
+static bool
+read_file (int fd, unsigned char *buf, size_t len, uint64_t offset)
+{
+  while (len > 0) {
+    ssize_t n = pread (fd, buf, len, offset);
+
+    if (n == -1 && errno == EINTR)
+      continue;
+    if (n == -1)
+      nbdkit_error ("blkhash-verify-repair: cannot read: %m");
+    if (n <= 0)
+      return false;
+    buf += n;
+    len -= n;
+    offset += n;
+  }
+  return true;
+}
+
+/* ---- Sources ---- */
+
+static int
+open_source (const struct repair_param *param)
+{
+  struct repair_source *source = &sources[nr_sources];
+
+  *source = (struct repair_source) { .fd = -1 };
+  if (param->is_uri)
+    source->nbd = repair_nbd_new (param->name);
+  else
+    source->fd = open_file (param->name);
+  if (source->fd == -1 && !source->nbd)
+    return -1;
+  nr_sources++;
+  return 0;
+}
+
+int
+repair_open (void)
+{
+  unsigned i;
+
+  for (i = 0; i < verify_params.nr_repair; i++)
+    if (open_source (&verify_params.repair[i]) == -1) {
+      repair_close ();
+      return -1;
+    }
+  return 0;
+}
+
+void
+repair_close (void)
+{
+  while (nr_sources > 0) {
+    struct repair_source *source = &sources[--nr_sources];
+
+    if (source->fd != -1)
+      close (source->fd);
+    repair_nbd_free (source->nbd);
+  }
+}
+
+/* Read BLOCK from SOURCE.  Returns true if its content is right. */
+static bool
+has_block (const struct repair_source *source, struct disk *disk,
+           const struct compare_batch *block, struct timespec *deadline)
+{
+  size_t len = disk_bytes (disk, block->first, 1);
+  uint64_t offset = block->first * disk->block_size;
+  bool good = false;
+  bool have = source->nbd
+    ? repair_nbd_read (source->nbd, block->buf, len, offset, deadline)
+    : read_file (source->fd, block->buf, len, offset);
+
+  return have && compare (disk, block, &good) == 0 && good;
+}
+
+bool
+repair_read (struct disk *disk, const struct compare_batch *block,
+             struct repair_deadlines *deadlines)
+{
+  size_t len = disk_bytes (disk, block->first, 1);
+  struct compare_batch copy = *block;
+  bool good = false;
+  unsigned i;
+
+  if (nr_sources == 0)
+    return false;
+  if (!block->leaves) {
+    memset (block->buf, 0, len);
+    return true;
+  }
+  copy.buf = malloc (len);      /* BLOCK can be served although it is bad */
+  if (!copy.buf) {
+    nbdkit_error ("blkhash-verify: %m");
+    return false;
+  }
+  for (i = 0; i < nr_sources && !good; i++)
+    good = has_block (&sources[i], disk, &copy, &deadlines->of[i]);
+  if (good)
+    memcpy (block->buf, copy.buf, len);
+  free (copy.buf);
+  return good;
+}

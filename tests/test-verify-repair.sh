@@ -1,0 +1,233 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# The verify filter repairs bad blocks from files: in flight, and on the plugin's
+# disk.  What no source has fails as before; no good block is ever written.
+
+. "$(dirname "$0")/verify-functions.sh"
+prove "$image"
+cd "$dir"
+json=$dir/status
+
+# damage FILE BLOCK...: changes a bit of these blocks, which have data.
+damage () {
+  file=$1
+  shift
+  for block in "$@"; do
+    flip "$file" $((block * 65536 + 24))
+  done
+}
+
+# status_is ASSERTION...: these are true, in Python; "e" is the only export.
+status_is () {
+  "$PYTHON" - "$json" "$@" > status.log 2>&1 << 'END'
+import json, sys
+e, = json.load(open(sys.argv[1]))["exports"]
+def ranges(state):
+    return [(r["offset"] // 65536, r["length"] // 65536)
+            for r in e["bad-ranges"] if r["state"] == state]
+for text in sys.argv[2:]:
+    assert eval(text), (text, e)
+END
+}
+
+final_status () {
+  stop
+  status_is "$@" || fail "not the status: $* $(cat status.log)"
+}
+
+repair () {
+  verify "$@" blkhash-verify-status="$json" \
+         blkhash-verify-file=result
+}
+
+# Two damaged twins are one good disk: the clients see no error.  The disk is
+# still bad, and its bad blocks are counted and logged once.
+cp "$image" disk
+cp "$image" twin
+damage disk 2 17 18 80
+damage twin 3 19 21
+repair file disk blkhash-verify-repair=twin
+copies
+final_status 'e["result"] == "bad"' 'e["bad-bytes"] == 0' \
+             'e["repaired-in-flight-bytes"] == 4 * 65536' \
+             'ranges("repaired-in-flight") == [(2, 1), (17, 2), (80, 1)]' \
+             'e["repaired-blocks"] == 0'
+[ "$(cat result)" = '# bad -: 262144 bytes' ] || fail "$(cat result)"
+logged 1 "blkhash-verify: 65536 bytes at 131072 are bad, and were repaired in \
+flight"
+cmp -s "$image" disk && fail "the disk was written"
+
+# What no source has fails: sources that are damaged there, too short, or other
+# disks.  They are read in their order, which does not matter for the result.
+cp "$image" short
+truncate -s $((17 * 65536 + 100)) short
+damage twin 80
+tr '\000-\377' '\001-\377\000' < "$image" > other
+: > empty
+for order in "short twin other empty" "empty other twin short"; do
+  set --
+  for source in $order; do
+    set -- "$@" blkhash-verify-repair=$source
+  done
+  repair file disk "$@"
+  client "" "$reads
+fails(1, 80 * 65536)
+fails(len(truth), 0)
+right(80 * 65536, 0)
+right(512, 17 * 65536)
+right(len(truth) - 81 * 65536, 81 * 65536)"
+  final_status 'ranges("bad") == [(80, 1)]' \
+               'ranges("repaired-in-flight") == [(2, 1), (17, 2)]'
+done
+
+# A read that fails is repaired too, and a block that must be zero needs no
+# source.  The source is cut while it is used, or fails.
+cp "$image" twin
+cp "$image" disk
+flip disk 6000000
+repair --filter=error file disk error-pread-rate=100% \
+       blkhash-verify-zero=read blkhash-verify-repair=twin
+copies --no-extents
+: > twin
+client "" "$reads
+fails(65536, 2 * 65536)
+right(65536, 5963776)"
+final_status 'e["repaired-in-flight-bytes"] == e["size"] - 65536' \
+             'ranges("unreadable") == [(2, 1)]'
+
+# ---- On the disk ----
+
+# Each write is one block that was bad, in the log of nbdkit below.
+cp "$image" disk
+cp "$image" twin
+damage disk 2 17 18 80 20
+damage twin 3 20
+repair --filter=log file disk logfile=writes blkhash-verify-repair=twin \
+       blkhash-verify-repair-write=true
+client "" "$reads
+assert h.is_read_only()
+try:
+    h.set_strict_mode(0)
+    h.pwrite(b'x' * 512, 0)
+except nbd.Error:
+    pass
+else:
+    assert False, 'a client wrote'
+import threading
+def read_all():
+    other = connect('')
+    for block in range(0, len(truth), 65536):
+        if block == 20 * 65536:
+            continue
+        assert other.pread(65536, block) == truth[block:block + 65536]
+    other.shutdown()
+threads = [threading.Thread(target=read_all) for _ in range(6)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+fails(512, 20 * 65536)"
+final_status 'e["repaired-blocks"] == 4' 'ranges("bad") == [(20, 1)]' \
+             'e["repaired-in-flight-bytes"] == 0' 'e["bad-bytes"] == 65536'
+sed -n 's/.* Write .*offset=\(0x[0-9a-f]*\) count=\(0x[0-9a-f]*\) .*/\1 \2/p' \
+  writes | sort > written
+printf '0x%x 0x10000\n' $((2 * 65536)) $((17 * 65536)) $((18 * 65536)) \
+       $((80 * 65536)) | sort > wanted
+cmp wanted written || fail "not these writes: $(cat written) $(cat writes)"
+grep -q ' Flush ' writes || fail "no flush: $(cat writes)"
+! grep -e ' Zero ' -e ' Trim ' writes || fail "it zeroes or trims"
+logged 1 "blkhash-verify: 65536 bytes at 131072 were bad, and were repaired"
+cp "$image" expected
+damage expected 20
+cmp expected disk || fail "not the disk"
+
+# All of it is good then, and nothing is written.
+cp "$image" twin
+repair --filter=log file disk logfile=writes blkhash-verify-repair=twin \
+       blkhash-verify-repair-write=true blkhash-verify-zero=read
+copies --no-extents
+final_status 'e["result"] == "good"' 'e["repaired-blocks"] == 1'
+cmp "$image" disk || fail "the disk is not the image"
+[ "$(cat result)" = "blk-sha256/64k (-) = $(reference "$image")" ] ||
+  fail "$(cat result)"
+[ "$(grep -c ' Write ' writes)" = 1 ] || fail "$(cat writes)"
+
+# A larger disk: what follows is not written.
+damage disk 2 80
+printf 'more' >> disk
+cp disk larger
+repair file disk blkhash-verify-size=truncate blkhash-verify-repair=twin \
+       blkhash-verify-repair-write=true
+copies
+stop
+[ "$(tail -c 4 disk)" = more ] || fail "data after the image was written"
+truncate -s 8388608 disk
+cmp "$image" disk || fail "the disk is not the image"
+
+# ---- What cannot be written ----
+
+# cannot_connect REGEX ARGUMENT...
+cannot_connect () {
+  regex=$1
+  shift
+  verify "$@" blkhash-verify-repair=twin blkhash-verify-repair-write=true
+  run 1 nbdinfo --size "$uri"
+  grep -q -e "error: blkhash-verify-repair-write: $regex" "$log" ||
+    fail "no message: $(grep error: "$log")"
+  stop
+}
+
+damage disk 2
+cp disk kept
+cannot_connect "nbdkit was started with -r" -r file disk
+cannot_connect "the plugin cannot write" pattern 8M
+# A client cannot choose another disk of the plugin to be overwritten.
+mkdir disks
+cp "$image" disks/other
+damage disks/other 2
+cp disks/other kept-other
+verify file dir=disks blkhash-verify-repair=twin \
+       blkhash-verify-repair-write=true
+run 1 nbdinfo --size "nbd+unix:///other?socket=$socket"
+logged 1 'blkhash-verify-repair-write: clients can use only the export ""'
+stop
+cmp kept-other disks/other || fail "it was written"
+
+# ---- At the start ----
+
+[ "$SANITIZE" = no ] || exit 0
+refuses () {
+  regex=$1
+  shift
+  refuses_to_start "$regex" file disk blkhash-verify-manifest="$manifest" "$@"
+}
+refuses "blkhash-verify-repair: .*none: No such file" \
+        blkhash-verify-sum=none blkhash-verify-repair=none
+mkfifo fifo
+for file in fifo "$dir" /dev/null; do
+  refuses "blkhash-verify-repair: .*: not a regular file or block device" \
+          blkhash-verify-sum=none blkhash-verify-repair=$file
+done
+refuses "write needs a checksum in blkhash-verify-sum" blkhash-verify-sum=none \
+        blkhash-verify-repair=twin blkhash-verify-repair-write=true
+refuses "write needs blkhash-verify-repair or" blkhash-verify-sum="$tagged" \
+        blkhash-verify-repair-write=true
+refuses "unknown value: maybe" blkhash-verify-sum="$tagged" \
+        blkhash-verify-repair-write=maybe
+refuses "not an NBD URI: /srv/disk" blkhash-verify-sum=none \
+        blkhash-verify-repair-uri=/srv/disk
+refuses "timeout must be from 1 to 3600" blkhash-verify-sum=none \
+        blkhash-verify-repair-timeout=0
+refuses "same file" blkhash-verify-sum=none blkhash-verify-repair=twin \
+        blkhash-verify-status=twin
+set --
+for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17; do
+  set -- "$@" blkhash-verify-repair=twin
+done
+refuses "more than 16 repair sources" blkhash-verify-sum=none "$@"
+mkdir manifests
+refuses_to_start "are of one disk: they cannot be used with" \
+    file disk blkhash-verify-exports=manifests blkhash-verify-sum=none \
+    blkhash-verify-repair=twin
+cmp "$image" twin || fail "the source was written"
+cmp kept disk || fail "the disk was written"
