@@ -112,14 +112,25 @@ add_events (void)
   uint64_t changes = tally_get_changes (&tally);
   uint64_t transient = tally.transient, repaired = tally.repaired;
   struct tally_counts read;
+  bool is_first;
 
   tally_add_transient (&tally);
   tally_add_repaired (&tally);
   tally_add_repaired (&tally);
+  assert_true (tally_add_write (&tally, tally.writes + 1, &is_first));
+  assert_int_equal (tally_get_changes (&tally), changes + 3);
   tally_get_counts (&tally, &read);
+  assert_false (read.limit_reached);
+  assert_false (tally_add_write (&tally, tally.writes, &is_first));
+  assert_true (is_first);
+  assert_false (tally_add_write (&tally, 0, &is_first));
+  assert_false (is_first);
+  tally_get_counts (&tally, &read);
+  assert_true (read.limit_reached);
+  tally.limit_reached = false;
   assert_int_equal (read.transient, transient + 1);
   assert_int_equal (read.repaired, repaired + 2);
-  assert_int_equal (tally_get_changes (&tally), changes + 3);
+  assert_int_equal (tally_get_changes (&tally), changes + 4);
 }
 
 /* Move to another tally, which has other states, and back. */
@@ -128,6 +139,7 @@ move_tally (void)
 {
   uint64_t changes = tally_get_changes (&tally), zeros = tally.zeros;
   uint64_t transient = tally.transient, repaired = tally.repaired;
+  uint64_t writes = tally.writes;
   struct tally other;
 
   assert_int_equal (tally_init (&other, blocks), 0);
@@ -142,6 +154,7 @@ move_tally (void)
   assert_int_equal (tally.zeros, zeros);
   assert_int_equal (tally.transient, transient);
   assert_int_equal (tally.repaired, repaired);
+  assert_int_equal (tally.writes, writes);
 }
 
 static void

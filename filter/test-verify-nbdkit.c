@@ -23,6 +23,7 @@
 
 #include "../lib/common/cleanup.h"
 #include "../lib/common/numbers.h"
+#include "../lib/common/strata.h"
 #include "../lib/common/sum-line.h"
 #include "test-verify-nbdkit.h"
 #include "verify/params.h"
@@ -282,7 +283,9 @@ start (const char *key, ...)
 
   errors = 0;
   *last_error = '\0';
-  verify_params = (struct verify_params) { .retry = 1, .repair_timeout = 30 };
+  verify_params = (struct verify_params) {
+    .retry = 1, .repair_timeout = 30, .repair_limit = STRATA_ALL / 100
+  };
   filter = filter_init ();
   filter->load ();
   va_start (args, key);

@@ -7,8 +7,9 @@
  * are also shorter, longer, or other disks.  A request is right if each of its
  * blocks is good on the plugin or in a source, and fails otherwise.  With
  * blkhash-verify-repair-write the plugin sees every write: it must be the right
- * content of a block that is bad at this moment.  Prints the seed, and takes
- * BLKHASH_SEED and BLKHASH_ROUNDS.
+ * content of a block that is bad at this moment, and there must be no more writes
+ * than blkhash-verify-repair-limit.  Prints the seed, and takes BLKHASH_SEED and
+ * BLKHASH_ROUNDS.
  */
 
 #include <config.h>
@@ -29,6 +30,7 @@
 
 #include "../lib/common/cleanup.h"
 #include "../lib/common/numbers.h"
+#include "../lib/common/strata.h"
 #include "../lib/common/zero.h"
 #include "test-verify-nbdkit.h"
 #include "verify/disk.h"
@@ -66,6 +68,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects: */
 static bool unreadable[MAX_BLOCKS];
 static unsigned writes[MAX_BLOCKS], bad_writes, unflushed;
 static unsigned good_after;     /* the disk is right from this read on */
+static unsigned empty_after;    /* from this read on nothing is stored */
 
 /* Set before clients are connected. */
 static enum { WRITE, WRITE_FAILS, WRITE_IS_LOST, FLUSH_FAILS } write_kind;
@@ -102,7 +105,10 @@ plugin_pread (nbdkit_next *next, void *buf, uint32_t len, uint64_t offset,
       *err = ENODATA;
       return -1;
     }
-  memcpy (buf, plugin.bytes + offset, len);
+  if (empty_after == 0 || --empty_after > 0)
+    memcpy (buf, plugin.bytes + offset, len);
+  else
+    empty_after = 1;
   return 0;
 }
 
@@ -173,6 +179,23 @@ plugin_can_fua (nbdkit_next *next)
   return can_fua;
 }
 
+/* ---- Memory ---- */
+
+static bool is_stale;           /* allocated memory has the content of block 1 */
+
+void *__wrap_malloc (size_t len);
+void *__real_malloc (size_t len);
+
+void *
+__wrap_malloc (size_t len)
+{
+  void *memory = __real_malloc (len);
+
+  if (memory && is_stale && len == BLOCK)
+    memcpy (memory, truth + BLOCK, len);
+  return memory;
+}
+
 /* ---- The disks ---- */
 
 static bool in_source[SOURCES][MAX_BLOCKS];
@@ -227,7 +250,7 @@ make_truth (uint64_t bytes, char **sum)
   write_kind = WRITE;
   can_write = can_flush = 1;
   can_fua = NBDKIT_FUA_EMULATE;
-  good_after = 0;
+  good_after = empty_after = 0;
 }
 
 /* Damage about one of N blocks. */
@@ -266,6 +289,7 @@ make_source (unsigned number)
 /* ---- The server ---- */
 
 static bool read_zeros, is_writing;
+static const char *limit;       /* of writes */
 static unsigned nr_sources;
 static char *sum;
 
@@ -279,6 +303,7 @@ start_server (void)
     start ("blkhash-verify-manifest", manifest, "blkhash-verify-sum", sum,
            "blkhash-verify-zero", read_zeros ? "read" : "skip",
            "blkhash-verify-repair-write", is_writing ? "true" : "false",
+           "blkhash-verify-repair-limit", limit,
            SOURCE (0), SOURCE (1), SOURCE (2), NULL), 0);
   open_readonly = !is_writing;
 }
@@ -409,38 +434,57 @@ state_of (uint64_t block)
 
 /* ---- Tests ---- */
 
+static bool
+is_skipped (uint64_t block)
+{
+  return !read_zeros && is_zero (truth + block * BLOCK, size_of (block));
+}
+
+/* Returns how many blocks the filter may write. */
+static uint64_t
+get_limit (void)
+{
+  uint64_t data = 0, i;
+
+  for (i = 0; i < blocks; i++)
+    data += !is_zero (truth + i * BLOCK, size_of (i));
+  return strcmp (limit, "0%") == 0 ? 0 : MAX (data * atoi (limit) / 100, 1u);
+}
+
 /* All blocks were read.  WAS_GOOD, WAS_SERVED: before that. */
 static void
 check_states (const bool *was_good, const bool *was_served)
 {
-  uint64_t i, repaired = 0;
+  uint64_t i, repaired = 0, repairable = 0;
 
   for (i = 0; i < blocks; i++) {
-    bool is_skipped = !read_zeros &&
-      is_zero (truth + i * BLOCK, size_of (i));
-
-    if (is_skipped)
+    if (is_skipped (i))
       assert_int_equal (writes[i], 0);
-    else if (was_good[i] || (is_writing && was_served[i]))
+    else if (was_good[i] || writes[i] > 0)
       assert_int_equal (state_of (i), BLOCK_GOOD);
     else if (was_served[i])
       assert_int_equal (state_of (i), BLOCK_IN_FLIGHT);
     else
       assert_true (state_of (i) == BLOCK_BAD ||
                    state_of (i) == BLOCK_UNREADABLE);
-    if (is_skipped)
+    if (is_skipped (i))
       continue;
-    assert_int_equal (writes[i], is_writing && !was_good[i] && was_served[i]);
+    assert_true (writes[i] <= (is_writing && !was_good[i] && was_served[i]));
     assert_int_equal (is_good_locked (i), was_good[i] || writes[i] > 0);
+    repairable += is_writing && !was_good[i] && was_served[i];
     repaired += writes[i] > 0;
   }
+  assert_int_equal (repaired, MIN (repairable, get_limit ()));
   assert_int_equal (the_tally ()->repaired, repaired);
+  assert_int_equal (the_tally ()->writes, repaired);
+  assert_int_equal (the_tally ()->limit_reached, repaired < repairable);
   assert_int_equal (unflushed, 0);
 }
 
 static void
 run_round (unsigned clients)
 {
+  static const char *const limits[] = { "100%", "100%", "30%", "1%", "0%" };
   bool was_good[MAX_BLOCKS], was_served[MAX_BLOCKS];
   uint64_t i;
 
@@ -451,6 +495,7 @@ run_round (unsigned clients)
     make_source (i);
   read_zeros = any (2);
   is_writing = nr_sources > 0 && any (2);
+  limit = limits[any (sizeof limits / sizeof limits[0])];
   if (any (3) == 0)
     plugin.max = plugin.min = 1024;
   if (any (4) == 0) {
@@ -507,6 +552,7 @@ make_bad_disk (void)
   memset (in_source, true, sizeof in_source);
   read_zeros = false;
   is_writing = true;
+  limit = "100%";
 }
 
 /* The write fails: the block is still served, and stays bad. */
@@ -543,6 +589,76 @@ test_failing_writes (void **state)
     assert_int_equal (state_of (1), i == WRITE ? BLOCK_GOOD : BLOCK_IN_FLIGHT);
     assert_int_equal (the_tally ()->repaired, i == WRITE);
     assert_int_equal (writes[1], 1);
+    filter->close (handle);
+    stop_server ();
+  }
+}
+
+/* Writes that fail count, too: the disk is not written again and again.  What is
+ * over the limit is repaired in flight, and logged once.
+ */
+static void
+test_limit (void **state)
+{
+  unsigned i;
+  void *handle;
+
+  (void) state;
+  make_bad_disk ();
+  plugin.bytes[2 * BLOCK] = 55;
+  limit = "67%";
+  write_kind = WRITE_FAILS;
+  start_server ();
+  assert_int_equal (exports_first_locked ()->disk->data_blocks, 3);
+  handle = connect_client ();
+  assert_non_null (handle);
+  for (i = 0; i < 3; i++)
+    assert_null (check_read_at (handle, BLOCK, BLOCK));
+  assert_int_equal (writes[1], 2);
+  assert_null (check_read_at (handle, BLOCK, 2 * BLOCK));
+  assert_int_equal (writes[2], 0);
+  assert_int_equal (state_of (2), BLOCK_IN_FLIGHT);
+  assert_true (the_tally ()->limit_reached);
+  /* Two writes, two states, and the limit. */
+  assert_int_equal (errors, 5);
+  filter->close (handle);
+  stop_server ();
+
+  /* At least one, unless it is 0. */
+  make_bad_disk ();
+  plugin.bytes[2 * BLOCK] = 55;
+  limit = "0.000001%";
+  start_server ();
+  handle = connect_client ();
+  assert_null (check_read_at (handle, size, 0));
+  assert_int_equal (writes[1] + writes[2], 1);
+  filter->close (handle);
+  stop_server ();
+}
+
+/* A read of the plugin stores nothing: what was in the memory before is not taken
+ * for what the plugin has.
+ */
+static void
+test_empty_reads (void **state)
+{
+  unsigned i;
+
+  (void) state;
+  for (i = 3; i <= 4; i++) {    /* before the write, and after it */
+    void *handle;
+
+    make_bad_disk ();
+    write_kind = WRITE_IS_LOST;
+    empty_after = i;
+    start_server ();
+    handle = connect_client ();
+    is_stale = true;
+    assert_null (check_read_at (handle, BLOCK, BLOCK));
+    is_stale = false;
+    assert_int_equal (writes[1], 1);
+    assert_int_equal (state_of (1), BLOCK_IN_FLIGHT);
+    assert_int_equal (the_tally ()->repaired, 0);
     filter->close (handle);
     stop_server ();
   }
@@ -742,6 +858,8 @@ main (void)
     cmocka_unit_test (test_random),
     cmocka_unit_test (test_threads),
     cmocka_unit_test (test_failing_writes),
+    cmocka_unit_test (test_limit),
+    cmocka_unit_test (test_empty_reads),
     cmocka_unit_test (test_cached),
     cmocka_unit_test (test_good_meanwhile),
     cmocka_unit_test (test_refused),

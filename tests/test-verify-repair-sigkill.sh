@@ -21,7 +21,7 @@ done
 # repair_disk: reads all blocks in their order, with one request at a time.
 repair_disk () {
   verify -t 1 file disk blkhash-verify-repair=twin \
-         blkhash-verify-repair-write=true
+         blkhash-verify-repair-write=true blkhash-verify-repair-limit=100%
   client "" "
 try:
     for at in range(0, h.get_size(), 65536):

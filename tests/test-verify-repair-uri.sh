@@ -190,7 +190,7 @@ fi
 
 # Written to the disk.
 start_source -r file twin
-repair blkhash-verify-repair-write=true
+repair blkhash-verify-repair-write=true blkhash-verify-repair-limit=100%
 copies
 stop
 cmp "$image" disk || fail "the disk was not repaired"

@@ -105,7 +105,7 @@ cp "$image" twin
 damage disk 2 17 18 80 20
 damage twin 3 20
 repair --filter=log file disk logfile=writes blkhash-verify-repair=twin \
-       blkhash-verify-repair-write=true
+       blkhash-verify-repair-write=true blkhash-verify-repair-limit=20%
 client "" "$reads
 assert h.is_read_only()
 try:
@@ -157,12 +157,35 @@ damage disk 2 80
 printf 'more' >> disk
 cp disk larger
 repair file disk blkhash-verify-size=truncate blkhash-verify-repair=twin \
-       blkhash-verify-repair-write=true
+       blkhash-verify-repair-write=true blkhash-verify-repair-limit=100%
 copies
 stop
 [ "$(tail -c 4 disk)" = more ] || fail "data after the image was written"
 truncate -s 8388608 disk
 cmp "$image" disk || fail "the disk is not the image"
+
+# A wrong disk is not overwritten: by default 1 % of the blocks of data, here one.
+tr '\000-\377' '\001-\377\000' < "$image" > other
+cp other disk
+repair --filter=log file disk logfile=writes blkhash-verify-repair=twin \
+       blkhash-verify-repair-write=true
+copies
+final_status 'e["repair-limit-reached"]' 'e["repaired-blocks"] == 1' \
+             'e["verified-bytes"] == 65536' 'e["result"] == "bad"'
+[ "$(grep -c ' Write ' writes)" = 1 ] || fail "$(cat writes)"
+logged 1 "blkhash-verify: 1 blocks were written, which is \
+blkhash-verify-repair-limit: other bad blocks are only repaired in flight, and the \
+disk may not be that of $manifest"
+[ "$(cmp -l other disk | awk '{ print int(($1 - 1) / 65536) }' | uniq |
+     wc -l)" = 1 ] || fail "more than one block was written"
+cp other disk
+repair file disk blkhash-verify-repair=twin blkhash-verify-repair-limit=100% \
+       blkhash-verify-repair-write=true blkhash-verify-zero=read
+client "" "$reads
+right(len(truth), 0)"
+# Blocks of zeros count as well, but the limit is a share of the others.
+final_status 'e["repair-limit-reached"]' 'e["repaired-blocks"] == 27' \
+             'e["repaired-in-flight-bytes"] == 101 * 65536'
 
 # ---- What cannot be written ----
 
@@ -207,6 +230,10 @@ mkfifo fifo
 for file in fifo "$dir" /dev/null; do
   refuses "blkhash-verify-repair: .*: not a regular file or block device" \
           blkhash-verify-sum=none blkhash-verify-repair=$file
+done
+for share in 1 -1% 101% x% 1.0000001% %; do
+  refuses "blkhash-verify-repair-limit: $share is not a number from 0 to 100" \
+          blkhash-verify-sum=none blkhash-verify-repair-limit=$share
 done
 refuses "write needs a checksum in blkhash-verify-sum" blkhash-verify-sum=none \
         blkhash-verify-repair=twin blkhash-verify-repair-write=true

@@ -45,12 +45,21 @@ no_memory (void)
 }
 
 static int
+count_data (void *opaque, const struct blkhash_manifest_run *run)
+{
+  struct disk *disk = opaque;
+
+  disk->data_blocks += run->leaves ? run->count : 0;
+  return 0;
+}
+
+static int
 count_zeros (void *opaque, const struct blkhash_manifest_run *run)
 {
   struct disk *disk = opaque;
 
   if (run->leaves)
-    return 0;
+    return count_data (disk, run);
   disk->zeros += disk_bytes (disk, run->first, run->count);
   return tally_set_zeros (&disk->tally, run->first, run->count) == -1 ? ENOMEM
                                                                       : 0;
@@ -85,8 +94,8 @@ load_manifest (struct disk *disk, const struct sum *expected, unsigned flags)
   if (tally_init (&disk->tally, disk->blocks) == -1)
     return no_memory ();
   if (manifest_index_load (disk->index,
-                           flags & DISK_COUNT_ZEROS ? count_zeros : NULL, disk,
-                           reason, sizeof reason) != 0)
+                           flags & DISK_COUNT_ZEROS ? count_zeros : count_data,
+                           disk, reason, sizeof reason) != 0)
     return refuse (disk, reason);
   if (expected && memcmp (manifest_index_sum (disk->index), expected->md,
                           disk->leaf_size) != 0)

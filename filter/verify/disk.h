@@ -25,6 +25,7 @@ struct disk {
   int fd;                       /* -1: it is closed */
   struct manifest_index *index;
   uint64_t size, blocks;        /* of the disk */
+  uint64_t data_blocks;         /* those that are not zero in the manifest */
   uint32_t block_size;
   size_t leaf_size;
   struct digest *digest;

@@ -11,13 +11,16 @@
 #define NBDKIT_API_VERSION 2
 #include <nbdkit-filter.h>
 
+#include "../lib/common/strata.h"
 #include "config-files.h"
 #include "verify/params.h"
 
 #define MAX_RETRY 1000
 #define MAX_TIMEOUT 3600        /* seconds */
 
-struct verify_params verify_params = { .retry = 1, .repair_timeout = 30 };
+struct verify_params verify_params = {
+  .retry = 1, .repair_timeout = 30, .repair_limit = STRATA_ALL / 100
+};
 
 /* Set *RESULT to the index of VALUE in NAMES, which ends with NULL.  Returns 1,
  * or -1 after nbdkit_error.
@@ -67,6 +70,16 @@ parse_number (const char *key, const char *value, unsigned min, unsigned max,
   if (*result >= min && *result <= max)
     return 1;
   nbdkit_error ("%s must be from %u to %u", key, min, max);
+  return -1;
+}
+
+static int
+parse_share (const char *key, const char *value, uint32_t *result)
+{
+  if (strata_parse_share (value, result))
+    return 1;
+  nbdkit_error ("%s: %s is not a number from 0 to 100, with up to six decimals, "
+                "and a percent sign", key, value);
   return -1;
 }
 
@@ -160,6 +173,8 @@ verify_params_config (const char *key, const char *value)
     return parse_number (key, value, 1, MAX_TIMEOUT, &p->repair_timeout);
   if (strcmp (key, "blkhash-verify-repair-write") == 0)
     return parse_flag (key, value, "false", "true", &p->repair_write);
+  if (strcmp (key, "blkhash-verify-repair-limit") == 0)
+    return parse_share (key, value, &p->repair_limit);
   return parse_file (key, value);
 }
 

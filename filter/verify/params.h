@@ -8,6 +8,7 @@
 #define NBDKIT_BLKHASH_VERIFY_PARAMS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 enum verify_fail {
   FAIL_ERROR,                   /* fail the request */
@@ -40,6 +41,8 @@ struct verify_params {
   unsigned nr_repair;
   unsigned repair_timeout;      /* of an NBD server, seconds */
   bool repair_write;            /* write repaired blocks to the plugin */
+  uint32_t repair_limit;        /* of these writes, in millionths of a percent of
+                                 * the blocks of data */
 };
 
 /* Set before the server forks, read-only afterwards. */
@@ -75,6 +78,7 @@ bool verify_params_have_output (void);
   "blkhash-verify-repair=FILE      Read bad blocks from FILE instead.\n" \
   "blkhash-verify-repair-uri=URI   The same, from an NBD server.\n" \
   "blkhash-verify-repair-timeout=SECONDS  Wait for it, default 30.\n" \
-  "blkhash-verify-repair-write=true  Also write them to the plugin's disk."
+  "blkhash-verify-repair-write=true  Also write them to the plugin's disk.\n" \
+  "blkhash-verify-repair-limit=N%  At most N% of its data, default 1%."
 
 #endif /* NBDKIT_BLKHASH_VERIFY_PARAMS_H */

@@ -45,6 +45,7 @@ summary_get_locked (const struct export *export, struct summary *summary)
     .not_read = bytes_of (disk, &counts, BLOCK_NOT_READ),
     .transient = counts.transient,
     .repaired = counts.repaired,
+    .limit_reached = counts.limit_reached,
   };
   summary->good = summary->verified + summary->zero == disk->size;
 }

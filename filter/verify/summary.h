@@ -15,6 +15,7 @@ struct export;
 struct summary {
   uint64_t verified, zero, bad, unreadable, in_flight, not_read; /* bytes */
   uint64_t transient, repaired; /* see tally.h */
+  bool limit_reached;
   bool good;                    /* all of it is verified or zero */
 };
 

@@ -64,6 +64,8 @@ tally_move (struct tally *to, struct tally *from)
   memcpy (to->counts, from->counts, sizeof to->counts);
   to->transient = from->transient;
   to->repaired = from->repaired;
+  to->writes = from->writes;
+  to->limit_reached = from->limit_reached;
   to->zeros = from->zeros;
   to->changes = from->changes;
   to->pages = from->pages;
@@ -124,6 +126,19 @@ tally_add_repaired (struct tally *tally)
   tally->changes++;
 }
 
+bool
+tally_add_write (struct tally *tally, uint64_t limit, bool *is_first)
+{
+  SCOPED_LOCK (&tally->lock);
+  bool allowed = tally->writes < limit;
+
+  *is_first = !allowed && !tally->limit_reached;
+  tally->changes += *is_first;
+  tally->writes += allowed;
+  tally->limit_reached |= !allowed;
+  return allowed;
+}
+
 /* ---- Zeros ---- */
 
 /* Returns how many blocks were set: all of a page, or one; 0 if there is no
@@ -173,6 +188,7 @@ tally_get_counts (struct tally *tally, struct tally_counts *counts)
   memcpy (counts->blocks, tally->counts, sizeof counts->blocks);
   counts->transient = tally->transient;
   counts->repaired = tally->repaired;
+  counts->limit_reached = tally->limit_reached;
   counts->last = tally->blocks == 0
     ? BLOCK_NOT_READ : get_state (tally->pages[last / PAGE_BLOCKS], last);
 }

@@ -9,6 +9,7 @@
 #define NBDKIT_BLKHASH_VERIFY_TALLY_H
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 enum block_state {
@@ -31,9 +32,13 @@ struct tally {
   uint64_t repaired;            /* how often a block was written back to the
                                  * plugin, and was good when it was read again
                                  */
+  uint64_t writes;              /* how often a block was written back, even if
+                                 * it failed */
+  bool limit_reached;           /* a block was not written, because of the
+                                 * limit of WRITES */
   uint64_t zeros;               /* good blocks that are zero in the manifest */
-  uint64_t changes;             /* of states, TRANSIENT and REPAIRED, by
-                                 * requests */
+  uint64_t changes;             /* of what is published, by requests: states,
+                                 * TRANSIENT, REPAIRED and LIMIT_REACHED */
   unsigned char **pages;        /* states, 4 bits a block; NULL: not read */
 };
 
@@ -41,6 +46,7 @@ struct tally {
 struct tally_counts {
   uint64_t blocks[BLOCK_STATES];
   uint64_t transient, repaired;
+  bool limit_reached;
   enum block_state last;        /* of the last block */
 };
 
@@ -62,6 +68,11 @@ enum block_state tally_set (struct tally *tally, uint64_t block,
 
 void tally_add_transient (struct tally *tally);
 void tally_add_repaired (struct tally *tally);
+
+/* Count a write of a block to the plugin, unless there were LIMIT.  Returns
+ * false if there were, and sets *IS_FIRST if that is the first time.
+ */
+bool tally_add_write (struct tally *tally, uint64_t limit, bool *is_first);
 
 /* The COUNT blocks from FIRST on are zero in the manifest, and are never read.
  * Called before any block is read.  Returns 0, or -1 if there is no memory.

@@ -9,6 +9,10 @@
  * What is written is always the content that the manifest proves, and never more
  * than the block.
  *
+ * The number of writes is limited, because a disk of which many blocks differ may
+ * be another one than that of the manifest.  Writes that fail count, too, so that
+ * a disk which loses what is written is not written without end.
+ *
  * If the process is killed, the block has the old or the new content, or a mix:
  * then it is still bad, and is repaired when it is read again.
  */
@@ -27,8 +31,10 @@
 
 #include "../lib/common/cleanup.h"
 #include "../lib/common/numbers.h"
+#include "../lib/common/strata.h"
 #include "verify/compare.h"
 #include "verify/disk.h"
+#include "verify/params.h"
 #include "verify/source.h"
 #include "verify/write-back.h"
 
@@ -100,18 +106,22 @@ end (struct repair *repair)
   pthread_cond_broadcast (&ended);
 }
 
-/* Does the plugin have BLOCK?  Its content is overwritten. */
+/* Does the plugin have BLOCK?  It is read to ROOM.  That has no byte of the block
+ * before, so that a read which stores less than the block is not taken for good.
+ */
 static bool
 is_good (struct disk *disk, const struct source *source, nbdkit_next *next,
-         const struct compare_batch *block)
+         const struct compare_batch *block, const struct compare_batch *room)
 {
+  size_t len = disk_bytes (disk, block->first, 1), i;
   bool good = false;
   int err;
 
-  return source_read (source, next, block->buf,
-                      disk_bytes (disk, block->first, 1),
+  for (i = 0; i < len; i++)
+    room->buf[i] = ~block->buf[i];
+  return source_read (source, next, room->buf, len,
                       block->first * disk->block_size, &err) == 0 &&
-    compare (disk, block, &good) == 0 && good;
+    compare (disk, room, &good) == 0 && good;
 }
 
 /* Write and flush.  A plugin without flush can have FUA. */
@@ -135,6 +145,27 @@ write_bytes (const struct source *source, nbdkit_next *next,
   return flush ? next->flush (next, 0, err) : 0;
 }
 
+/* May another block be written?  With MAX_BLOCKS of disk.c, the product is less
+ * than 2^64.
+ */
+static bool
+is_within_limit (struct disk *disk)
+{
+  uint64_t limit = disk->data_blocks * verify_params.repair_limit / STRATA_ALL;
+  bool is_first;
+
+  if (verify_params.repair_limit > 0)
+    limit = MAX (limit, 1);
+  if (tally_add_write (&disk->tally, limit, &is_first))
+    return true;
+  if (is_first)
+    nbdkit_error ("blkhash-verify: %" PRIu64 " blocks were written, which is "
+                  "blkhash-verify-repair-limit: other bad blocks are only "
+                  "repaired in flight, and the disk may not be that of %s",
+                  limit, disk->path);
+  return false;
+}
+
 /* BLOCK is bad on the plugin; ROOM has memory for it. */
 static bool
 write_block (struct disk *disk, const struct source *source, nbdkit_next *next,
@@ -148,7 +179,7 @@ write_block (struct disk *disk, const struct source *source, nbdkit_next *next,
   if (write_bytes (source, next, block->buf, len, offset, &err) == -1)
     nbdkit_error ("blkhash-verify: %zu bytes at %" PRIu64 " cannot be written: "
                   "%s", len, offset, strerror (err));
-  else if (!is_good (disk, source, next, room))
+  else if (!is_good (disk, source, next, block, room))
     nbdkit_error ("blkhash-verify: %zu bytes at %" PRIu64 " were written, but "
                   "are still bad", len, offset);
   else {
@@ -188,8 +219,9 @@ write_back (struct disk *disk, const struct source *source, nbdkit_next *next,
     return false;
   }
   begin (&repair, block->first);
-  good = is_good (disk, source, next, &room) ||
-    write_block (disk, source, next, block, &room);
+  good = is_good (disk, source, next, block, &room) ||
+    (is_within_limit (disk) &&
+     write_block (disk, source, next, block, &room));
   end (&repair);
   free (room.buf);
   return good;
