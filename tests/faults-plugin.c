@@ -14,14 +14,37 @@
  *   replace        they are those of the file "wrong"
  *   short          they are not stored: the buffer has what was there before
  *   fail           the read fails
+ *   unreadable     the same, but not for bytes that were written
  *
  * TIMES is how many reads find it, from the first one on, of all connections;
  * -1: all; 0: every other read.
+ *
+ * With log=FILE the disk can be written, and FILE gets a line for each request,
+ * before it is done; those of all connections are done one after the other:
+ *
+ *   read OFFSET LENGTH FAULT...         the numbers of those that it found
+ *   write OFFSET LENGTH STORED END FUA  END is ok, fails or kill
+ *   flush END
+ *   misuse                              a request that is not allowed
+ *
+ * FILE.data gets the bytes of writes.  For writes there are these kinds of fault:
+ *
+ *   write-fail     it fails, and nothing is stored
+ *   write-tear     it fails, and half of it is stored
+ *   write-half     half of it is stored
+ *   write-lost     nothing is stored
+ *   write-kill     half of it is stored, and nbdkit is killed
+ *   flush-fail     flushes fail, whatever START and END are
+ *
+ * min=N and max=N are constraints of the sizes of requests, flush=no and fua=yes
+ * what the plugin can do.
  */
 
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -37,9 +60,12 @@
 #define MAX_FAULTS 100
 
 static const char *directory;
+static int log_fd = -1, data_fd = -1; /* of log=FILE */
+static unsigned min_size, max_size;
+static bool can_flush = true, can_fua;
 
 struct fault {
-  char kind[10];
+  char kind[12];
   unsigned long long start, end;
   int times;
   atomic_int found;             /* how often */
@@ -52,20 +78,50 @@ struct disk {
   int fd, wrong_fd;
   struct fault faults[MAX_FAULTS];
   unsigned nr_faults;
+  char *written;                /* which bytes were, with log=FILE */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects: */
 static struct disk *disks;
 
+/* Held by a request from its line in the log to its end. */
+static pthread_mutex_t log_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static int
+open_log (const char *path)
+{
+  const int flags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC;
+  char data[1000];
+
+  snprintf (data, sizeof data, "%s.data", path);
+  log_fd = open (path, flags, 0600);
+  data_fd = open (data, flags, 0600);
+  if (log_fd != -1 && data_fd != -1)
+    return 0;
+  nbdkit_error ("%s: %m", path);
+  return -1;
+}
+
 static int
 faults_config (const char *key, const char *value)
 {
-  if (strcmp (key, "dir") == 0) {
+  if (strcmp (key, "dir") == 0)
     directory = value;
-    return 0;
+  else if (strcmp (key, "log") == 0)
+    return open_log (value);
+  else if (strcmp (key, "min") == 0)
+    min_size = atoi (value);
+  else if (strcmp (key, "max") == 0)
+    max_size = atoi (value);
+  else if (strcmp (key, "flush") == 0)
+    can_flush = strcmp (value, "no") != 0;
+  else if (strcmp (key, "fua") == 0)
+    can_fua = strcmp (value, "yes") == 0;
+  else {
+    nbdkit_error ("unknown parameter: %s", key);
+    return -1;
   }
-  nbdkit_error ("unknown parameter: %s", key);
-  return -1;
+  return 0;
 }
 
 static int
@@ -74,7 +130,8 @@ open_file (const struct disk *disk, const char *what)
   char path[1000];
 
   snprintf (path, sizeof path, "%s/%s.%s", directory, disk->name, what);
-  return open (path, O_RDONLY | O_CLOEXEC);
+  return open (path, O_CLOEXEC |
+               (log_fd != -1 && strcmp (what, "disk") == 0 ? O_RDWR : O_RDONLY));
 }
 
 static void
@@ -83,7 +140,7 @@ read_faults (struct disk *disk, FILE *f)
   while (disk->nr_faults < MAX_FAULTS) {
     struct fault *fault = &disk->faults[disk->nr_faults];
 
-    if (fscanf (f, "%9s %llu %llu %d", fault->kind, &fault->start, &fault->end,
+    if (fscanf (f, "%11s %llu %llu %d", fault->kind, &fault->start, &fault->end,
                 &fault->times) != 4)
       break;
     disk->nr_faults++;
@@ -111,6 +168,9 @@ load_disk (const char *name)
   }
   read_faults (disk, f);
   fclose (f);
+  disk->written = calloc (1, lseek (disk->fd, 0, SEEK_END) + 1);
+  if (!disk->written)
+    abort ();
   return disk;
 }
 
@@ -141,6 +201,7 @@ faults_unload (void)
     disks = disk->next;
     close (disk->fd);
     close (disk->wrong_fd);
+    free (disk->written);
     free (disk->name);
     free (disk);
   }
@@ -164,6 +225,55 @@ faults_can_multi_conn (void *handle)
   (void) handle;
   return 1;
 }
+
+/* ---- The log ---- */
+
+static void
+put (int fd, const void *bytes, size_t len)
+{
+  if (write (fd, bytes, len) != (ssize_t) len)
+    abort ();
+}
+
+static void
+log_line (const char *format, ...)
+{
+  char line[1000];
+  va_list args;
+  int n;
+
+  va_start (args, format);
+  n = vsnprintf (line, sizeof line, format, args);
+  va_end (args);
+  put (log_fd, line, n);
+}
+
+static void
+log_read (const struct disk *disk, uint32_t len, uint64_t offset,
+          const bool *struck)
+{
+  char line[1000];
+  int n = snprintf (line, sizeof line, "read %llu %u",
+                    (unsigned long long) offset, len);
+  unsigned i;
+
+  for (i = 0; i < disk->nr_faults; i++)
+    if (struck[i])
+      n += snprintf (line + n, sizeof line - n, " %u", i);
+  log_line ("%s\n", line);
+}
+
+static bool
+is_allowed (const struct disk *disk, uint32_t len, uint64_t offset)
+{
+  uint32_t min = min_size ? min_size : 1;
+  uint64_t size = lseek (disk->fd, 0, SEEK_END);
+
+  return offset % min == 0 && (len % min == 0 || offset + len == size) &&
+    (max_size == 0 || len <= max_size);
+}
+
+/* ---- Reading ---- */
 
 /* Does a read that touches FAULT find it? */
 static bool
@@ -214,29 +324,175 @@ read_around (const struct disk *disk, char *buf, size_t len, uint64_t offset,
   return r;
 }
 
-static int
-faults_pread (void *handle, void *buf, uint32_t len, uint64_t offset,
-              uint32_t flags)
+/* Were all bytes of FAULT that a request touches written? */
+static bool
+is_written (const struct disk *disk, const struct fault *fault, uint32_t len,
+            uint64_t offset)
 {
-  struct disk *disk = handle;
+  uint64_t start = fault->start < offset ? offset : fault->start;
+  uint64_t end = fault->end < offset + len ? fault->end : offset + len;
+
+  return !memchr (disk->written + start, 0, end - start);
+}
+
+static int
+do_read (struct disk *disk, void *buf, uint32_t len, uint64_t offset)
+{
   bool struck[MAX_FAULTS] = { false }, fails = false;
   unsigned i;
 
-  (void) flags;
   for (i = 0; i < disk->nr_faults; i++) {
     struct fault *fault = &disk->faults[i];
+    bool unreadable = strcmp (fault->kind, "unreadable") == 0;
 
-    if (fault->end <= offset || offset + len <= fault->start)
+    if (fault->end <= offset || offset + len <= fault->start ||
+        strchr (fault->kind, '-') ||
+        (unreadable && is_written (disk, fault, len, offset)))
       continue;
     struck[i] = strikes (fault);
-    if (struck[i] && strcmp (fault->kind, "fail") == 0)
+    if (struck[i] && (unreadable || strcmp (fault->kind, "fail") == 0))
       fails = true;
   }
+  if (log_fd != -1)
+    log_read (disk, len, offset, struck);
   if (!fails)
     return read_around (disk, buf, len, offset, struck);
   nbdkit_error ("a fault");
   nbdkit_set_error (EIO);
   return -1;
+}
+
+static int
+faults_pread (void *handle, void *buf, uint32_t len, uint64_t offset,
+              uint32_t flags)
+{
+  struct disk *disk = handle;
+  int r;
+
+  (void) flags;
+  if (log_fd == -1)
+    return do_read (disk, buf, len, offset);
+  pthread_mutex_lock (&log_lock);
+  if (!is_allowed (disk, len, offset))
+    log_line ("misuse\n");
+  r = do_read (disk, buf, len, offset);
+  pthread_mutex_unlock (&log_lock);
+  return r;
+}
+
+/* ---- Writing ---- */
+
+static int
+fail_write (void)
+{
+  nbdkit_error ("a fault");
+  nbdkit_set_error (EIO);
+  return -1;
+}
+
+/* Returns the kind of the first fault that a write finds, or "". */
+static const char *
+find_write_fault (struct disk *disk, uint32_t len, uint64_t offset)
+{
+  unsigned i;
+
+  for (i = 0; i < disk->nr_faults; i++) {
+    struct fault *fault = &disk->faults[i];
+
+    if (strncmp (fault->kind, "write-", 6) == 0 &&
+        fault->start < offset + len && offset < fault->end && strikes (fault))
+      return fault->kind + 6;
+  }
+  return "";
+}
+
+static int
+do_write (struct disk *disk, const void *buf, uint32_t len, uint64_t offset,
+          bool fua)
+{
+  const char *fault = find_write_fault (disk, len, offset);
+  bool fails = strcmp (fault, "fail") == 0 || strcmp (fault, "tear") == 0;
+  bool kills = strcmp (fault, "kill") == 0;
+  uint32_t stored = !*fault ? len
+    : strcmp (fault, "fail") == 0 || strcmp (fault, "lost") == 0 ? 0 : len / 2;
+
+  put (data_fd, buf, len);
+  log_line ("write %llu %u %u %s %d\n", (unsigned long long) offset, len, stored,
+            fails ? "fails" : kills ? "kill" : "ok", fua);
+  if (pwrite (disk->fd, buf, stored, offset) != (ssize_t) stored)
+    abort ();
+  memset (disk->written + offset, 1, stored);
+  if (kills)
+    kill (getpid (), SIGKILL);
+  return fails ? fail_write () : 0;
+}
+
+static int
+faults_pwrite (void *handle, const void *buf, uint32_t len, uint64_t offset,
+               uint32_t flags)
+{
+  struct disk *disk = handle;
+  int r;
+
+  pthread_mutex_lock (&log_lock);
+  if (!is_allowed (disk, len, offset))
+    log_line ("misuse\n");
+  r = do_write (disk, buf, len, offset, flags & NBDKIT_FLAG_FUA);
+  pthread_mutex_unlock (&log_lock);
+  return r;
+}
+
+static int
+faults_flush (void *handle, uint32_t flags)
+{
+  struct disk *disk = handle;
+  bool fails = false;
+  unsigned i;
+
+  (void) flags;
+  pthread_mutex_lock (&log_lock);
+  for (i = 0; i < disk->nr_faults; i++)
+    if (strcmp (disk->faults[i].kind, "flush-fail") == 0)
+      fails |= strikes (&disk->faults[i]);
+  log_line ("flush %s\n", fails ? "fails" : "ok");
+  pthread_mutex_unlock (&log_lock);
+  return fails ? fail_write () : 0;
+}
+
+static int
+faults_can_write (void *handle)
+{
+  (void) handle;
+  return log_fd != -1;
+}
+
+static int
+faults_can_flush (void *handle)
+{
+  (void) handle;
+  return log_fd != -1 && can_flush;
+}
+
+static int
+faults_can_fua (void *handle)
+{
+  (void) handle;
+  return can_fua ? NBDKIT_FUA_NATIVE
+    : can_flush ? NBDKIT_FUA_EMULATE : NBDKIT_FUA_NONE;
+}
+
+static int
+faults_block_size (void *handle, uint32_t *minimum, uint32_t *preferred,
+                   uint32_t *maximum)
+{
+  (void) handle;
+  *minimum = *preferred = *maximum = 0;
+  if (min_size == 0)
+    return 0;
+  *minimum = min_size;
+  *preferred = min_size < 512 ? 512 : min_size;
+  *maximum = max_size ? max_size : UINT32_MAX;
+  return 0;
 }
 
 static struct nbdkit_plugin plugin = {
@@ -246,7 +502,13 @@ static struct nbdkit_plugin plugin = {
   .open = faults_open,
   .get_size = faults_get_size,
   .can_multi_conn = faults_can_multi_conn,
+  .can_write = faults_can_write,
+  .can_flush = faults_can_flush,
+  .can_fua = faults_can_fua,
+  .block_size = faults_block_size,
   .pread = faults_pread,
+  .pwrite = faults_pwrite,
+  .flush = faults_flush,
 };
 
 /* What nbdkit looks for; older nbdkits do not declare it. */

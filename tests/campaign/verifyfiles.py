@@ -96,16 +96,17 @@ def ranges_of(export, blocks):
 def check_status(export, blocks):
     """Its numbers agree.  Returns the states of blocks by the bad ranges."""
     total = dict((key, export[key + "-bytes"]) for key in (
-        "verified", "zero", "bad", "unreadable", "not-read"))
+        "verified", "zero", "bad", "unreadable", "repaired-in-flight",
+        "not-read"))
     check(sum(total.values()) == export["size"] == blocks.size,
           "status: its parts are not the size: %s" % total)
     check(export["result"] == (
-        "bad" if total["bad"] else "incomplete"
+        "bad" if total["bad"] + total["repaired-in-flight"] else "incomplete"
         if total["unreadable"] + total["not-read"] else "good"),
         "status: result")
     states = ranges_of(export, blocks)
     if export["bad-ranges-complete"]:
-        for key in "bad", "unreadable":
+        for key in "bad", "unreadable", "repaired-in-flight":
             check(total[key] == bytes_of(blocks, states, key[0]),
                   "status: %s ranges" % key)
     return states
@@ -114,12 +115,13 @@ def check_status(export, blocks):
 def check_mapfile(states, export, blocks, ranges):
     """Status and mapfile say the same."""
     for wanted, keys in ("+", ("verified", "zero")), \
-            ("-", ("bad", "unreadable")), ("?", ("not-read",)):
+            ("-", ("bad", "unreadable", "repaired-in-flight")), \
+            ("?", ("not-read",)):
         check(bytes_of(blocks, states, wanted) == sum(
             export[key + "-bytes"] for key in keys),
             "status, mapfile: bytes of %s" % wanted)
     if export["bad-ranges-complete"]:
-        check(all((a in "bu") == (b == "-") for a, b in zip(ranges, states)),
+        check(all((a in "bur") == (b == "-") for a, b in zip(ranges, states)),
               "status, mapfile: bad ranges")
 
 
@@ -146,7 +148,8 @@ def read_result(path):
 
 def expected_line(export, line):
     """LINE is that of a disk which is good."""
-    bad, unreadable = export["bad-bytes"], export["unreadable-bytes"]
+    bad = export["bad-bytes"] + export["repaired-in-flight-bytes"]
+    unreadable = export["unreadable-bytes"]
     name, rest = escape(export["name"]), export["not-read-bytes"]
     missing = [what for what in (
         "%d bytes cannot be read" % unreadable if unreadable else "",

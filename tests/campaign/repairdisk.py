@@ -1,0 +1,279 @@
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""A random disk of the campaign of online repair: what is damaged, which blocks
+the repair sources have, and how reads of it must end."""
+
+import random
+
+from repairsource import MAY, NO, YES, View
+from server import Failed
+from verifydisk import Disk
+from verifyfiles import FAIL, PASS
+from verifyfiles import MAY as EITHER
+
+WRITE_FAULTS = ("write-fail", "write-tear", "write-half", "write-lost",
+                "flush-fail")
+
+
+class PluginFault:
+    """A line of the faults of the plugin."""
+
+    def __init__(self, kind, start, end, times):
+        self.kind, self.start, self.end = kind, start, end
+        self.times = times
+
+    def __str__(self):
+        return "%s %d %d %d" % (self.kind, self.start, self.end, self.times)
+
+
+class RepairDisk(Disk):
+    """.outcomes is how a read of a block ends with the repair sources, .base
+    without them."""
+
+    def __init__(self, params, directory):
+        super().__init__(params, "", directory)
+        rng = self.rng
+        if not params.flaky:
+            self.faults, self.wrong = [], bytearray(self.truth)
+        view = View(self, rng)
+        view.damage(params.damages)
+        self.damaged = bytes(self.other if params.is_other else view.wrong)
+        self.extra = rng.randbytes(rng.randrange(1, 5000)) \
+            if params.truncate else b""
+        self.special = [self.unreadable() for _ in range(
+            rng.choice((0, 0, 1, 4)) if params.unreadable else 0)]
+        if params.write_faults:
+            self.special += [self.write_fault()
+                             for _ in range(rng.choice((1, 2, 5)))]
+        self.initial = self.damaged     # when the server starts
+        self.write_damaged()
+
+    def any_disk(self):
+        rng = self.rng
+        if self.params.kills:           # many blocks to repair
+            block_size = 1 << rng.randrange(9, 14)
+            size = block_size * rng.randrange(50, 200) + \
+                rng.randrange(1, block_size)
+        else:
+            block_size = 1 << rng.randrange(9, 18)
+            size = rng.randrange(1, min(400 * block_size, 2 << 20))
+        return self.any_content(size), block_size
+
+    def any_range(self):
+        start = self.rng.randrange(len(self.truth))
+        return start, min(len(self.truth), start + self.rng.choice(
+            (1, self.block_size, 5 * self.block_size)))
+
+    def unreadable(self):
+        return PluginFault("unreadable", *self.any_range(), -1)
+
+    def write_fault(self):
+        rng = self.rng
+        return PluginFault(rng.choice(WRITE_FAULTS), *self.any_range(),
+                           rng.choice((-1, 1, 2)))
+
+    def write_damaged(self):
+        with open(self.path(".disk"), "wb") as f:
+            f.write(self.damaged + self.extra)
+        with open(self.path(".wrong"), "wb") as f:
+            f.write(self.wrong + self.extra)
+        with open(self.path(".faults"), "w") as f:
+            f.writelines("%s\n" % fault for fault in self.all_faults())
+
+    def all_faults(self):
+        return self.faults + self.special
+
+    def range_of(self, block):
+        start = block * self.block_size
+        return start, min(start + self.block_size, len(self.truth))
+
+    def touches(self, block, kinds):
+        """Faults of these kinds that touch BLOCK."""
+        start, end = self.range_of(block)
+        return [x for x in self.all_faults() if x.kind in kinds and
+                ((x.start < end and start < x.end) or x.kind == "flush-fail")]
+
+    def is_zero(self, block):
+        start, end = self.range_of(block)
+        return not any(self.truth[start:end])
+
+    def is_skipped(self, block):
+        """It is not read."""
+        return self.params.zero == "skip" and self.is_zero(block)
+
+    def data_blocks(self):
+        return sum(not self.is_zero(i) for i in range(self.blocks.count))
+
+    # ---- The model ----
+
+    def is_damaged(self, block):
+        start, end = self.range_of(block)
+        return self.damaged[start:end] != self.truth[start:end]
+
+    def base_of(self, block):
+        """How a read of the plugin ends."""
+        if self.is_skipped(block):
+            return PASS
+        base = max((fault.outcome(self, *self.range_of(block))
+                    for fault in self.faults), default=PASS)
+        if any(x.times == -1 for x in self.touches(
+                block, ("fail", "unreadable"))):
+            return FAIL
+        if self.is_damaged(block):
+            # Other content can cover the damage.
+            return EITHER if self.touches(block, ("replace", "short")) else FAIL
+        return base
+
+    def has_of(self, block):
+        """Which of the sources has it."""
+        if self.is_zero(block):
+            return YES if self.sources else NO
+        return max((source.has[block] for source in self.sources), default=NO)
+
+    def outcome_of(self, block):
+        base, has = self.base[block], self.has[block]
+        if base == PASS or has == YES:
+            return PASS
+        if self.params.fail == "warn":
+            failing = self.touches(block, ("fail", "unreadable"))
+            if not failing:
+                return PASS
+            if all(x.times != -1 for x in failing):
+                return EITHER
+        return FAIL if base == FAIL and has == NO else EITHER
+
+    def set_sources(self, sources):
+        self.sources = sources
+        blocks = range(self.blocks.count)
+        self.base = [self.base_of(i) for i in blocks]
+        self.has = [self.has_of(i) for i in blocks]
+        self.outcomes = [self.outcome_of(i) for i in blocks]
+
+    # ---- What clients got ----
+
+    def may_be_refused(self):
+        """With "stop", another client can have been refused already."""
+        return self.params.fail == "stop" and max(self.outcomes) != PASS
+
+    def compare(self, what, data, offset):
+        if data == self.truth[offset:offset + len(data)]:
+            return
+        if self.params.fail != "warn":
+            raise Failed("BAD BYTES DELIVERED: %s" % what)
+        for block in range(offset // self.block_size,
+                           (offset + len(data) - 1) // self.block_size + 1):
+            start, end = self.range_of(block)
+            start, end = max(start, offset), min(end, offset + len(data))
+            part = data[start - offset:end - offset]
+            if part == self.truth[start:end]:
+                continue
+            if self.base[block] == PASS or self.has[block] == YES:
+                raise Failed("BAD BLOCK %d DELIVERED: %s" % (block, what))
+            if any(byte not in (self.truth[i], self.damaged[i], self.wrong[i])
+                   for i, byte in enumerate(part, start)) and \
+               not self.touches(block, ("short",)):
+                raise Failed("BAD BYTE IN %d DELIVERED: %s" % (block, what))
+
+
+# ---- The log of the plugin ----
+
+class Log:
+    """What the plugin did, from the content INITIAL on.  ALONE: there was one
+    client.  Raises Failed if a write was not allowed."""
+
+    def __init__(self, disk, path, alone):
+        self.disk, self.alone = disk, alone
+        self.now = bytearray(disk.initial + disk.extra)
+        count = disk.blocks.count
+        self.bad_now = [False] * count          # in the last read
+        self.bad_since = [False] * count        # in a read since the last write
+        self.writes = [0] * count
+        self.next = {}          # a block that is not written as a whole: where
+        self.unflushed, self.lost = set(), set()
+        self.last = None        # the last block that was written
+        with open(path) as f:
+            lines = f.read().split("\n")
+        with open(path + ".data", "rb") as f:
+            self.data = f.read()
+        for line in lines:
+            if line.startswith("misuse"):
+                raise Failed("A REQUEST THAT THE PLUGIN DOES NOT ALLOW")
+            if line:
+                word, *rest = line.split()
+                getattr(self, word)(*rest)
+
+    def blocks_of(self, offset, n):
+        size = self.disk.block_size
+        return [i for i in range(offset // size, (offset + n - 1) // size + 1)
+                if i < self.disk.blocks.count]
+
+    def result_of(self, offset, n, found):
+        """What a read returns, or None if it fails."""
+        data = self.now[offset:offset + n]
+        for fault in found:
+            start, end = max(fault.start, offset), min(fault.end, offset + n)
+            if fault.kind in ("fail", "unreadable"):
+                return None
+            if fault.kind == "replace":
+                data[start - offset:end - offset] = \
+                    self.disk.wrong[start:end]
+        return data
+
+    def read(self, offset, n, *numbers):
+        offset, n, disk = int(offset), int(n), self.disk
+        faults = disk.all_faults()
+        found = [faults[int(number)] for number in numbers]
+        data = self.result_of(offset, n, found)
+        for block in self.blocks_of(offset, n):
+            start, end = disk.range_of(block)
+            first = start >= offset
+            start, end = max(start, offset), min(end, offset + n)
+            bad = data is None or \
+                data[start - offset:end - offset] != disk.truth[start:end] or \
+                any(x.kind == "short" and x.start < end and start < x.end
+                    for x in found)
+            self.bad_now[block] = bad or (self.bad_now[block] and not first)
+            self.bad_since[block] |= bad
+
+    def begin_write(self, block):
+        disk = self.disk
+        if disk.is_skipped(block) or not disk.params.write:
+            raise Failed("A BLOCK WAS WRITTEN THAT MUST NOT BE: %d" % block)
+        if not (self.bad_now if self.alone else self.bad_since)[block]:
+            raise Failed("A GOOD BLOCK WAS OVERWRITTEN: %d" % block)
+        start, end = disk.range_of(block)
+        if not disk.touches(block, ("fail", "unreadable", "replace", "short")) \
+           and self.now[start:end] == disk.truth[start:end]:
+            raise Failed("A GOOD BLOCK WAS OVERWRITTEN: %d" % block)
+        self.writes[block] += 1
+        self.bad_since[block] = False
+
+    def write(self, offset, n, stored, end, fua):
+        offset, n, stored, disk = int(offset), int(n), int(stored), self.disk
+        data, self.data = self.data[:n], self.data[n:]
+        block = offset // disk.block_size
+        if block >= disk.blocks.count:
+            raise Failed("A WRITE AFTER THE DISK: %d" % offset)
+        first, last = disk.range_of(block)
+        if offset == first:
+            self.begin_write(block)
+        elif self.next.get(block) != offset:
+            raise Failed("A PART OF A BLOCK WAS WRITTEN AT %d" % offset)
+        if offset + n > last or data != disk.truth[offset:offset + n]:
+            raise Failed("WRONG CONTENT WRITTEN AT %d" % offset)
+        self.next[block] = offset + n if end == "ok" else None
+        self.now[offset:offset + stored] = data[:stored]
+        self.last = block
+        if end == "fails":
+            self.unflushed.discard(block)
+        elif fua == "0":
+            self.unflushed.add(block)
+        if end != "ok" or stored < n:
+            self.lost.add(block)
+
+    def flush(self, end):
+        self.unflushed.clear()
+
+    def is_good(self, block):
+        start, end = self.disk.range_of(block)
+        return self.now[start:end] == self.disk.truth[start:end]
