@@ -111,19 +111,30 @@ add_events (void)
 {
   uint64_t changes = tally_get_changes (&tally);
   uint64_t transient = tally.transient, repaired = tally.repaired;
+  uint64_t proven = tally.proven, block = any (blocks);
   struct tally_counts read;
   bool is_first;
+  unsigned i;
 
   tally_add_transient (&tally);
-  tally_add_repaired (&tally);
-  tally_add_repaired (&tally);
-  assert_true (tally_add_write (&tally, tally.writes + 1, &is_first));
+  tally_add_proven (&tally, 3);
+  tally_add_proven (&tally, 4);
+  assert_int_equal (tally_get_proven (&tally), proven + 7);
+  for (i = 0; i < 2; i++) {
+    assert_true (tally_begin_write (&tally, block, tally.writes + 1,
+                                    &is_first));
+    assert_false (is_first);
+    assert_true (tally_is_marked (&tally, block));
+    tally_end_write (&tally, block);
+    assert_false (tally_is_marked (&tally, block));
+  }
   assert_int_equal (tally_get_changes (&tally), changes + 3);
   tally_get_counts (&tally, &read);
   assert_false (read.limit_reached);
-  assert_false (tally_add_write (&tally, tally.writes, &is_first));
+  assert_false (tally_begin_write (&tally, block, tally.writes, &is_first));
   assert_true (is_first);
-  assert_false (tally_add_write (&tally, 0, &is_first));
+  assert_false (tally_is_marked (&tally, block));
+  assert_false (tally_begin_write (&tally, block, 0, &is_first));
   assert_false (is_first);
   tally_get_counts (&tally, &read);
   assert_true (read.limit_reached);
@@ -139,7 +150,7 @@ move_tally (void)
 {
   uint64_t changes = tally_get_changes (&tally), zeros = tally.zeros;
   uint64_t transient = tally.transient, repaired = tally.repaired;
-  uint64_t writes = tally.writes;
+  uint64_t writes = tally.writes, proven = tally.proven;
   struct tally other;
 
   assert_int_equal (tally_init (&other, blocks), 0);
@@ -155,6 +166,39 @@ move_tally (void)
   assert_int_equal (tally.transient, transient);
   assert_int_equal (tally.repaired, repaired);
   assert_int_equal (tally.writes, writes);
+  assert_int_equal (tally.proven, proven);
+}
+
+/* A marked block is never good, whatever is set, until it is not marked; its
+ * neighbour in the same byte is.
+ */
+static void
+test_marks (void **state)
+{
+  enum block_state s;
+  bool is_first;
+
+  (void) state;
+  blocks = 10;
+  assert_int_equal (tally_init (&tally, blocks), 0);
+  assert_true (tally_begin_write (&tally, 3, 1, &is_first));
+  for (s = BLOCK_GOOD; s < BLOCK_STATES; s++) {
+    enum block_state found, wanted = s == BLOCK_GOOD ? BLOCK_IN_FLIGHT : s;
+
+    tally_set (&tally, 3, s);
+    assert_int_equal (tally_get_run (&tally, 3, &found), 1);
+    assert_int_equal (found, wanted);
+    assert_int_equal (tally.counts[wanted], 1);
+    tally_set (&tally, 2, BLOCK_GOOD);
+    tally_get_run (&tally, 2, &found);
+    assert_int_equal (found, BLOCK_GOOD);
+    assert_true (tally_is_marked (&tally, 3));
+    assert_false (tally_is_marked (&tally, 2));
+  }
+  tally_end_write (&tally, 3);
+  tally_set (&tally, 3, BLOCK_GOOD);
+  assert_int_equal (tally.counts[BLOCK_GOOD], 2);
+  tally_destroy (&tally);
 }
 
 static void
@@ -216,6 +260,7 @@ main (void)
 {
   const char *given = getenv ("BLKHASH_SEED");
   const struct CMUnitTest tests[] = {
+    cmocka_unit_test (test_marks),
     cmocka_unit_test (test_random),
     cmocka_unit_test (test_huge),
     cmocka_unit_test (test_empty),

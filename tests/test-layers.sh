@@ -149,7 +149,7 @@ verify/check: verify/compare verify/disk verify/finding verify/params verify/rep
 verify/finding: verify/disk verify/tally
 verify/repair: verify/compare verify/disk verify/params verify/repair-nbd
 verify/repair-nbd: verify/params verify/source ../lib/common/cleanup ../lib/common/deadline ../lib/common/libnbd
-verify/write-back: verify/compare verify/disk verify/params verify/source ../lib/common/cleanup ../lib/common/strata
+verify/write-back: verify/compare verify/disk verify/params verify/source ../lib/common/cleanup ../lib/common/strata ../lib/digest/digest
 verify/compare: verify/disk ../lib/common/zero ../lib/construction/leaf
 verify/disk: blkhash-manifest verify/block-cache verify/sum verify/tally ../lib/construction/leaf ../lib/digest/digest ../lib/manifest/manifest-index
 verify/block-cache: ../lib/common/cleanup ../lib/common/lru

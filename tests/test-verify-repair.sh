@@ -173,9 +173,9 @@ copies
 final_status 'e["repair-limit-reached"]' 'e["repaired-blocks"] == 1' \
              'e["verified-bytes"] == 65536' 'e["result"] == "bad"'
 [ "$(grep -c ' Write ' writes)" = 1 ] || fail "$(cat writes)"
-logged 1 "blkhash-verify: 1 blocks were written, which is \
-blkhash-verify-repair-limit: other bad blocks are only repaired in flight, and the \
-disk may not be that of $manifest"
+logged 1 "blkhash-verify: 1 blocks were written, and blkhash-verify-repair-limit \
+allows no more: bad blocks are only repaired in flight, and the disk may not be \
+that of $manifest"
 [ "$(cmp -l other disk | awk '{ print int(($1 - 1) / 65536) }' | uniq |
      wc -l)" = 1 ] || fail "more than one block was written"
 cp other disk
@@ -216,6 +216,16 @@ logged 1 'blkhash-verify-repair-write: clients can use only the export ""'
 stop
 cmp kept-other disks/other || fail "it was written"
 
+# The name "" is that of the client, also if a filter below gives it another.
+if nbdkit --filter=exportname null --version > /dev/null 2>&1; then
+  repair --filter=exportname file dir=disks default-export=other \
+         blkhash-verify-repair=twin blkhash-verify-repair-write=true
+  client "" "$reads
+right(len(truth), 0)"
+  stop
+  cmp "$image" disks/other || fail "the default export was not repaired"
+fi
+
 # ---- At the start ----
 
 [ "$SANITIZE" = no ] || exit 0
@@ -235,6 +245,13 @@ for share in 1 -1% 101% x% 1.0000001% %; do
   refuses "blkhash-verify-repair-limit: $share is not a number from 0 to 100" \
           blkhash-verify-sum=none blkhash-verify-repair-limit=$share
 done
+if "$PYTHON" "$abs_top_srcdir/tests/refmanifest.py" write -d xxh64 "$image" \
+    > xxh64.blkm && blksum -d xxh64 "$image" > stdout 2>&1; then
+  refuses_to_start "the digest of .*xxh64.blkm detects only accidental" \
+    file disk blkhash-verify-manifest=xxh64.blkm \
+    blkhash-verify-sum="$(blksum --tag --no-names -d xxh64 "$image")" \
+    blkhash-verify-repair=twin blkhash-verify-repair-write=true
+fi
 refuses "write needs a checksum in blkhash-verify-sum" blkhash-verify-sum=none \
         blkhash-verify-repair=twin blkhash-verify-repair-write=true
 refuses "write needs blkhash-verify-repair or" blkhash-verify-sum="$tagged" \

@@ -94,8 +94,11 @@ retry_block (const struct check *check, const struct compare_batch *block,
 
   *state = unreadable ? BLOCK_UNREADABLE : BLOCK_BAD;
   for (; tries > 0 && !good; tries--) {
-    int r = read_and_compare (check, block, &good);
+    int r;
 
+    if (tries == 1 && verify_params.repair_write)
+      write_back_wait (block->first);
+    r = read_and_compare (check, block, &good);
     if (r == -1)
       return -1;
     *state = r == 1 ? BLOCK_UNREADABLE : good ? BLOCK_GOOD : BLOCK_BAD;
@@ -189,12 +192,14 @@ static int
 handle_result (struct check *check, const struct compare_batch *batch, int r,
                bool *good, struct finding *finding)
 {
+  uint64_t proven = 0;
   bool failed = false;
   size_t i;
 
   for (i = 0; i < batch->count; i++) {
     struct compare_batch block = compare_part (check->disk, batch, i, 1);
     enum block_state state = BLOCK_GOOD, old;
+    bool is_proven = good[i] && batch->leaves;
 
     if (!good[i] && failed)
       state = BLOCK_BAD;
@@ -203,6 +208,7 @@ handle_result (struct check *check, const struct compare_batch *batch, int r,
     if (state != BLOCK_GOOD)
       state = repair_block (check, &block, state);
     old = tally_set (&check->disk->tally, block.first, state);
+    proven += is_proven && old == BLOCK_NOT_READ;
     if (state != BLOCK_GOOD && state != old)
       finding_add (finding, check->disk, block.first, state, *check->err);
     if (failed || !apply_state (check, state))
@@ -214,6 +220,7 @@ handle_result (struct check *check, const struct compare_batch *batch, int r,
     if (retry_rest (check, &block, good + i + 1) != 0)
       break;
   }
+  tally_add_proven (&check->disk->tally, proven);
   if (failed)
     *check->err = EIO;
   return failed ? -1 : 0;

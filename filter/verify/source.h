@@ -7,6 +7,7 @@
 #ifndef NBDKIT_BLKHASH_VERIFY_SOURCE_H
 #define NBDKIT_BLKHASH_VERIFY_SOURCE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,6 +17,7 @@ struct nbdkit_next_ops;
 struct source {
   uint64_t size;                /* of the disk */
   uint32_t min, max;            /* block size constraints, bytes */
+  bool may_write;               /* see write_back_prepare */
 };
 
 /* MIN and MAX are 0 if there are no constraints. */

@@ -22,6 +22,7 @@
 #define PAGE 16384              /* bytes */
 #define PAGE_BLOCKS (UINT64_C (2) * PAGE)
 #define TWO 0x11                /* TWO * state: two blocks in that state */
+#define MARK 8                  /* of tally_begin_write, beside a state */
 
 static unsigned char zeros_page[PAGE] = {
   [0 ... PAGE - 1] = BLOCK_GOOD * TWO
@@ -65,6 +66,7 @@ tally_move (struct tally *to, struct tally *from)
   to->transient = from->transient;
   to->repaired = from->repaired;
   to->writes = from->writes;
+  to->proven = from->proven;
   to->limit_reached = from->limit_reached;
   to->zeros = from->zeros;
   to->changes = from->changes;
@@ -72,28 +74,50 @@ tally_move (struct tally *to, struct tally *from)
   from->pages = NULL;
 }
 
+static unsigned
+shift_of (uint64_t block)
+{
+  return block % 2 * 4;
+}
+
 static enum block_state
 get_state (const unsigned char *page, uint64_t block)
 {
-  return page ? page[block % PAGE_BLOCKS / 2] >> block % 2 * 4 & 15
+  return page ? page[block % PAGE_BLOCKS / 2] >> shift_of (block) & (MARK - 1)
               : BLOCK_NOT_READ;
+}
+
+static bool
+is_marked (const unsigned char *page, uint64_t block)
+{
+  return page && page[block % PAGE_BLOCKS / 2] >> shift_of (block) & MARK;
+}
+
+/* Returns the byte with the state of BLOCK, or NULL if there is no memory. */
+static unsigned char *
+get_byte_locked (struct tally *tally, uint64_t block)
+{
+  unsigned char **page = &tally->pages[block / PAGE_BLOCKS];
+
+  if (!*page)
+    *page = calloc (1, PAGE);
+  return *page ? *page + block % PAGE_BLOCKS / 2 : NULL;
 }
 
 static enum block_state
 set_state_locked (struct tally *tally, uint64_t block, enum block_state state)
 {
-  unsigned char **page = &tally->pages[block / PAGE_BLOCKS];
-  unsigned shift = block % 2 * 4;
-  unsigned char *byte;
+  unsigned char *byte = get_byte_locked (tally, block);
+  const unsigned char *page = tally->pages[block / PAGE_BLOCKS];
   enum block_state old;
 
-  if (!*page)
-    *page = calloc (1, PAGE);
-  if (!*page)
+  if (!byte)
     return BLOCK_NOT_READ;
-  old = get_state (*page, block);
-  byte = &(*page)[block % PAGE_BLOCKS / 2];
-  *byte = (*byte & ~(15 << shift)) | state << shift;
+  if (state == BLOCK_GOOD && is_marked (page, block))
+    state = BLOCK_IN_FLIGHT;
+  old = get_state (page, block);
+  *byte = (*byte & ~((MARK - 1) << shift_of (block))) |
+    state << shift_of (block);
   tally->counts[old]--;
   tally->counts[state]++;
   tally->changes += old != state;
@@ -117,26 +141,63 @@ tally_add_transient (struct tally *tally)
   tally->changes++;
 }
 
+/* ---- Writes ---- */
+
 void
-tally_add_repaired (struct tally *tally)
+tally_add_proven (struct tally *tally, uint64_t blocks)
 {
   SCOPED_LOCK (&tally->lock);
 
+  tally->proven += blocks;
+}
+
+uint64_t
+tally_get_proven (struct tally *tally)
+{
+  SCOPED_LOCK (&tally->lock);
+
+  return tally->proven;
+}
+
+bool
+tally_begin_write (struct tally *tally, uint64_t block, uint64_t limit,
+                   bool *is_first)
+{
+  SCOPED_LOCK (&tally->lock);
+  unsigned char *byte;
+
+  *is_first = tally->writes >= limit && !tally->limit_reached;
+  if (*is_first) {
+    tally->limit_reached = true;
+    tally->changes++;
+  }
+  if (tally->writes >= limit)
+    return false;
+  byte = get_byte_locked (tally, block);
+  if (!byte)
+    return false;
+  *byte |= MARK << shift_of (block);
+  tally->writes++;
+  return true;
+}
+
+void
+tally_end_write (struct tally *tally, uint64_t block)
+{
+  SCOPED_LOCK (&tally->lock);
+
+  *get_byte_locked (tally, block) &= ~(MARK << shift_of (block));
   tally->repaired++;
   tally->changes++;
 }
 
 bool
-tally_add_write (struct tally *tally, uint64_t limit, bool *is_first)
+tally_is_marked (struct tally *tally, uint64_t block)
 {
   SCOPED_LOCK (&tally->lock);
-  bool allowed = tally->writes < limit;
+  const unsigned char *page = tally->pages[block / PAGE_BLOCKS];
 
-  *is_first = !allowed && !tally->limit_reached;
-  tally->changes += *is_first;
-  tally->writes += allowed;
-  tally->limit_reached |= !allowed;
-  return allowed;
+  return is_marked (page, block);
 }
 
 /* ---- Zeros ---- */

@@ -32,14 +32,17 @@ struct tally {
   uint64_t repaired;            /* how often a block was written back to the
                                  * plugin, and was good when it was read again
                                  */
-  uint64_t writes;              /* how often a block was written back, even if
-                                 * it failed */
+  uint64_t writes;              /* how many blocks were written back, even if
+                                 * that failed */
+  uint64_t proven;              /* blocks of data that were good when they were
+                                 * first read */
   bool limit_reached;           /* a block was not written, because of the
                                  * limit of WRITES */
   uint64_t zeros;               /* good blocks that are zero in the manifest */
   uint64_t changes;             /* of what is published, by requests: states,
                                  * TRANSIENT, REPAIRED and LIMIT_REACHED */
-  unsigned char **pages;        /* states, 4 bits a block; NULL: not read */
+  unsigned char **pages;        /* states, 4 bits a block, of which one is the
+                                 * mark of tally_begin_write; NULL: not read */
 };
 
 /* A snapshot of the counts. */
@@ -67,12 +70,22 @@ enum block_state tally_set (struct tally *tally, uint64_t block,
                             enum block_state state);
 
 void tally_add_transient (struct tally *tally);
-void tally_add_repaired (struct tally *tally);
+void tally_add_proven (struct tally *tally, uint64_t blocks);
+uint64_t tally_get_proven (struct tally *tally);
 
-/* Count a write of a block to the plugin, unless there were LIMIT.  Returns
- * false if there were, and sets *IS_FIRST if that is the first time.
+/* BLOCK is to be written to the plugin.  Until tally_end_write it is marked: it
+ * is not known what the storage has, so tally_set makes BLOCK_IN_FLIGHT of
+ * BLOCK_GOOD.  Returns true; or false if there were LIMIT writes, with *IS_FIRST
+ * if that was the first time; or false if there is no memory.
  */
-bool tally_add_write (struct tally *tally, uint64_t limit, bool *is_first);
+bool tally_begin_write (struct tally *tally, uint64_t block, uint64_t limit,
+                        bool *is_first);
+
+/* BLOCK was written, is stored, and is right.  Counts it as repaired. */
+void tally_end_write (struct tally *tally, uint64_t block);
+
+/* Was BLOCK written, without tally_end_write? */
+bool tally_is_marked (struct tally *tally, uint64_t block);
 
 /* The COUNT blocks from FIRST on are zero in the manifest, and are never read.
  * Called before any block is read.  Returns 0, or -1 if there is no memory.

@@ -83,8 +83,11 @@ static int
 verify_get_ready (int thread_model)
 {
   (void) thread_model;
-  return exports_open () == -1 || repair_open () == -1 ? -1
-                                                       : publish_start ();
+  if (exports_open () == -1 || repair_open () == -1 ||
+      (verify_params.repair_write &&
+       write_back_check (exports_first_locked ()->disk) == -1))
+    return -1;
+  return publish_start ();
 }
 
 /* Called after nbdkit has changed its user, and has forked into the background.
@@ -160,6 +163,17 @@ free_handle (struct handle *handle)
   free (handle);
 }
 
+/* The name "" is not resolved before may_open: only the plugin, and the filters
+ * below, know which disk it is.
+ */
+static const char *
+verify_default_export (nbdkit_next_default_export *next,
+                       nbdkit_backend *nxdata, int readonly, int is_tls)
+{
+  (void) is_tls;
+  return verify_params.repair_write ? "" : next (nxdata, readonly);
+}
+
 /* A plugin can serve a different disk for each name, and clients choose the name.
  * What is written must be the disk of the manifest.
  */
@@ -220,15 +234,17 @@ verify_prepare (nbdkit_next *next, void *opaque, int readonly)
 static int
 verify_finalize (nbdkit_next *next, void *handle)
 {
-  (void) next;
-  (void) handle;
+  (void) next; (void) handle;
   publish_soon ();
   return 0;
 }
 
 static void
-verify_close (void *handle)
+verify_close (void *opaque)
 {
+  struct handle *handle = opaque;
+
+  write_back_close (&handle->source);
   free_handle (handle);
 }
 
@@ -248,25 +264,26 @@ verify_get_size (nbdkit_next *next, void *handle)
 static int
 verify_can_write (nbdkit_next *next, void *handle)
 {
-  (void) next;
-  (void) handle;
+  (void) next; (void) handle;
   return 0;
 }
 
-/* Content that is served unverified can differ between connections. */
+/* Content that is served unverified can differ between connections, and so can
+ * what is written.
+ */
 static int
 verify_can_multi_conn (nbdkit_next *next, void *handle)
 {
   (void) handle;
-  return verify_params.fail == FAIL_WARN ? next->can_multi_conn (next) : 1;
+  return verify_params.fail == FAIL_WARN || verify_params.repair_write
+    ? next->can_multi_conn (next) : 1;
 }
 
 /* The plugin would prefetch blocks without adding them to the block cache. */
 static int
 verify_can_cache (nbdkit_next *next, void *handle)
 {
-  (void) next;
-  (void) handle;
+  (void) next; (void) handle;
   return NBDKIT_CACHE_NONE;
 }
 
@@ -276,8 +293,7 @@ verify_can_cache (nbdkit_next *next, void *handle)
 static int
 verify_can_extents (nbdkit_next *next, void *handle)
 {
-  (void) next;
-  (void) handle;
+  (void) next; (void) handle;
   return !verify_params.read_zeros;
 }
 
@@ -360,6 +376,7 @@ static struct nbdkit_filter filter = {
   .after_fork = verify_after_fork,
   .cleanup = verify_cleanup,
   .preconnect = verify_preconnect,
+  .default_export = verify_default_export,
   .open = verify_open,
   .prepare = verify_prepare,
   .finalize = verify_finalize,

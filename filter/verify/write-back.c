@@ -10,8 +10,14 @@
  * than the block.
  *
  * The number of writes is limited, because a disk of which many blocks differ may
- * be another one than that of the manifest.  Writes that fail count, too, so that
- * a disk which loses what is written is not written without end.
+ * be another one than that of the manifest.  Writes that fail count, too.
+ *
+ * A block is written once.  If its write, the flush or the read afterwards fails,
+ * nobody knows what the storage has, even if the block is read right: the kernel
+ * discards what it could not write, and a later flush succeeds.  So the block
+ * remains marked, and is never good again in this process.  A block that could
+ * not be read before the write is only written if the error is one of the
+ * storage.
  *
  * If the process is killed, the block has the old or the new content, or a mix:
  * then it is still bad, and is repaired when it is read again.
@@ -32,11 +38,14 @@
 #include "../lib/common/cleanup.h"
 #include "../lib/common/numbers.h"
 #include "../lib/common/strata.h"
+#include "../lib/digest/digest.h"
 #include "verify/compare.h"
 #include "verify/disk.h"
 #include "verify/params.h"
 #include "verify/source.h"
 #include "verify/write-back.h"
+
+#define FREE_WRITES 8           /* blocks that may be written before any was right */
 
 /* A block that a thread repairs, on its stack.  There is only one disk, because
  * blkhash-verify-exports has no repair.
@@ -49,15 +58,49 @@ struct repair {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct repair *repairs;  /* protected by lock */
 static pthread_cond_t ended = PTHREAD_COND_INITIALIZER;
+static const struct source *writer; /* without multi-conn, of the only connection
+                                     * that may write; protected by lock */
+
+/* ---- Connections ---- */
 
 int
-write_back_prepare (const struct disk *disk, const struct source *source,
+write_back_check (const struct disk *disk)
+{
+  if (digest_is_cryptographic (disk->digest))
+    return 0;
+  nbdkit_error ("blkhash-verify-repair-write: the digest of %s detects only "
+                "accidental changes", disk->path);
+  return -1;
+}
+
+static void
+choose_writer (struct source *source, bool multi_conn)
+{
+  SCOPED_LOCK (&lock);
+
+  if (!multi_conn && !writer)
+    writer = source;
+  source->may_write = multi_conn || writer == source;
+}
+
+void
+write_back_close (struct source *source)
+{
+  SCOPED_LOCK (&lock);
+
+  if (writer == source)
+    writer = NULL;
+}
+
+int
+write_back_prepare (const struct disk *disk, struct source *source,
                     nbdkit_next *next)
 {
   int can_write = next->can_write (next);
+  int multi_conn = next->can_multi_conn (next);
 
   /* nbdkit caches all these. */
-  if (can_write == -1 || next->can_flush (next) == -1 ||
+  if (can_write == -1 || multi_conn == -1 || next->can_flush (next) == -1 ||
       next->can_fua (next) == -1)
     return -1;
   if (!can_write) {
@@ -70,8 +113,11 @@ write_back_prepare (const struct disk *disk, const struct source *source,
                   "writes, %" PRIu32 " bytes", disk->block_size, source->min);
     return -1;
   }
+  choose_writer (source, multi_conn);
   return 0;
 }
+
+/* ---- Threads ---- */
 
 static bool
 is_repairing_locked (uint64_t block)
@@ -84,12 +130,26 @@ is_repairing_locked (uint64_t block)
 }
 
 static void
+wait_locked (uint64_t block)
+{
+  while (is_repairing_locked (block))
+    pthread_cond_wait (&ended, &lock);
+}
+
+void
+write_back_wait (uint64_t block)
+{
+  SCOPED_LOCK (&lock);
+
+  wait_locked (block);
+}
+
+static void
 begin (struct repair *repair, uint64_t block)
 {
   SCOPED_LOCK (&lock);
 
-  while (is_repairing_locked (block))
-    pthread_cond_wait (&ended, &lock);
+  wait_locked (block);
   *repair = (struct repair) { repairs, block };
   repairs = repair;
 }
@@ -106,22 +166,55 @@ end (struct repair *repair)
   pthread_cond_broadcast (&ended);
 }
 
-/* Does the plugin have BLOCK?  It is read to ROOM.  That has no byte of the block
- * before, so that a read which stores less than the block is not taken for good.
+/* ---- Blocks ---- */
+
+enum content {
+  CONTENT_GOOD,
+  CONTENT_BAD,                  /* or the storage cannot read it */
+  CONTENT_UNKNOWN,
+};
+
+/* Other errors can mean that the plugin has lost its connection, that the client
+ * is gone, or that there is no memory.
  */
 static bool
-is_good (struct disk *disk, const struct source *source, nbdkit_next *next,
-         const struct compare_batch *block, const struct compare_batch *room)
+is_error_of_storage (int err)
+{
+  switch (err) {
+  case EIO:
+  case EILSEQ:
+#ifdef ENODATA
+  case ENODATA:
+#endif
+#ifdef EREMOTEIO
+  case EREMOTEIO:
+#endif
+    return true;
+  }
+  return false;
+}
+
+/* What does the plugin have of BLOCK?  It is read to ROOM.  That has no byte of
+ * the block before, so that a read which stores less than the block is not taken
+ * for good.
+ */
+static enum content
+read_content (struct disk *disk, const struct source *source,
+              nbdkit_next *next, const struct compare_batch *block,
+              const struct compare_batch *room)
 {
   size_t len = disk_bytes (disk, block->first, 1), i;
   bool good = false;
-  int err;
+  int err = EIO;
 
   for (i = 0; i < len; i++)
     room->buf[i] = ~block->buf[i];
-  return source_read (source, next, room->buf, len,
-                      block->first * disk->block_size, &err) == 0 &&
-    compare (disk, room, &good) == 0 && good;
+  if (source_read (source, next, room->buf, len,
+                   block->first * disk->block_size, &err) == -1)
+    return is_error_of_storage (err) ? CONTENT_BAD : CONTENT_UNKNOWN;
+  if (compare (disk, room, &good) != 0)
+    return CONTENT_UNKNOWN;
+  return good ? CONTENT_GOOD : CONTENT_BAD;
 }
 
 /* Write and flush.  A plugin without flush can have FUA. */
@@ -145,23 +238,35 @@ write_bytes (const struct source *source, nbdkit_next *next,
   return flush ? next->flush (next, 0, err) : 0;
 }
 
-/* May another block be written?  With MAX_BLOCKS of disk.c, the product is less
- * than 2^64.
+/* Returns how many blocks may be written.  With MAX_BLOCKS of disk.c, no product
+ * reaches 2^64.
  */
-static bool
-is_within_limit (struct disk *disk)
+static uint64_t
+get_limit (struct disk *disk)
 {
-  uint64_t limit = disk->data_blocks * verify_params.repair_limit / STRATA_ALL;
+  uint64_t share = verify_params.repair_limit;
+  uint64_t all = disk->data_blocks * share / STRATA_ALL, now;
+
+  all = MAX (all, share > 0);
+  if (share == STRATA_ALL)
+    return all;
+  now = tally_get_proven (&disk->tally) * share / STRATA_ALL + FREE_WRITES;
+  return MIN (all, now);
+}
+
+/* May BLOCK be written?  Then it is marked. */
+static bool
+begin_write (struct disk *disk, uint64_t block)
+{
+  uint64_t limit = get_limit (disk);
   bool is_first;
 
-  if (verify_params.repair_limit > 0)
-    limit = MAX (limit, 1);
-  if (tally_add_write (&disk->tally, limit, &is_first))
+  if (tally_begin_write (&disk->tally, block, limit, &is_first))
     return true;
   if (is_first)
-    nbdkit_error ("blkhash-verify: %" PRIu64 " blocks were written, which is "
-                  "blkhash-verify-repair-limit: other bad blocks are only "
-                  "repaired in flight, and the disk may not be that of %s",
+    nbdkit_error ("blkhash-verify: %" PRIu64 " blocks were written, and "
+                  "blkhash-verify-repair-limit allows no more: bad blocks are "
+                  "only repaired in flight, and the disk may not be that of %s",
                   limit, disk->path);
   return false;
 }
@@ -179,13 +284,13 @@ write_block (struct disk *disk, const struct source *source, nbdkit_next *next,
   if (write_bytes (source, next, block->buf, len, offset, &err) == -1)
     nbdkit_error ("blkhash-verify: %zu bytes at %" PRIu64 " cannot be written: "
                   "%s", len, offset, strerror (err));
-  else if (!is_good (disk, source, next, block, room))
+  else if (read_content (disk, source, next, block, room) != CONTENT_GOOD)
     nbdkit_error ("blkhash-verify: %zu bytes at %" PRIu64 " were written, but "
                   "are still bad", len, offset);
   else {
     nbdkit_error ("blkhash-verify: %zu bytes at %" PRIu64 " were bad, and were "
                   "repaired", len, offset);
-    tally_add_repaired (&disk->tally);
+    tally_end_write (&disk->tally, block->first);
     return true;
   }
   return false;
@@ -203,26 +308,41 @@ is_writable (const struct disk *disk, const struct source *source,
   return end % source->min == 0 || end == source->size;
 }
 
+/* This thread repairs BLOCK; ROOM has memory for it.  Returns whether the plugin
+ * has it.
+ */
+static bool
+repair (struct disk *disk, const struct source *source, nbdkit_next *next,
+        const struct compare_batch *block, const struct compare_batch *room)
+{
+  enum content content;
+
+  if (tally_is_marked (&disk->tally, block->first))
+    return false;
+  content = read_content (disk, source, next, block, room);
+  return content == CONTENT_GOOD ||
+    (content == CONTENT_BAD && begin_write (disk, block->first) &&
+     write_block (disk, source, next, block, room));
+}
+
 bool
 write_back (struct disk *disk, const struct source *source, nbdkit_next *next,
             const struct compare_batch *block)
 {
   struct compare_batch room = *block;
-  struct repair repair;
+  struct repair this;
   bool good;
 
-  if (!is_writable (disk, source, block->first))
+  if (!source->may_write || !is_writable (disk, source, block->first))
     return false;
   room.buf = malloc (disk_bytes (disk, block->first, 1));
   if (!room.buf) {
     nbdkit_error ("blkhash-verify: %m");
     return false;
   }
-  begin (&repair, block->first);
-  good = is_good (disk, source, next, block, &room) ||
-    (is_within_limit (disk) &&
-     write_block (disk, source, next, block, &room));
-  end (&repair);
+  begin (&this, block->first);
+  good = repair (disk, source, next, block, &room);
+  end (&this);
   free (room.buf);
   return good;
 }

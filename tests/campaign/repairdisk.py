@@ -189,7 +189,8 @@ class Log:
         self.bad_since = [False] * count        # in a read since the last write
         self.writes = [0] * count
         self.next = {}          # a block that is not written as a whole: where
-        self.unflushed, self.lost = set(), set()
+        self.unflushed = set()
+        self.lost = set()       # whose write or flush failed
         self.last = None        # the last block that was written
         with open(path) as f:
             lines = f.read().split("\n")
@@ -272,6 +273,8 @@ class Log:
             self.lost.add(block)
 
     def flush(self, end):
+        if end == "fails" and self.alone:
+            self.lost.add(self.last)
         self.unflushed.clear()
 
     def is_good(self, block):
