@@ -145,7 +145,8 @@ verify/sum-list: verify/sum ../lib/common/sums-line
 verify/manifest-dir: ../lib/common/json-string ../lib/common/memstream
 verify/export: verify/disk verify/manifest-dir verify/params verify/sum-list ../lib/common/cleanup ../lib/common/sum-line ../lib/manifest/manifest-index
 verify/params: config-files ../lib/common/strata
-verify/check: verify/compare verify/disk verify/finding verify/params verify/repair verify/source verify/write-back
+verify/check: verify/batch verify/compare verify/disk verify/params
+verify/batch: verify/compare verify/disk verify/finding verify/params verify/repair verify/source verify/write-back
 verify/finding: verify/disk verify/tally
 verify/repair: verify/compare verify/disk verify/params verify/repair-nbd
 verify/repair-nbd: verify/params verify/source ../lib/common/cleanup ../lib/common/deadline ../lib/common/libnbd

@@ -1,0 +1,233 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Read and verify consecutive blocks.
+ *
+ * A block that is wrong or could not be read is read again: alone, or together
+ * with others once the request has failed.  Then it is read from the repair
+ * sources, which are no more trusted than the plugin.
+ *
+ * A request fails as a whole.  If it fails because of a wrong block, the other
+ * blocks of the same read are still verified, so that all wrong blocks among
+ * them are reported.  If it fails because of an unreadable block, nothing more
+ * is read, because each block of a disk that does not answer would cost a
+ * timeout.  Clients can read the other blocks with smaller requests.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+
+#define NBDKIT_API_VERSION 2
+#include <nbdkit-filter.h>
+
+#include "../lib/common/numbers.h"
+#include "verify/batch.h"
+#include "verify/compare.h"
+#include "verify/disk.h"
+#include "verify/finding.h"
+#include "verify/params.h"
+#include "verify/repair.h"
+#include "verify/source.h"
+#include "verify/write-back.h"
+
+/* ---- Reading ---- */
+
+/* Read BATCH and set which blocks are GOOD.  Returns 0; 1 with *ERR if the
+ * blocks cannot be read; or -1 with *ERR if they cannot be hashed.
+ */
+static int
+read_and_compare (const struct check *check, const struct compare_batch *batch,
+                  bool *good)
+{
+  struct disk *disk = check->disk;
+  int err;
+
+  if (source_read (check->source, check->next, batch->buf,
+                   disk_bytes (disk, batch->first, batch->count),
+                   batch->first * disk->block_size, check->err) == -1)
+    return 1;
+  err = compare (disk, batch, good);
+  if (err == 0)
+    return 0;
+  nbdkit_error ("blkhash-verify: cannot hash: %s", strerror (err));
+  *check->err = err;
+  return -1;
+}
+
+/* Retry BLOCK, which is bad or, if UNREADABLE is set, could not be read.
+ * Returns 0 with *STATE, or -1 if it cannot be hashed.
+ */
+static int
+retry_block (const struct check *check, const struct compare_batch *block,
+             bool unreadable, enum block_state *state)
+{
+  unsigned tries = verify_params.retry;
+  bool good = false;
+
+  *state = unreadable ? BLOCK_UNREADABLE : BLOCK_BAD;
+  for (; tries > 0 && !good; tries--) {
+    int r;
+
+    if (tries == 1 && verify_params.repair_write)
+      write_back_wait (block->first);
+    r = read_and_compare (check, block, &good);
+    if (r == -1)
+      return -1;
+    *state = r == 1 ? BLOCK_UNREADABLE : good ? BLOCK_GOOD : BLOCK_BAD;
+    good = *state == BLOCK_GOOD;
+  }
+  if (good)
+    tally_add_transient (&check->disk->tally);
+  return 0;
+}
+
+/* BLOCK is bad or unreadable, as STATE says.  Replace its content by that of a
+ * repair source, and write it to the plugin, if parameters want that.  Returns
+ * its new state.
+ */
+static enum block_state
+repair_block (struct check *check, const struct compare_batch *block,
+              enum block_state state)
+{
+  if (!repair_read (check->disk, block, &check->deadlines))
+    return state;
+  if (verify_params.repair_write &&
+      write_back (check->disk, check->source, check->next, block))
+    return BLOCK_GOOD;
+  return BLOCK_IN_FLIGHT;
+}
+
+/* ---- Failing ---- */
+
+/* Apply the effect of a block in STATE on the request and the disk.  Returns
+ * true if the request fails.
+ */
+static bool
+apply_state (struct check *check, enum block_state state)
+{
+  if (state == BLOCK_GOOD || state == BLOCK_IN_FLIGHT)
+    return false;
+  if (state == BLOCK_BAD && verify_params.fail == FAIL_WARN) {
+    check->unproven = true;
+    return false;
+  }
+  if (state == BLOCK_BAD)
+    *check->err = EIO;
+  if (verify_params.fail == FAIL_STOP)
+    disk_stop (check->disk);
+  return true;
+}
+
+/* ---- Batches ---- */
+
+/* The request has already failed because of another block.  Retry the blocks of
+ * BATCH that are not GOOD, as often as a single block, each time with one read
+ * from the first of them to the last.  Set GOOD for those that are right now.
+ * Returns the same as read_and_compare.
+ */
+static int
+retry_rest (const struct check *check,
+            const struct compare_batch *batch, bool *good)
+{
+  size_t start = 0, end = batch->count, i;
+  bool now_good[MAX_BATCH];
+  unsigned tries;
+
+  for (tries = verify_params.retry; tries > 0; tries--) {
+    struct compare_batch rest;
+    int r;
+
+    while (start < end && good[start])
+      start++;
+    while (start < end && good[end - 1])
+      end--;
+    if (start == end)
+      break;
+    rest = compare_part (check->disk, batch, start, end - start);
+    r = read_and_compare (check, &rest, now_good);
+    if (r != 0)
+      return r;
+    for (i = start; i < end; i++)
+      if (!good[i] && now_good[i - start]) {
+        good[i] = true;
+        tally_add_transient (&check->disk->tally);
+      }
+  }
+  return 0;
+}
+
+/* Handle R and GOOD, the result of read_and_compare for BATCH.  R is 1 only if
+ * BATCH is a single block.  Repair blocks, set their states, and add those that
+ * became bad or unreadable to FINDING.  Returns -1 if the request fails.
+ */
+static int
+handle_result (struct check *check, const struct compare_batch *batch, int r,
+               bool *good, struct finding *finding)
+{
+  uint64_t proven = 0;
+  bool failed = false;
+  size_t i;
+
+  for (i = 0; i < batch->count; i++) {
+    struct compare_batch block = compare_part (check->disk, batch, i, 1);
+    enum block_state state = BLOCK_GOOD, old;
+    bool is_proven = good[i] && batch->leaves;
+
+    if (!good[i] && failed)
+      state = BLOCK_BAD;
+    else if (!good[i] && retry_block (check, &block, r == 1, &state) == -1)
+      return -1;
+    if (state != BLOCK_GOOD)
+      state = repair_block (check, &block, state);
+    old = tally_set (&check->disk->tally, block.first, state);
+    proven += is_proven && old == BLOCK_NOT_READ;
+    if (state != BLOCK_GOOD && state != old)
+      finding_add (finding, check->disk, block.first, state, *check->err);
+    if (failed || !apply_state (check, state))
+      continue;
+    if (state == BLOCK_UNREADABLE)
+      return -1;                /* the next ones could time out as well */
+    failed = true;
+    block = compare_part (check->disk, batch, i + 1, batch->count - i - 1);
+    if (retry_rest (check, &block, good + i + 1) != 0)
+      break;
+  }
+  tally_add_proven (&check->disk->tally, proven);
+  if (failed)
+    *check->err = EIO;
+  return failed ? -1 : 0;
+}
+
+/* Read BATCH.  If a range cannot be read, its first half is read, and so on
+ * down to a single block.  If the first half can be read, the second half has
+ * the unreadable block, so it is not read as a whole, but halved.  An
+ * unreadable block is found with about log2 (count) reads, each of which may
+ * end with a timeout.
+ */
+int
+batch_read (struct check *check, const struct compare_batch *batch)
+{
+  struct finding finding = { .count = 0 };
+  size_t at = 0, fail_end = 0;  /* a block from AT to FAIL_END is
+                                 * unreadable */
+  int result = 0;
+
+  while (result == 0 && at < batch->count) {
+    size_t n = at < fail_end ? (fail_end - at + 1) / 2 : batch->count - at;
+    struct compare_batch part = compare_part (check->disk, batch, at, n);
+    bool good[MAX_BATCH] = { false };
+    int r = read_and_compare (check, &part, good);
+
+    if (r == 1 && n > 1) {
+      fail_end = at + n;
+      continue;
+    }
+    result = r == -1 ? -1 : handle_result (check, &part, r, good, &finding);
+    at += n;
+  }
+  finding_log (&finding, check->disk);
+  return result;
+}

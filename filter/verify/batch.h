@@ -1,0 +1,37 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Read and verify consecutive blocks.
+ */
+
+#ifndef NBDKIT_BLKHASH_VERIFY_BATCH_H
+#define NBDKIT_BLKHASH_VERIFY_BATCH_H
+
+#include <stdbool.h>
+
+#include "verify/repair.h"
+
+struct compare_batch;
+struct disk;
+struct nbdkit_next_ops;
+struct source;
+
+#define MAX_BATCH 1024          /* blocks that are read at a time */
+
+/* The check of a request. */
+struct check {
+  struct disk *disk;
+  const struct source *source;
+  struct nbdkit_next_ops *next;
+  int *err;                     /* set if it fails */
+  bool unproven;                /* content was not read, or is served although
+                                 * it is wrong */
+  struct repair_deadlines deadlines;
+};
+
+/* Read BATCH, at most MAX_BATCH blocks.  Returns -1 with *CHECK->err if the
+ * request fails.
+ */
+int batch_read (struct check *check, const struct compare_batch *batch);
+
+#endif /* NBDKIT_BLKHASH_VERIFY_BATCH_H */
