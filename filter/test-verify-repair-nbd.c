@@ -3,8 +3,9 @@
  *
  * Unit test: a repair source that is an NBD export, with a libnbd of the test
  * and a clock that the test sets.  A server that does not reply costs one
- * timeout, and is not asked again for a minute; one that fails is asked again;
- * the end of nbdkit ends each wait.
+ * timeout, and is not asked again for a minute, but only the time that it was
+ * waited for counts; one that fails is asked again; the end of nbdkit ends each
+ * wait.
  */
 
 #include <config.h>
@@ -67,7 +68,7 @@ static struct {
     REPLY_NEVER, REPLY_ERROR, REPLY_LOST,
     REPLY_SLOWLY,               /* after almost a timeout */
   } reply;
-  bool load_fails, closes_once;
+  bool load_fails, closes_once, refuses;
   unsigned connects, requests, open, users;
 } server;
 
@@ -166,6 +167,8 @@ fake_pread (struct nbd_handle *nbd, void *buf, size_t len, uint64_t offset,
   if (min <= 65536 && (min & (min - 1)) == 0)
     assert_true (offset % min == 0 && (int64_t) len <= MAX (max, min));
   server.requests++;
+  if (server.refuses)
+    return -1;
   nbd->buf = buf;
   nbd->len = len;
   nbd->offset = offset;
@@ -271,8 +274,9 @@ static bool
 read_range (size_t len, uint64_t offset)
 {
   unsigned char *buf = malloc (len);
-  struct timespec deadline = { .tv_sec = 0 };
-  bool r = repair_nbd_read (nbd, buf, len, offset, &deadline);
+  uint64_t waited = 0;
+  bool stopped = false;
+  bool r = repair_nbd_read (nbd, buf, len, offset, &waited, &stopped);
   size_t i;
 
   for (i = 0; r && i < len; i++)
@@ -338,15 +342,26 @@ test_constraints (void **state)
   assert_int_equal (errors, 1);
 }
 
+/* One block of a request that reads several. */
+static bool
+read_block (uint64_t *waited)
+{
+  bool stopped = false, r;
+  char buf[10];
+
+  r = repair_nbd_read (nbd, buf, 10, 0, waited, &stopped);
+  assert_false (stopped);
+  return r;
+}
+
 static void
 test_no_reply (void **state)
 {
-  struct timespec deadline = { .tv_sec = 0 };
-  char buf[10];
+  uint64_t waited = 0;
 
   (void) state;
   server.reply = REPLY_NEVER;
-  assert_false (repair_nbd_read (nbd, buf, 10, 0, &deadline));
+  assert_false (read_block (&waited));
   assert_string_equal (last_error, "blkhash-verify-repair-uri: nbd://server: "
                        "no reply in 30 seconds, not asked again for 60 "
                        "seconds");
@@ -354,7 +369,7 @@ test_no_reply (void **state)
 
   /* Neither this request nor another one asks it again ... */
   server.reply = REPLY;
-  assert_false (repair_nbd_read (nbd, buf, 10, 0, &deadline));
+  assert_false (read_block (&waited));
   assert_false (read_one ());
   now += 50000;
   assert_false (read_one ());
@@ -380,20 +395,68 @@ test_no_connection (void **state)
   assert_true (read_one ());
 }
 
-/* The deadline is that of all blocks of a request. */
+/* A request stops to ask a slow server, which other requests ask. */
 static void
 test_slow (void **state)
 {
-  struct timespec deadline = { .tv_sec = 0 };
-  char buf[10];
+  uint64_t waited = 0;
 
   (void) state;
   server.reply = REPLY_SLOWLY;
-  assert_true (repair_nbd_read (nbd, buf, 10, 0, &deadline));
-  assert_false (repair_nbd_read (nbd, buf, 10, 0, &deadline));
-  assert_int_equal (errors, 1);
+  assert_true (read_block (&waited));
+  assert_true (read_block (&waited));
+  assert_false (read_block (&waited));
+  assert_int_equal (server.requests, 2);
+  assert_int_equal (errors, 0);
+  assert_true (read_one ());
+}
+
+/* What else takes time, such as the plugin, is not the server's. */
+static void
+test_slow_plugin (void **state)
+{
+  uint64_t waited = 0;
+  unsigned i;
+
+  (void) state;
+  for (i = 0; i < 10; i++) {
+    assert_true (read_block (&waited));
+    now += 50000;
+  }
+  assert_int_equal (server.connects, 1);
+  assert_int_equal (errors, 0);
+}
+
+/* A connection that was not used for a minute can have been lost silently. */
+static void
+test_idle (void **state)
+{
+  (void) state;
+  assert_true (read_one ());
+  now += 59000;
+  assert_true (read_one ());
+  assert_int_equal (server.connects, 1);
   now += 61000;
   assert_true (read_one ());
+  assert_int_equal (server.connects, 2);
+  assert_int_equal (errors, 0);
+}
+
+/* libnbd refuses a request: the connection remains. */
+static void
+test_refuses (void **state)
+{
+  (void) state;
+  assert_true (read_one ());
+  server.refuses = true;
+  assert_false (read_one ());
+  assert_false (read_one ());
+  assert_int_equal (errors, 1);
+  assert_string_equal (last_error, "blkhash-verify-repair-uri: nbd://server: "
+                       "the server's reason");
+  server.refuses = false;
+  assert_true (read_one ());
+  assert_int_equal (server.connects, 1);
 }
 
 /* A server that fails is asked again, and this is logged once. */
@@ -414,7 +477,8 @@ test_failures (void **state)
   assert_true (read_one ());    /* it is loaded */
   server.reply = REPLY_ERROR;
   assert_false (read_one ());
-  assert_int_equal (errors, 1);
+  assert_false (read_one ());
+  assert_int_equal (errors, 2);
   server.reply = REPLY;
   assert_true (read_one ());
   assert_int_equal (server.connects, 3);
@@ -458,6 +522,10 @@ test_lost (void **state)
 static void
 test_ending (void **state)
 {
+  uint64_t waited = 0;
+  bool stopped = false;
+  char buf[10];
+
   (void) state;
   is_ending = true;
   assert_false (read_one ());
@@ -466,7 +534,8 @@ test_ending (void **state)
   assert_true (read_one ());
   is_ending = true;
   server.reply = REPLY_NEVER;
-  assert_false (read_one ());
+  assert_false (repair_nbd_read (nbd, buf, 10, 0, &waited, &stopped));
+  assert_true (stopped);
   is_ending = false;
   server.reply = REPLY;
   assert_true (read_one ());
@@ -522,7 +591,8 @@ main (void)
   cmocka_unit_test_setup_teardown (test_##name, set_up, tear_down)
   const struct CMUnitTest tests[] = {
     TEST (read), TEST (size), TEST (constraints), TEST (no_reply),
-    TEST (no_connection), TEST (slow), TEST (failures), TEST (not_loaded),
+    TEST (no_connection), TEST (slow), TEST (slow_plugin),
+    TEST (idle), TEST (refuses), TEST (failures), TEST (not_loaded),
     TEST (lost), TEST (ending), TEST (threads),
   };
 

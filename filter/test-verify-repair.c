@@ -70,6 +70,7 @@ static unsigned writes[MAX_BLOCKS], bad_writes, unflushed;
 static unsigned good_after;     /* the disk is right from this read on */
 static unsigned empty_after;    /* from this read on nothing is stored */
 static int read_error;          /* of unreadable blocks */
+static unsigned reads;
 
 /* Set before clients are connected. */
 static enum { WRITE, WRITE_FAILS, WRITE_IS_LOST, FLUSH_FAILS } write_kind;
@@ -98,6 +99,7 @@ plugin_pread (nbdkit_next *next, void *buf, uint32_t len, uint64_t offset,
 
   (void) next;
   assert (flags == 0 && len > 0 && offset + len <= plugin.size);
+  reads++;
   if (good_after > 0 && --good_after == 0)
     memcpy (plugin.bytes, truth, size);
   for (block = offset / BLOCK; block * BLOCK < MIN (offset + len, size);
@@ -253,6 +255,7 @@ make_truth (uint64_t bytes, char **sum)
   can_fua = NBDKIT_FUA_EMULATE;
   good_after = empty_after = 0;
   read_error = ENODATA;
+  reads = 0;
   plugin.multi_conn = 1;
 }
 
@@ -728,6 +731,90 @@ test_unreadable (void **state)
   }
 }
 
+/* A plugin that does not answer costs a few timeouts for each request, whatever
+ * the number of blocks.
+ */
+static void
+test_no_answer (void **state)
+{
+  const unsigned most = 7 + 3 + 4; /* 40, 20, 10, 5, 3, 2 and 1 blocks, three
+                                    * more, and each of these again */
+  unsigned k;
+  void *handle;
+
+  (void) state;
+  make_truth (MAX_BLOCKS * BLOCK, &sum);
+  for (k = 0; k < MAX_BLOCKS; k++)
+    truth[k * BLOCK] = 1 + k;
+  free (sum);
+  sum = write_manifest ();
+  memcpy (plugin.bytes, truth, size);
+  memset (unreadable, true, sizeof unreadable);
+  write_file (source_paths[0], truth, 39 * BLOCK);
+  memset (in_source, true, sizeof in_source);
+  in_source[0][39] = false;
+  nr_sources = 1;
+  is_writing = read_zeros = false;
+  start_server ();
+  handle = connect_client ();
+  assert_null (check_read_at (handle, 39 * BLOCK, 0));
+  assert_in_range (reads, 1, most);
+  for (k = 0; k < 40; k++)
+    assert_int_equal (state_of (k), k < 4 ? BLOCK_IN_FLIGHT : BLOCK_NOT_READ);
+  reads = 0;
+  assert_null (check_read_at (handle, size, 0));
+  assert_int_equal (state_of (39), BLOCK_UNREADABLE);
+  assert_in_range (reads, 1, most + 2);
+  {
+    SCOPED_LOCK (&lock);
+
+    unreadable[39] = false;
+  }
+  assert_null (check_read_at (handle, size, 0));
+  assert_int_equal (state_of (39), BLOCK_GOOD);
+  filter->close (handle);
+  stop_server ();
+}
+
+/* A client that is gone, or the end of nbdkit, does not stop the disk for others,
+ * although no source was read.
+ */
+static void
+test_ending (void **state)
+{
+  unsigned i;
+
+  (void) state;
+  for (i = 0; i < 2; i++) {
+    unsigned char buf[BLOCK];
+    void *handle;
+
+    make_bad_disk ();
+    is_writing = false;
+    if (i == 1) {
+      nr_sources = 0;
+      unreadable[1] = true;
+      read_error = ESHUTDOWN;
+    }
+    start_server ();
+    verify_params.fail = FAIL_STOP;
+    handle = connect_client ();
+    is_ending = true;
+    assert_int_equal (read_range (handle, buf, BLOCK, BLOCK), -1);
+    is_ending = false;
+    assert_null (check_read_at (handle, BLOCK, 0));
+    {
+      SCOPED_LOCK (&lock);
+
+      unreadable[1] = false;
+    }
+    if (i == 0)
+      assert_null (check_read_at (handle, BLOCK, BLOCK));
+    filter->close (handle);
+    stop_server ();
+  }
+}
+
 /* Without multi-conn, a connection need not see what another one writes: only
  * one of them writes.
  */
@@ -986,6 +1073,8 @@ main (void)
     cmocka_unit_test (test_wrong_disk),
     cmocka_unit_test (test_unreadable),
     cmocka_unit_test (test_connections),
+    cmocka_unit_test (test_no_answer),
+    cmocka_unit_test (test_ending),
     cmocka_unit_test (test_empty_reads),
     cmocka_unit_test (test_cached),
     cmocka_unit_test (test_good_meanwhile),

@@ -11,7 +11,9 @@
  * blocks of the same read are still verified, so that all wrong blocks among
  * them are reported.  If it fails because of an unreadable block, nothing more
  * is read, because each block of a disk that does not answer would cost a
- * timeout.  Clients can read the other blocks with smaller requests.
+ * timeout.  Clients can read the other blocks with smaller requests.  If such a
+ * block can be repaired, the request goes on, but after MAX_UNREADABLE of them
+ * the plugin is only asked for what the repair sources do not have.
  */
 
 #include <config.h>
@@ -32,6 +34,8 @@
 #include "verify/repair.h"
 #include "verify/source.h"
 #include "verify/write-back.h"
+
+#define MAX_UNREADABLE 4
 
 /* ---- Reading ---- */
 
@@ -92,8 +96,9 @@ static enum block_state
 repair_block (struct check *check, const struct compare_batch *block,
               enum block_state state)
 {
-  if (!repair_read (check->disk, block, &check->deadlines))
+  if (!repair_read (check->disk, block, &check->waits))
     return state;
+  check->unreadable += state == BLOCK_UNREADABLE;
   if (verify_params.repair_write &&
       write_back (check->disk, check->source, check->next, block))
     return BLOCK_GOOD;
@@ -101,6 +106,16 @@ repair_block (struct check *check, const struct compare_batch *block,
 }
 
 /* ---- Failing ---- */
+
+/* Does a block in STATE have it because the client or nbdkit ends?  Then it does
+ * not stop the disk for others.
+ */
+static bool
+is_ending (const struct check *check, enum block_state state)
+{
+  return check->waits.stopped ||
+    (state == BLOCK_UNREADABLE && *check->err == ESHUTDOWN);
+}
 
 /* Apply the effect of a block in STATE on the request and the disk.  Returns
  * true if the request fails.
@@ -116,7 +131,7 @@ apply_state (struct check *check, enum block_state state)
   }
   if (state == BLOCK_BAD)
     *check->err = EIO;
-  if (verify_params.fail == FAIL_STOP)
+  if (verify_params.fail == FAIL_STOP && !is_ending (check, state))
     disk_stop (check->disk);
   return true;
 }
@@ -205,7 +220,8 @@ handle_result (struct check *check, const struct compare_batch *batch, int r,
  * down to a single block.  If the first half can be read, the second half has
  * the unreadable block, so it is not read as a whole, but halved.  An
  * unreadable block is found with about log2 (count) reads, each of which may
- * end with a timeout.
+ * end with a timeout.  The next ones are often unreadable, too, so that they are
+ * read alone, and then twice as many after each read that is right.
  */
 int
 batch_read (struct check *check, const struct compare_batch *batch)
@@ -213,19 +229,31 @@ batch_read (struct check *check, const struct compare_batch *batch)
   struct finding finding = { .count = 0 };
   size_t at = 0, fail_end = 0;  /* a block from AT to FAIL_END is
                                  * unreadable */
+  size_t most = batch->count;   /* blocks of the next read */
   int result = 0;
 
   while (result == 0 && at < batch->count) {
     size_t n = at < fail_end ? (fail_end - at + 1) / 2 : batch->count - at;
-    struct compare_batch part = compare_part (check->disk, batch, at, n);
+    struct compare_batch part = compare_part (check->disk, batch, at, 1);
     bool good[MAX_BATCH] = { false };
-    int r = read_and_compare (check, &part, good);
+    int r;
 
+    if (check->unreadable >= MAX_UNREADABLE) {
+      most = 1;
+      if (repair_read (check->disk, &part, &check->waits)) {
+        at++;
+        continue;
+      }
+    }
+    n = MIN (n, most);
+    part = compare_part (check->disk, batch, at, n);
+    r = read_and_compare (check, &part, good);
     if (r == 1 && n > 1) {
       fail_end = at + n;
       continue;
     }
     result = r == -1 ? -1 : handle_result (check, &part, r, good, &finding);
+    most = r == 1 ? 1 : MIN (2 * most, batch->count);
     at += n;
   }
   finding_log (&finding, check->disk);

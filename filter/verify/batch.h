@@ -26,7 +26,8 @@ struct check {
   int *err;                     /* set if it fails */
   bool unproven;                /* content was not read, or is served although
                                  * it is wrong */
-  struct repair_deadlines deadlines;
+  unsigned unreadable;          /* blocks that were repaired */
+  struct repair_waits waits;
 };
 
 /* Read BATCH, at most MAX_BATCH blocks.  Returns -1 with *CHECK->err if the

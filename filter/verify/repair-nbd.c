@@ -7,11 +7,16 @@
  * again when it was lost.  One thread at a time uses it; others wait for it,
  * but hold no lock meanwhile that a read of a good block needs.
  *
- * A client's request waits for a server until its deadline.  Then the server is
- * suspended: no request asks it for SUSPENDED seconds, and those that wait for
- * the connection stop at once.  So a server that hangs costs one timeout in that
- * time, whatever the number of bad blocks.  A server that fails is not
- * suspended, because that costs no time.
+ * If a server does not send a block within the timeout, it is suspended: no
+ * request asks it for SUSPENDED seconds, and those that wait for the connection
+ * stop at once.  So a server that hangs costs one timeout in that time, whatever
+ * the number of bad blocks.  A server that fails is not suspended, because that
+ * costs no time.  A request that has waited for a timeout, for several blocks,
+ * does not ask this server any more; others do.  Time that passes elsewhere, in
+ * the plugin or by waiting for the connection, does not count.
+ *
+ * A connection that was not used for IDLE seconds is made again, because a router
+ * can have dropped it, without that anybody is told.
  *
  * libnbd has no timeouts, and nbdkit does not tell a filter that it ends.  So
  * the thread polls the connection in slices, and between them asks nbdkit
@@ -41,6 +46,7 @@
 #include "verify/source.h"
 
 #define SUSPENDED 60            /* seconds */
+#define IDLE 60                 /* seconds */
 #define SLICE 100               /* milliseconds */
 #define MAX_MIN 65536           /* bytes: the largest minimum of the protocol */
 
@@ -59,7 +65,8 @@ struct repair_nbd {
   /* Used by the thread that has set BUSY. */
   struct nbd_handle *handle;    /* NULL: not connected */
   struct source source;         /* size and constraints of the export */
-  bool has_failed;              /* the last request has; this was logged */
+  struct timespec idle_end;     /* after that the connection is not used */
+  bool has_failed;              /* since the last reply; this was logged */
 };
 
 /* How a request to the server ended. */
@@ -73,9 +80,9 @@ enum end {
 
 struct request {
   struct repair_nbd *nbd;
-  const struct timespec *deadline;
+  struct timespec deadline;
   enum end end;
-  char reason[500];             /* for END_LOST */
+  char reason[500];             /* for END_LOST and END_FAILED */
 };
 
 struct repair_nbd *
@@ -117,15 +124,36 @@ repair_nbd_free (struct repair_nbd *nbd)
 
 /* ---- Requests ---- */
 
+static void
+set_reason (struct request *request)
+{
+  snprintf (request->reason, sizeof request->reason, "%s", nbd_error_text ());
+}
+
 /* End REQUEST without a reply.  Returns -1. */
 static int
 end_request (struct request *request, enum end end)
 {
   request->end = end;
   if (end == END_LOST)
-    snprintf (request->reason, sizeof request->reason, "%s",
-              nbd_error_text ());
+    set_reason (request);
   disconnect (request->nbd);
+  return -1;
+}
+
+/* libnbd returned an error for a read: either there is no connection any more, or
+ * the server replied with an error, or libnbd does not send this request.
+ * Returns -1.
+ */
+static int
+fail_request (struct request *request)
+{
+  set_reason (request);         /* nbd_aio_is_ready clears it */
+  request->end = END_FAILED;
+  if (nbd_aio_is_ready (request->nbd->handle) != 1) {
+    request->end = END_LOST;
+    disconnect (request->nbd);
+  }
   return -1;
 }
 
@@ -133,7 +161,7 @@ end_request (struct request *request, enum end end)
 static int
 check_time (struct request *request)
 {
-  if (deadline_has_passed (request->deadline))
+  if (deadline_has_passed (&request->deadline))
     return end_request (request, END_TIMEOUT);
   if (nbdkit_nanosleep (0, 0) == -1)
     return end_request (request, END_STOPPED);
@@ -203,16 +231,11 @@ pread_nbd (void *opaque, void *buf, uint32_t len, uint64_t offset, int *err)
 
   *err = EIO;
   if (cookie == -1)
-    return end_request (request, END_LOST);
+    return fail_request (request);
   while ((r = nbd_aio_command_completed (handle, cookie)) == 0)
     if (wait_for_server (request) == -1)
       return -1;
-  if (r == 1)
-    return 0;
-  if (nbd_aio_is_ready (handle) != 1)
-    return end_request (request, END_LOST);
-  request->end = END_FAILED;
-  return -1;
+  return r == 1 ? 0 : fail_request (request);
 }
 
 static bool
@@ -233,9 +256,12 @@ read_once (struct request *request, void *buf, size_t len, uint64_t offset)
 static bool
 read_block (struct request *request, void *buf, size_t len, uint64_t offset)
 {
-  bool is_old = request->nbd->handle;
-  bool r = read_once (request, buf, len, offset);
+  bool is_old, r;
 
+  if (deadline_has_passed (&request->nbd->idle_end))
+    disconnect (request->nbd);
+  is_old = request->nbd->handle;
+  r = read_once (request, buf, len, offset);
   if (!r && request->end == END_LOST && is_old)
     r = read_once (request, buf, len, offset);
   return r;
@@ -250,28 +276,52 @@ log_end (const struct request *request)
     nbdkit_error ("blkhash-verify-repair-uri: %s: no reply in %u seconds, not "
                   "asked again for %d seconds", nbd->uri,
                   verify_params.repair_timeout, SUSPENDED);
-  if (request->end == END_LOST && !nbd->has_failed)
+  if ((request->end == END_LOST || request->end == END_FAILED) &&
+      !nbd->has_failed)
     nbdkit_error ("blkhash-verify-repair-uri: %s: %s", nbd->uri,
                   request->reason);
-  nbd->has_failed = request->end == END_LOST;
+  if (request->end == END_DONE)
+    nbd->has_failed = false;
+  else if (request->end != END_STOPPED)
+    nbd->has_failed = true;
 }
 
 /* ---- Threads ---- */
 
-/* Wait until no other thread uses the connection.  Returns false if the server
- * is suspended, or DEADLINE has passed.
+/* Wait until no other thread uses the connection, for a timeout at most.  Returns
+ * false if the server is suspended, or if REQUEST must not wait any more.
  */
 static bool
-claim (struct repair_nbd *nbd, const struct timespec *deadline)
+claim (struct request *request)
 {
+  struct repair_nbd *nbd = request->nbd;
+  struct timespec deadline =
+    deadline_in (verify_params.repair_timeout * DEADLINE_SECOND);
   SCOPED_LOCK (&nbd->lock);
 
-  while (nbd->busy && deadline_has_passed (&nbd->resume))
-    if (deadline_wait (&nbd->freed, &nbd->lock, deadline) == ETIMEDOUT)
+  while (nbd->busy && deadline_has_passed (&nbd->resume)) {
+    struct timespec slice = deadline_in (SLICE * (DEADLINE_SECOND / 1000));
+
+    if (deadline_has_passed (&deadline))
       return false;
+    deadline_wait (&nbd->freed, &nbd->lock, &slice);
+    if (nbdkit_nanosleep (0, 0) == -1) {
+      request->end = END_STOPPED;
+      return false;
+    }
+  }
   if (!deadline_has_passed (&nbd->resume))
     return false;
   return nbd->busy = true;
+}
+
+static uint64_t
+nanoseconds_since (const struct timespec *start)
+{
+  struct timespec now = deadline_in (0);
+
+  return (now.tv_sec - start->tv_sec) * DEADLINE_SECOND +
+    (now.tv_nsec - start->tv_nsec);
 }
 
 static void
@@ -287,17 +337,24 @@ release (struct repair_nbd *nbd, enum end end)
 
 bool
 repair_nbd_read (struct repair_nbd *nbd, void *buf, size_t len,
-                 uint64_t offset, struct timespec *deadline)
+                 uint64_t offset, uint64_t *waited, bool *stopped)
 {
-  struct request request = { .nbd = nbd, .deadline = deadline };
-  bool r;
+  const uint64_t timeout = verify_params.repair_timeout * DEADLINE_SECOND;
+  struct request request = { .nbd = nbd };
+  struct timespec start;
+  bool r = false;
 
-  if (deadline->tv_sec == 0)
-    *deadline = deadline_in (verify_params.repair_timeout * DEADLINE_SECOND);
-  if (!claim (nbd, deadline))
+  if (*waited >= timeout)
     return false;
-  r = read_block (&request, buf, len, offset);
-  log_end (&request);
-  release (nbd, request.end);
+  if (claim (&request)) {
+    start = deadline_in (0);
+    request.deadline = deadline_in (timeout);
+    r = read_block (&request, buf, len, offset);
+    *waited += nanoseconds_since (&start);
+    nbd->idle_end = deadline_in (IDLE * DEADLINE_SECOND);
+    log_end (&request);
+    release (nbd, request.end);
+  }
+  *stopped |= request.end == END_STOPPED;
   return r;
 }

@@ -10,7 +10,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <time.h>
 
 struct repair_nbd;
 
@@ -23,12 +22,13 @@ struct repair_nbd *repair_nbd_new (const char *uri);
 void repair_nbd_free (struct repair_nbd *nbd);
 
 /* Read LEN bytes at OFFSET, by a connection that is made when it is needed.
- * *DEADLINE is that of the client's request for this server; if it is zero, it
- * is set.  Returns false if the export ends before, or the server fails or does
- * not reply in time, or if the client or nbdkit ends.  Thread-safe.
+ * *WAITED, in nanoseconds, is how long the client's request has waited for this
+ * server; the wait is added.  Returns false if the export ends before, or the
+ * server fails or does not reply in time, or if the client or nbdkit ends: then
+ * *STOPPED is set.  Thread-safe.
  */
 bool repair_nbd_read (struct repair_nbd *nbd, void *buf, size_t len,
-                      uint64_t offset, struct timespec *deadline);
+                      uint64_t offset, uint64_t *waited, bool *stopped);
 #else
 /* params.c accepts no URI. */
 static inline struct repair_nbd *
@@ -46,9 +46,10 @@ repair_nbd_free (struct repair_nbd *nbd)
 
 static inline bool
 repair_nbd_read (struct repair_nbd *nbd, void *buf, size_t len,
-                 uint64_t offset, struct timespec *deadline)
+                 uint64_t offset, uint64_t *waited, bool *stopped)
 {
-  (void) nbd; (void) buf; (void) len; (void) offset; (void) deadline;
+  (void) nbd; (void) buf; (void) len; (void) offset; (void) waited;
+  (void) stopped;
   return false;
 }
 #endif

@@ -33,6 +33,7 @@
 #include "verify/repair-nbd.h"
 
 struct repair_source {
+  const char *name;             /* of the file or server */
   int fd;                       /* of a file; or -1 */
   struct repair_nbd *nbd;       /* a server; or NULL */
 };
@@ -67,15 +68,17 @@ open_file (const char *path)
 
 /* A file that ends before OFFSET + LEN does not have the block. */
 static bool
-read_file (int fd, unsigned char *buf, size_t len, uint64_t offset)
+read_file (const struct repair_source *source, unsigned char *buf, size_t len,
+           uint64_t offset)
 {
   while (len > 0) {
-    ssize_t n = pread (fd, buf, len, offset);
+    ssize_t n = pread (source->fd, buf, len, offset);
 
     if (n == -1 && errno == EINTR)
       continue;
     if (n == -1)
-      nbdkit_error ("blkhash-verify-repair: cannot read: %m");
+      nbdkit_error ("blkhash-verify-repair: %s: cannot read: %m",
+                    source->name);
     if (n <= 0)
       return false;
     buf += n;
@@ -92,7 +95,7 @@ open_source (const struct repair_param *param)
 {
   struct repair_source *source = &sources[nr_sources];
 
-  *source = (struct repair_source) { .fd = -1 };
+  *source = (struct repair_source) { .name = param->name, .fd = -1 };
   if (param->is_uri)
     source->nbd = repair_nbd_new (param->name);
   else
@@ -128,31 +131,42 @@ repair_close (void)
   }
 }
 
-/* Read BLOCK from SOURCE.  Returns true if its content is right. */
+/* Read BLOCK from source I.  Returns true if its content is right. */
 static bool
-has_block (const struct repair_source *source, struct disk *disk,
-           const struct compare_batch *block, struct timespec *deadline)
+has_block (unsigned i, struct disk *disk, const struct compare_batch *block,
+           struct repair_waits *waits)
 {
+  const struct repair_source *source = &sources[i];
   size_t len = disk_bytes (disk, block->first, 1);
   uint64_t offset = block->first * disk->block_size;
   bool good = false;
   bool have = source->nbd
-    ? repair_nbd_read (source->nbd, block->buf, len, offset, deadline)
-    : read_file (source->fd, block->buf, len, offset);
+    ? repair_nbd_read (source->nbd, block->buf, len, offset, &waits->of[i],
+                       &waits->stopped)
+    : read_file (source, block->buf, len, offset);
 
   return have && compare (disk, block, &good) == 0 && good;
 }
 
+/* nbdkit logs each sleep that it ends, so that it is asked only until then. */
+static bool
+is_stopped (struct repair_waits *waits)
+{
+  if (!waits->stopped)
+    waits->stopped = nbdkit_nanosleep (0, 0) == -1;
+  return waits->stopped;
+}
+
 bool
 repair_read (struct disk *disk, const struct compare_batch *block,
-             struct repair_deadlines *deadlines)
+             struct repair_waits *waits)
 {
   size_t len = disk_bytes (disk, block->first, 1);
   struct compare_batch copy = *block;
   bool good = false;
   unsigned i;
 
-  if (nr_sources == 0)
+  if (nr_sources == 0 || is_stopped (waits))
     return false;
   if (!block->leaves) {
     memset (block->buf, 0, len);
@@ -163,8 +177,8 @@ repair_read (struct disk *disk, const struct compare_batch *block,
     nbdkit_error ("blkhash-verify: %m");
     return false;
   }
-  for (i = 0; i < nr_sources && !good; i++)
-    good = has_block (&sources[i], disk, &copy, &deadlines->of[i]);
+  for (i = 0; i < nr_sources && !good && !waits->stopped; i++)
+    good = has_block (i, disk, &copy, waits);
   if (good)
     memcpy (block->buf, copy.buf, len);
   free (copy.buf);

@@ -9,18 +9,18 @@
 #define NBDKIT_BLKHASH_VERIFY_REPAIR_H
 
 #include <stdbool.h>
-#include <time.h>
+#include <stdint.h>
 
 #include "verify/params.h"
 
 struct compare_batch;
 struct disk;
 
-/* For a request: until when each NBD server may reply, or zero if the request
- * has not asked it.
- */
-struct repair_deadlines {
-  struct timespec of[MAX_REPAIR_SOURCES];
+/* For a request: how long it has waited for each NBD server, in nanoseconds. */
+struct repair_waits {
+  uint64_t of[MAX_REPAIR_SOURCES];
+  bool stopped;                 /* the client or nbdkit ends: nothing more is read
+                                 * for the request */
 };
 
 /* Open the files, before the server forks.  Returns 0, or -1 after
@@ -30,10 +30,10 @@ int repair_open (void);
 void repair_close (void);
 
 /* Replace the content of BLOCK, a single one, by that of the first source that
- * has what the manifest says.  Returns false if none has it; then the content
- * is unchanged.  Thread-safe.
+ * has what the manifest says.  Returns false if none has it, or with
+ * WAITS->stopped; then the content is unchanged.  Thread-safe.
  */
 bool repair_read (struct disk *disk, const struct compare_batch *block,
-                  struct repair_deadlines *deadlines);
+                  struct repair_waits *waits);
 
 #endif /* NBDKIT_BLKHASH_VERIFY_REPAIR_H */
