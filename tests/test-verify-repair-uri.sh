@@ -7,11 +7,19 @@
 # fails or lies costs nothing else.
 
 . "$(dirname "$0")/verify-functions.sh"
-requires_nbdkit file
-grep -q 'define HAVE_LIBNBD 1' "$abs_top_builddir/config.h" ||
-  skip "built without libnbd"
 prove "$image"
 cd "$dir"
+
+# A filter that was built without libnbd says so at the start.
+if ! grep -q 'define HAVE_LIBNBD 1' "$abs_top_builddir/config.h"; then
+  requires_no_sanitizer
+  refuses_to_start \
+    "error: blkhash-verify-repair-uri: this filter was built without libnbd" \
+    file "$image" blkhash-verify-manifest="$manifest" blkhash-verify-sum=none \
+    blkhash-verify-repair-uri=nbd://localhost
+  exit 0
+fi
+requires_nbdkit file
 cp "$image" disk
 cp "$image" twin
 flip disk 1048600
@@ -176,6 +184,27 @@ os._exit(0)"
   esac
   end_source
 done
+
+# libnbd is not there, or is not a library, when it is needed: one message, and
+# the next source is read.
+mkdir stand-in
+: > stand-in/libnbd.so.0
+start_source -r file twin
+wrapper_before=$nbdkit_wrapper
+nbdkit_wrapper="env LD_LIBRARY_PATH=$dir/stand-in $nbdkit_wrapper"
+repair
+client "" "$reads
+fails(512, 1048576)
+fails(512, 1114112)
+right(1048576, 0)"
+logged 1 "blkhash-verify-repair-uri: $source_uri: cannot load libnbd: "
+counted 2 0
+repair blkhash-verify-repair=twin
+copies
+logged 1 "blkhash-verify-repair-uri: $source_uri: cannot load libnbd: "
+counted 0 2
+nbdkit_wrapper=$wrapper_before
+end_source
 
 # TLS, with a key that the URI names.
 if nbdkit --dump-config | grep -q '^tls=yes'; then

@@ -258,8 +258,10 @@ refuses "write needs blkhash-verify-repair or" blkhash-verify-sum="$tagged" \
         blkhash-verify-repair-write=true
 refuses "unknown value: maybe" blkhash-verify-sum="$tagged" \
         blkhash-verify-repair-write=maybe
-refuses "not an NBD URI: /srv/disk" blkhash-verify-sum=none \
-        blkhash-verify-repair-uri=/srv/disk
+if grep -q "define HAVE_LIBNBD 1" "$abs_top_builddir/config.h"; then
+  refuses "not an NBD URI: /srv/disk" blkhash-verify-sum=none \
+          blkhash-verify-repair-uri=/srv/disk
+fi
 refuses "timeout must be from 1 to 3600" blkhash-verify-sum=none \
         blkhash-verify-repair-timeout=0
 refuses "same file" blkhash-verify-sum=none blkhash-verify-repair=twin \
