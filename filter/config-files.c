@@ -11,6 +11,7 @@
 #include <config.h>
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -68,6 +69,15 @@ config_files_parse (const char *key, const char *value, const char **result)
   return *result ? 1 : -1;
 }
 
+/* Device nodes of the same device are the same file. */
+static bool
+is_same_file (const struct stat *a, const struct stat *b)
+{
+  return (a->st_dev == b->st_dev && a->st_ino == b->st_ino) ||
+    (S_ISBLK (a->st_mode) && S_ISBLK (b->st_mode) &&
+     a->st_rdev == b->st_rdev);
+}
+
 int
 config_files_check (const char *param, const char *path)
 {
@@ -78,7 +88,7 @@ config_files_check (const char *param, const char *path)
     return 0;
   for (file = files; file; file = file->next)
     if (strcmp (file->key, param) != 0 && stat (file->path, &b) == 0 &&
-        a.st_dev == b.st_dev && a.st_ino == b.st_ino) {
+        is_same_file (&a, &b)) {
       nbdkit_error ("%s and %s are the same file: %s", param, file->key, path);
       return -1;
     }

@@ -148,7 +148,7 @@ verify/params: config-files ../lib/common/strata
 verify/check: verify/batch verify/compare verify/disk verify/params
 verify/batch: verify/compare verify/disk verify/finding verify/params verify/repair verify/source verify/write-back
 verify/finding: verify/disk verify/tally
-verify/repair: verify/compare verify/disk verify/params verify/repair-nbd
+verify/repair: config-files verify/compare verify/disk verify/params verify/repair-nbd
 verify/repair-nbd: verify/params verify/source ../lib/common/cleanup ../lib/common/deadline ../lib/common/libnbd
 verify/write-back: verify/compare verify/disk verify/params verify/source ../lib/common/cleanup ../lib/common/strata ../lib/digest/digest
 verify/compare: verify/disk ../lib/common/zero ../lib/construction/leaf

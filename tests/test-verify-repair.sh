@@ -236,6 +236,12 @@ refuses () {
 }
 refuses "blkhash-verify-repair: .*none: No such file" \
         blkhash-verify-sum=none blkhash-verify-repair=none
+ln -s disk link
+ln disk hardlink
+for file in disk link hardlink; do
+  refuses "blkhash-verify-repair and file are the same file: .*$file" \
+          blkhash-verify-sum=none blkhash-verify-repair=$file
+done
 mkfifo fifo
 for file in fifo "$dir" /dev/null; do
   refuses "blkhash-verify-repair: .*: not a regular file or block device" \

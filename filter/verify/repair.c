@@ -27,6 +27,7 @@
 #define NBDKIT_API_VERSION 2
 #include <nbdkit-filter.h>
 
+#include "config-files.h"
 #include "verify/compare.h"
 #include "verify/disk.h"
 #include "verify/repair.h"
@@ -55,9 +56,12 @@ refuse (const char *path, const char *why)
 static int
 open_file (const char *path)
 {
-  int fd = open (path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
   struct stat st;
+  int fd;
 
+  if (config_files_check ("blkhash-verify-repair", path) == -1)
+    return -1;
+  fd = open (path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
   if (fd == -1)
     return refuse (path, strerror (errno));
   if (fstat (fd, &st) == 0 && (S_ISREG (st.st_mode) || S_ISBLK (st.st_mode)))
