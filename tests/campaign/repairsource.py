@@ -108,8 +108,8 @@ class Source:
             time.sleep(0.002)
         self.parameter = "repair-uri=nbd+unix:///?socket=" + self.socket
 
-    def start_nbdkit(self, *arguments):
-        self.run("nbdkit", "-f", "-r", "-U", self.socket, "-P",
+    def start_nbdkit(self, *arguments, wrapper=()):
+        self.run(*wrapper, "nbdkit", "-f", "-r", "-U", self.socket, "-P",
                  self.socket + ".pid", *arguments)
         self.wait_for(self.socket + ".pid")
 
@@ -157,7 +157,9 @@ class Source:
                 self.has[i] = NO
             elif found:
                 self.has[i] = MAY
-        self.start_nbdkit(self.args.plugin, "dir=" + self.dir)
+        # The plugin was built with the sanitizer.
+        self.start_nbdkit(self.args.plugin, "dir=" + self.dir,
+                          wrapper=self.args.wrapper.split())
 
     def start_lie(self):
         lie = self.rng.choice(LIES)
