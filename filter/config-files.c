@@ -11,10 +11,12 @@
 #include <config.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define NBDKIT_API_VERSION 2
 #include <nbdkit-filter.h>
@@ -90,6 +92,39 @@ config_files_check (const char *param, const char *path)
     if (strcmp (file->key, param) != 0 && stat (file->path, &b) == 0 &&
         is_same_file (&a, &b)) {
       nbdkit_error ("%s and %s are the same file: %s", param, file->key, path);
+      return -1;
+    }
+  return 0;
+}
+
+/* Is PATH a block device that is mounted, or that another program or driver has
+ * for itself?
+ */
+static bool
+is_busy_device (const char *path)
+{
+  struct stat st;
+  int fd;
+
+  if (stat (path, &st) == -1 || !S_ISBLK (st.st_mode))
+    return false;
+  fd = open (path, O_RDONLY | O_EXCL | O_CLOEXEC | O_NONBLOCK);
+  if (fd == -1)
+    return errno == EBUSY;
+  close (fd);
+  return false;
+}
+
+int
+config_files_check_devices (const char *param)
+{
+  const struct config_file *file;
+
+  for (file = files; file; file = file->next)
+    if (strncmp (file->key, "blkhash-", 8) != 0 &&
+        is_busy_device (file->path)) {
+      nbdkit_error ("%s: %s is in use, for instance mounted", param,
+                    file->path);
       return -1;
     }
   return 0;

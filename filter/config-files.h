@@ -28,6 +28,11 @@ int config_files_parse (const char *key, const char *value,
  */
 int config_files_check (const char *param, const char *path);
 
+/* Is no file of the other modules' parameters a block device that is in use, for
+ * instance mounted?  Returns 0, or -1 after nbdkit_error, which names PARAM.
+ */
+int config_files_check_devices (const char *param);
+
 void config_files_free (void);
 
 #endif /* NBDKIT_BLKHASH_CONFIG_FILES_H */

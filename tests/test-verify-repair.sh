@@ -236,6 +236,34 @@ refuses () {
 }
 refuses "blkhash-verify-repair: .*none: No such file" \
         blkhash-verify-sum=none blkhash-verify-repair=none
+# A device that is mounted, or that another program has for itself, is not written
+# to.
+cp "$image" disk
+damage disk 2
+if [ "$(id -u)" = 0 ] && device=$(losetup -f --show disk 2> /dev/null); then
+  at_exit "losetup -d $device"
+  mkfifo held
+  "$PYTHON" -c 'import os, signal, sys
+os.open(sys.argv[1], os.O_RDONLY | os.O_EXCL)
+open("held", "w").close()
+signal.pause()' "$device" &
+  holder=$!
+  kill_at_exit $holder
+  cat held
+  refuses_to_start "blkhash-verify-repair-write: $device is in use" \
+    file "$device" blkhash-verify-manifest="$manifest" \
+    blkhash-verify-sum="$tagged" blkhash-verify-repair=twin \
+    blkhash-verify-repair-write=true
+  kill -9 $holder
+  wait $holder 2> /dev/null || :
+  cp twin source
+  verify file "$device" blkhash-verify-repair=source \
+         blkhash-verify-repair-write=true
+  copies
+  stop
+  cmp "$image" "$device" || fail "the device was not repaired"
+fi
+cp kept disk
 ln -s disk link
 ln disk hardlink
 for file in disk link hardlink; do

@@ -85,7 +85,8 @@ verify_get_ready (int thread_model)
   (void) thread_model;
   if (exports_open () == -1 || repair_open () == -1 ||
       (verify_params.repair_write &&
-       write_back_check (exports_first_locked ()->disk) == -1))
+       (write_back_check (exports_first_locked ()->disk) == -1 ||
+        config_files_check_devices ("blkhash-verify-repair-write") == -1)))
     return -1;
   return publish_start ();
 }
