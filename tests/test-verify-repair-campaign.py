@@ -259,6 +259,9 @@ class Run:
         need(has != NO or writes == 0)
         need(writes <= 1 or disk.touches(block, ("fail", "replace", "short")))
         need(state != "+" or block not in log.lost)
+        # Half of a write can be enough.
+        need(state != "+" or writes == 0 or good or disk.touches(
+            block, ("fail", "replace", "short")))
         if base != FAIL or disk.is_skipped(block) or disk.stopped_early:
             return
         sure = not disk.touches(block, (

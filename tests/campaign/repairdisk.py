@@ -269,7 +269,7 @@ class Log:
             self.unflushed.discard(block)
         elif fua == "0":
             self.unflushed.add(block)
-        if end != "ok" or stored < n:
+        if end != "ok":
             self.lost.add(block)
 
     def flush(self, end):
