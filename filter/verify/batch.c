@@ -107,18 +107,9 @@ repair_block (struct check *check, const struct compare_batch *block,
 
 /* ---- Failing ---- */
 
-/* Does a block in STATE have it because the client or nbdkit ends?  Then it does
- * not stop the disk for others.
- */
-static bool
-is_ending (const struct check *check, enum block_state state)
-{
-  return check->waits.stopped ||
-    (state == BLOCK_UNREADABLE && *check->err == ESHUTDOWN);
-}
-
 /* Apply the effect of a block in STATE on the request and the disk.  Returns
- * true if the request fails.
+ * true if the request fails.  If no source was read because the client or nbdkit
+ * ends, this does not stop the disk for others.
  */
 static bool
 apply_state (struct check *check, enum block_state state)
@@ -131,7 +122,7 @@ apply_state (struct check *check, enum block_state state)
   }
   if (state == BLOCK_BAD)
     *check->err = EIO;
-  if (verify_params.fail == FAIL_STOP && !is_ending (check, state))
+  if (verify_params.fail == FAIL_STOP && !check->waits.stopped)
     disk_stop (check->disk);
   return true;
 }
