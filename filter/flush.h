@@ -27,11 +27,11 @@ bool flush_conn (nbdkit_next *next, struct conn *conn);
  */
 bool flush_to_see_changes (const struct pass *p);
 
-/* With blkhash-update, flush if the disk was changed since the last flush: the
- * next server relies on the manifest, so it is not published before the changes
- * that it describes are on the disk.  Returns false if they might not be there:
- * this flush or an earlier one failed, or a change is in flight.  If the plugin
- * cannot flush, returns true without a flush.
+/* With blkhash-update, flush if the disk was changed since the last flush.  The
+ * next server relies on the manifest, so the changes that are described there
+ * must be on the disk before the manifest is published.  Returns false if these
+ * changes might not be there: this flush or an earlier one failed, or a change
+ * is in flight.  If the plugin cannot flush, returns true without a flush.
  */
 bool flush_to_update (const struct pass *p);
 

@@ -176,8 +176,8 @@ size_of (uint64_t block)
   return MIN (size - block * BLOCK, BLOCK);
 }
 
-/* Returns the bytes of the blocks in STATE, either of those that are read, or
- * of zeros that are not.
+/* Returns the number of bytes in the blocks in STATE: in those that the filter
+ * reads from the disk if READ is set, otherwise in the zeros that it skips.
  */
 static uint64_t
 bytes_of (enum block_state state, bool read)
@@ -200,7 +200,9 @@ bytes_in (enum block_state state)
   return bytes_of (state, true) + bytes_of (state, false);
 }
 
-/* If no block is bad, is there a sum? */
+/* Has a client connected, and is each block good or bad?  Then there is a sum,
+ * unless a block is bad.
+ */
 static bool
 is_complete (void)
 {
@@ -345,7 +347,7 @@ test_random (void **state)
 
   (void) state;
   for (i = 0; i < ROUNDS; i++) {
-    unlink (file);              /* a result with another sum is not ours */
+    unlink (file);              /* start without an earlier result */
     make_disk (any_size ());
     start_disk (any (&seed, 3) == 0);
     run_clients ();

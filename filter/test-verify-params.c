@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Unit test: the parameters of the verify filter, which manifests and disks it
- * refuses, and what clients see: the size, constraints and extents, which are
- * compared with a model.  Prints the seed, and takes BLKHASH_SEED.
+ * Unit test: the parameters of the verify filter, the manifests and disks that
+ * it refuses, and what clients see: the size, constraints and extents, which
+ * are compared with a model.  Prints the seed, and takes BLKHASH_SEED.
  */
 
 #include <config.h>
@@ -145,7 +145,9 @@ next_fd (void)
   return fd;
 }
 
-/* The filter closes the files that it opened, and no others. */
+/* The filter closes the files that it opened, and no others.  No server may run
+ * before: its end would reset a descriptor that has a wrong initial value.
+ */
 static void
 test_closed (void **state)
 {
@@ -272,8 +274,8 @@ write_zeros (const char *file, const char *digest, uint64_t size)
   fclose (f);
 }
 
-/* Change the size and the number of blocks in the header, which a CRC at the
- * end covers.
+/* Change the size and the number of blocks in the header.  The CRC in the end
+ * record becomes wrong, but the manifest is refused before that is checked.
  */
 static void
 claim_size (const char *file, const char *size, const char *blocks)
@@ -594,7 +596,7 @@ int
 main (void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test (test_closed), /* the first server */
+    cmocka_unit_test (test_closed), /* must be first */
     cmocka_unit_test (test_values),
     cmocka_unit_test (test_twice),
     cmocka_unit_test (test_sums),
