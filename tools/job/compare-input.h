@@ -67,10 +67,11 @@ bool compare_input_is_same_pipe (const struct compare_input *a,
 
 /* Start to read the leaves of INPUT, with the hash parameters OPTS.  They are
  * compared with those of OTHER, whose kind and size determine how the end of an
- * image is padded; for BOTH, OTHER is one of the two images.  The images among
- * both inputs are hashed in GROUP, which is NULL for BOTH.  PROGRESS is NULL if
- * OTHER reports the progress.  Returns an iterator that is a part of INPUT; or
- * NULL with the reason in INPUT: then compare_input_stop must not be called.
+ * image is padded.  If INPUT is an image, it is hashed in GROUP; so is OTHER.
+ * If INPUT is from compare_input_open_both, OTHER is one of the two images, and
+ * GROUP is NULL.  PROGRESS is NULL if OTHER reports the progress.  Returns an
+ * iterator that is a part of INPUT; or NULL with the reason in INPUT: then
+ * compare_input_stop must not be called.
  */
 struct leaf_runs *
 compare_input_start (struct compare_input *input,
