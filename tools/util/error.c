@@ -23,8 +23,8 @@ static const char more[] = "\n(the rest is not shown)";
  * with "; "; empty lines, and newlines at the end, are dropped.  Other control
  * characters, including C1 control characters in UTF-8, are replaced with '?'.
  * Other bytes above 127 are kept, because names are in the user's charset.
- * Returns false if TEXT was cut, because SPARE bytes of the error are left free
- * and TEXT does not fit into the others.
+ * The last SPARE bytes of the error are left free.  Returns false if TEXT was
+ * cut, because it does not fit before them.
  */
 static bool
 append (struct error *error, const char *text, const char *end, size_t spare)
