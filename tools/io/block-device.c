@@ -10,6 +10,7 @@
 #include <config.h>
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -77,7 +78,7 @@ block_device_disk_attribute (dev_t dev, const char *name, char *text,
     read_attribute (dev, "../", name, text, size);
 }
 
-/* ---- Slaves ---- */
+/* ---- Other devices ---- */
 
 /* The device number in the file NAME/dev of DIR.  False if there is none. */
 static bool
@@ -103,6 +104,19 @@ read_number (int dir, const char *name, dev_t *dev)
   return found;
 }
 
+dev_t
+block_device_whole (dev_t dev)
+{
+  char text[32];
+  unsigned major_number, minor_number;
+
+  if (read_attribute (dev, "", "partition", text, sizeof text) &&
+      read_attribute (dev, "../", "dev", text, sizeof text) &&
+      sscanf (text, "%u:%u", &major_number, &minor_number) == 2)
+    return makedev (major_number, minor_number);
+  return dev;
+}
+
 static DIR *
 open_slaves (dev_t dev)
 {
@@ -117,29 +131,41 @@ open_slaves (dev_t dev)
   return opendir (path);
 }
 
-int
-block_device_each_slave (dev_t dev, int (*function) (void *opaque, dev_t slave),
-                         void *opaque)
+/* Call FUNCTION for each device in DIR, which can be NULL. */
+static int
+each_device (DIR *dir, int (*function) (void *opaque, dev_t dev), void *opaque)
 {
-  DIR *dir = open_slaves (dev);
   struct dirent *entry;
-  dev_t slave;
+  dev_t dev;
   int r = 0;
 
   while (dir && r == 0 && (entry = readdir (dir)))
     if (entry->d_name[0] != '.' &&
-        read_number (dirfd (dir), entry->d_name, &slave))
-      r = function (opaque, slave);
+        read_number (dirfd (dir), entry->d_name, &dev))
+      r = function (opaque, dev);
   if (dir)
     closedir (dir);
   return r;
 }
 
+int
+block_device_each_slave (dev_t dev, int (*function) (void *opaque, dev_t slave),
+                         void *opaque)
+{
+  return each_device (open_slaves (dev), function, opaque);
+}
+
+int
+block_device_each_disk (int (*function) (void *opaque, dev_t disk),
+                        void *opaque)
+{
+  return each_device (opendir ("/sys/block"), function, opaque);
+}
+
 /* ---- Opening ---- */
 
-/* The node of DEV below /dev, as the kernel names it. */
-static bool
-find_node (dev_t dev, char *node, size_t size)
+bool
+block_device_node (dev_t dev, char *node, size_t size)
 {
   char path[PATH_SIZE], line[PATH_SIZE], name[PATH_SIZE];
   bool found = false;
@@ -157,19 +183,22 @@ find_node (dev_t dev, char *node, size_t size)
 }
 
 int
-block_device_open (dev_t dev)
+block_device_open (dev_t dev, int flags)
 {
   char node[PATH_SIZE + sizeof "/dev/"];
   struct stat st;
   int fd;
 
-  if (!find_node (dev, node, sizeof node))
+  if (!block_device_node (dev, node, sizeof node)) {
+    errno = ENOENT;
     return -1;
-  fd = open (node, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+  }
+  fd = open (node, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | flags);
   if (fd != -1 &&
       (fstat (fd, &st) == -1 || !S_ISBLK (st.st_mode) || st.st_rdev != dev)) {
     close (fd);
     fd = -1;
+    errno = ENOENT;
   }
   return fd;
 }

@@ -41,10 +41,22 @@ int block_device_each_slave (dev_t dev,
                              int (*function) (void *opaque, dev_t slave),
                              void *opaque);
 
-/* Open DEV by the name that /sys has for it.  Returns a descriptor; or -1 if that is
- * not possible, or opens another device.
+/* The same for each disk of this host. */
+int block_device_each_disk (int (*function) (void *opaque, dev_t disk),
+                            void *opaque);
+
+/* Returns the disk of the partition DEV; or DEV, if it is no partition. */
+dev_t block_device_whole (dev_t dev);
+
+/* Store the name of DEV below /dev in NODE, which has room for SIZE bytes.  False if
+ * /sys has none.
  */
-int block_device_open (dev_t dev);
+bool block_device_node (dev_t dev, char *node, size_t size);
+
+/* Open DEV by that name for reading, with FLAGS, such as O_EXCL.  Returns a
+ * descriptor; or -1 with errno if that is not possible, or opens another device.
+ */
+int block_device_open (dev_t dev, int flags);
 
 /* Find the file of the loop device FD, or of that of the partition FD.  False if it
  * is no loop device, or one without a file.

@@ -181,7 +181,7 @@ check (int fd, unsigned depth, uint32_t *align, struct error *error)
 static int
 check_same (dev_t dev, int fd, int backing, struct error *error)
 {
-  int own = fd == -1 ? block_device_open (dev) : -1;
+  int own = fd == -1 ? block_device_open (dev, 0) : -1;
   struct loop_file file;
   struct stat st;
   bool known = (fd != -1 || own != -1) &&

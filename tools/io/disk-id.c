@@ -4,8 +4,8 @@
  * Do two files have the same content, because they are the same file or device?
  *
  * Devices are compared by their numbers, because a device can have several
- * nodes.  A partition counts as another device than its disk, also one of a loop
- * device.
+ * nodes.  A partition counts as another device than its disk; but one of a loop
+ * device is made of the file.
  */
 
 #include <config.h>
@@ -16,20 +16,11 @@
 
 #include "io/block-device.h"
 #include "io/disk-id.h"
+#include "io/disk-layers.h"
 #include "io/file.h"
 #include "io/files.h"
 
-#define MAX_DEPTH 8             /* of devices of devices */
-
 /* ---- One file or device ---- */
-
-static bool
-is_partition (dev_t dev)
-{
-  char number[16];
-
-  return block_device_attribute (dev, "partition", number, sizeof number);
-}
 
 struct disk_id
 disk_id_of (int fd, const struct stat *st)
@@ -38,7 +29,8 @@ disk_id_of (int fd, const struct stat *st)
 
   if (!S_ISBLK (st->st_mode))
     return (struct disk_id) { .dev = st->st_dev, .ino = st->st_ino };
-  if (!is_partition (st->st_rdev) && block_device_loop_file (fd, &file))
+  if (block_device_whole (st->st_rdev) == st->st_rdev &&
+      block_device_loop_file (fd, &file))
     return (struct disk_id) {
       .number = st->st_rdev,
       .device = file.device, .dev = file.dev, .ino = file.ino
@@ -60,63 +52,37 @@ disk_id_of_path (const char *path, struct disk_id *id)
   return found;
 }
 
+void
+disk_id_find_layers (const struct disk_id *id, struct disk_layers *layers)
+{
+  const struct loop_file file = {
+    .device = id->device, .dev = id->dev, .ino = id->ino
+  };
+
+  if (id->number)
+    disk_layers_add_device (layers, id->number);
+  disk_layers_add_loop_file (layers, &file);
+}
+
 /* ---- Comparing ---- */
 
-static bool
-is_equal (const struct disk_id *a, const struct disk_id *b)
-{
-  if (a->device || b->device)
-    return a->device == b->device;
-  return a->dev == b->dev && a->ino == b->ino;
-}
-
-struct search {
-  const struct disk_id *id;
-  unsigned depth;
-};
-
-static int is_below (void *opaque, dev_t dev);
-
-/* Is the device DEV made of that of the search, directly or not? */
-static bool
-is_made_of (dev_t dev, const struct search *search)
-{
-  struct search next = { .id = search->id, .depth = search->depth + 1 };
-
-  return search->depth < MAX_DEPTH &&
-    block_device_each_slave (dev, is_below, &next) == 1;
-}
-
-static int
-is_below (void *opaque, dev_t dev)
-{
-  const struct search *search = opaque;
-  int fd = block_device_open (dev);
-  struct stat st;
-  bool found = dev == search->id->number || dev == search->id->device;
-
-  if (fd != -1 && fstat (fd, &st) == 0) {
-    struct disk_id id = disk_id_of (fd, &st);
-
-    found |= is_equal (&id, search->id);
-  }
-  if (fd != -1)
-    close (fd);
-  return found || is_made_of (dev, search);
-}
-
+/* Is TOP the same as ID, or made of it? */
 static bool
 has_layer (const struct disk_id *top, const struct disk_id *id)
 {
-  const struct search search = { .id = id };
+  struct disk_layers layers = { .count = 0 };
 
-  return top->number && is_made_of (top->number, &search);
+  disk_id_find_layers (top, &layers);
+  return layers.incomplete ||
+    disk_layers_have_device (&layers, id->number) ||
+    disk_layers_have_device (&layers, id->device) ||
+    (!id->device && disk_layers_have_file (&layers, id->dev, id->ino));
 }
 
 bool
 disk_id_is_same (const struct disk_id *a, const struct disk_id *b)
 {
-  return is_equal (a, b) || has_layer (a, b) || has_layer (b, a);
+  return has_layer (a, b) || has_layer (b, a);
 }
 
 bool

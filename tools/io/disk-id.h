@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
+struct disk_layers;
 struct files;
 
 /* A loop device has the id of its file. */
@@ -27,6 +28,10 @@ struct disk_id disk_id_of (int fd, const struct stat *st);
 
 /* The same for PATH.  Returns false if it is no file that can be opened. */
 bool disk_id_of_path (const char *path, struct disk_id *id);
+
+/* Add the file or device ID to LAYERS, and what is below it. */
+void disk_id_find_layers (const struct disk_id *id,
+                          struct disk_layers *layers);
 
 /* Are A and B the same, or is one made of the other, such as an md or dm device of its
  * disks?  Two devices that are made of the same disk, such as logical volumes, are

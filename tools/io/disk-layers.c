@@ -1,0 +1,118 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * The layers of a disk: all files and block devices that have its content, or of
+ * which it is made.
+ *
+ * A loop device, or a partition of it, is made of its file; a device of md or dm of
+ * its slaves.  Below a regular file nothing is looked at: what its file system
+ * writes to other files does not matter.
+ *
+ * Devices are compared by their numbers, because a device can have several nodes,
+ * in other mount namespaces, too.
+ */
+
+#include <config.h>
+
+#include <unistd.h>
+
+#include "io/disk-layers.h"
+
+/* ---- Adding ---- */
+
+/* False if LAYER is there already, or there is no room. */
+static bool
+add (struct disk_layers *layers, const struct disk_layer *layer)
+{
+  if (layer->number ? disk_layers_have_device (layers, layer->number)
+      : disk_layers_have_file (layers, layer->dev, layer->ino))
+    return false;
+  if (layers->count == MAX_DISK_LAYERS) {
+    layers->incomplete = true;
+    return false;
+  }
+  layers->layer[layers->count++] = *layer;
+  return true;
+}
+
+void
+disk_layers_add_file (struct disk_layers *layers, dev_t dev, ino_t ino)
+{
+  const struct disk_layer layer = { .dev = dev, .ino = ino };
+
+  add (layers, &layer);
+}
+
+void
+disk_layers_add_loop_file (struct disk_layers *layers,
+                           const struct loop_file *file)
+{
+  if (file->device)
+    disk_layers_add_device (layers, file->device);
+  else
+    disk_layers_add_file (layers, file->dev, file->ino);
+}
+
+static int
+add_slave (void *layers, dev_t slave)
+{
+  disk_layers_add_device (layers, slave);
+  return 0;
+}
+
+void
+disk_layers_add_device (struct disk_layers *layers, dev_t number)
+{
+  const struct disk_layer layer = {
+    .number = number, .whole = block_device_whole (number)
+  };
+  struct loop_file file;
+  int fd;
+
+  if (!add (layers, &layer))
+    return;
+  block_device_each_slave (number, add_slave, layers);
+  fd = block_device_open (number, 0);
+  if (fd != -1 && block_device_loop_file (fd, &file))
+    disk_layers_add_loop_file (layers, &file);
+  if (fd != -1)
+    close (fd);
+}
+
+/* ---- Comparing ---- */
+
+bool
+disk_layers_have_device (const struct disk_layers *layers, dev_t number)
+{
+  for (size_t i = 0; i < layers->count; i++)
+    if (layers->layer[i].number && layers->layer[i].number == number)
+      return true;
+  return false;
+}
+
+bool
+disk_layers_have_file (const struct disk_layers *layers, dev_t dev, ino_t ino)
+{
+  for (size_t i = 0; i < layers->count; i++) {
+    const struct disk_layer *layer = &layers->layer[i];
+
+    if (!layer->number && layer->dev == dev && layer->ino == ino)
+      return true;
+  }
+  return false;
+}
+
+bool
+disk_layers_overlap (const struct disk_layers *layers, dev_t number)
+{
+  dev_t whole = block_device_whole (number);
+
+  for (size_t i = 0; i < layers->count; i++) {
+    const struct disk_layer *layer = &layers->layer[i];
+
+    if (layer->number && (layer->number == number || layer->number == whole ||
+                          layer->whole == number))
+      return true;
+  }
+  return false;
+}
