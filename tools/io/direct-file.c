@@ -119,8 +119,8 @@ check (struct direct_file *file, int type, bool read_only,
     return error_set (error, "was replaced while it was opened");
   if (!read_only && type == S_IFBLK && is_read_only_device (file->fd))
     return error_set (error, "cannot be written: the device is read-only");
-  if (lock_image_for_writing (file->fd, error) == -1 ||
-      writers_check (&file->st, error) == -1 ||
+  if (lock_image_for_writing (file->fd, true, error) == -1 ||
+      writers_check (file->fd, &file->st, error) == -1 ||
       set_direct (file, error) == -1 ||
       (!read_only && direct_file_sync (file, error) == -1))
     return -1;
@@ -164,7 +164,7 @@ direct_file_check_unmodified (const struct direct_file *file,
 {
   struct stat now;
 
-  if (writers_check (&file->st, error) == -1)
+  if (writers_check (file->fd, &file->st, error) == -1)
     return -1;
   if (fstat (file->fd, &now) == -1)
     return error_errno (error, errno, "cannot read");

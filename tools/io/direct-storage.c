@@ -43,6 +43,7 @@
 
 #include "../lib/common/numbers.h"
 #include "io/block-device.h"
+#include "io/lock.h"
 
 #define MAX_DEPTH 8             /* of devices of devices */
 
@@ -211,7 +212,8 @@ check_backing (dev_t dev, int fd, const char *path, unsigned depth,
 
   if (backing == -1)
     error_errno (&reason, errno, "cannot be opened");
-  else if (check_same (dev, fd, backing, &reason) == 0)
+  else if (check_same (dev, fd, backing, &reason) == 0 &&
+           lock_image_for_writing (backing, false, &reason) == 0)
     r = check (backing, depth + 1, align, &reason);
   if (backing != -1)
     close (backing);

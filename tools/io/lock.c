@@ -101,7 +101,7 @@ lock_image (int fd, bool take, struct error *error)
 }
 
 int
-lock_image_for_writing (int fd, struct error *error)
+lock_image_for_writing (int fd, bool take, struct error *error)
 {
   static const off_t ours[] = {
     USED + CONSISTENT_READ, USED + WRITE, UNSHARED + WRITE, UNSHARED + RESIZE
@@ -110,7 +110,8 @@ lock_image_for_writing (int fd, struct error *error)
     USED + WRITE, USED + RESIZE, UNSHARED + CONSISTENT_READ, UNSHARED + WRITE
   };
 
-  take_bytes (fd, ours, COUNT (ours));
+  if (take)
+    take_bytes (fd, ours, COUNT (ours));
   if (check_bytes (fd, theirs, COUNT (theirs)) == 0)
     return 0;
   return error_set (error, "is in use by another program, which reads or "
@@ -129,9 +130,10 @@ lock_image (int fd, bool take, struct error *error)
 }
 
 int
-lock_image_for_writing (int fd, struct error *error)
+lock_image_for_writing (int fd, bool take, struct error *error)
 {
   (void) fd;
+  (void) take;
   (void) error;
   return 0;
 }

@@ -21,8 +21,9 @@ struct error;
 int lock_image (int fd, bool take, struct error *error);
 
 /* Take the locks of a writer in qemu, which does not share the image with any
- * other program of qemu.  FD is open for reading.
+ * other program of qemu; or, if TAKE is false, only check the locks of other programs.
+ * FD is open for reading.
  */
-int lock_image_for_writing (int fd, struct error *error);
+int lock_image_for_writing (int fd, bool take, struct error *error);
 
 #endif /* BLKSUM_LOCK_H */

@@ -1,118 +1,148 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Does another process have a file or block device open for writing?
+ * Do others use a file or block device that is to be written?
  *
  * The locks of qemu are on the inode that it has opened.  For a block device that is
  * a node, and a virtual machine of libvirt has nodes of its own, so its locks are not
  * seen; nor does qemu open it exclusively.  But the number of the device is the same
  * for all nodes, in any mount namespace.
  *
+ * What is mounted is a device, and exclusive use of a device says nothing of the file
+ * of a loop device, nor of another loop device over the same file.  So these
+ * are looked for.
+ *
  * Not seen are processes of other users, unless we are root, those of another PID
- * namespace, and what the kernel or another host writes.
+ * namespace, and what the kernel or another host writes in another way.
  */
 
 #include <config.h>
 
-#include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "io/block-device.h"
+#include "io/disk-id.h"
+#include "io/disk-layers.h"
+#include "io/proc-files.h"
 #include "io/writers.h"
 #include "util/error.h"
 
-#define PATH_SIZE 64
+struct use {
+  struct disk_layers layers;    /* and the loop devices over them */
+  struct proc_file writer;
+  struct error *error;
+};
 
-/* Store the beginning of the file at PATH in TEXT.  False if it cannot be read. */
-static bool
-read_text (const char *path, char *text, size_t size)
+/* ---- Loop devices ---- */
+
+static int
+check_exclusive (const struct use *use, dev_t loop)
 {
-  int fd = open (path, O_RDONLY | O_CLOEXEC);
-  ssize_t n = fd == -1 ? -1 : read (fd, text, size - 1);
+  int fd = block_device_open (loop, O_EXCL);
+  char node[PATH_MAX] = "?";
 
   if (fd != -1)
     close (fd);
-  text[n > 0 ? n : 0] = '\0';
-  return n > 0;
-}
-
-static bool
-is_same (const struct stat *a, const struct stat *b)
-{
-  if (S_ISBLK (a->st_mode))
-    return S_ISBLK (b->st_mode) && a->st_rdev == b->st_rdev;
-  return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
-}
-
-/* The flags are looked at first, because a file on a server that does not answer
- * is seldom open for writing, and its state would be waited for.
- */
-static bool
-is_writer (unsigned long pid, unsigned long fd, const struct stat *st)
-{
-  char path[PATH_SIZE], text[256];
-  const char *flags;
-  struct stat other;
-
-  snprintf (path, sizeof path, "/proc/%lu/fdinfo/%lu", pid, fd);
-  if (!read_text (path, text, sizeof text) ||
-      !(flags = strstr (text, "flags:")) ||
-      (strtoul (flags + strlen ("flags:"), NULL, 8) & O_ACCMODE) == O_RDONLY)
-    return false;
-  snprintf (path, sizeof path, "/proc/%lu/fd/%lu", pid, fd);
-  return stat (path, &other) == 0 && is_same (st, &other);
-}
-
-/* Call FUNCTION for each entry of the directory at PATH that is a number, until it
- * returns true.
- */
-static bool
-find_number (const char *path,
-             bool (*function) (unsigned long parent, unsigned long number,
-                               const struct stat *st),
-             unsigned long parent, const struct stat *st, unsigned long *found)
-{
-  DIR *dir = opendir (path);
-  struct dirent *entry;
-  bool r = false;
-  char *end;
-
-  while (dir && !r && (entry = readdir (dir))) {
-    *found = strtoul (entry->d_name, &end, 10);
-    r = end != entry->d_name && *end == '\0' && function (parent, *found, st);
+  else if (errno == EBUSY) {
+    block_device_node (loop, node, sizeof node);
+    return error_set (use->error, "is in use: the loop device '%s' over it is "
+                      "mounted, or in exclusive use", node);
   }
-  if (dir)
-    closedir (dir);
-  return r;
+  return 0;
 }
 
 static bool
-has_writer (unsigned long ignored, unsigned long pid, const struct stat *st)
+is_over (const struct disk_layers *layers, dev_t loop)
 {
-  char path[PATH_SIZE];
-  unsigned long fd;
+  int fd = block_device_open (loop, 0);
+  struct loop_file file;
+  bool found = fd != -1 && block_device_loop_file (fd, &file) &&
+    (file.device ? disk_layers_overlap (layers, file.device)
+     : disk_layers_have_file (layers, file.dev, file.ino));
 
-  (void) ignored;
-  snprintf (path, sizeof path, "/proc/%lu/fd", pid);
-  return pid != (unsigned long) getpid () &&
-    find_number (path, is_writer, pid, st, &fd);
+  if (fd != -1)
+    close (fd);
+  return found;
+}
+
+/* Those that are layers of the disk, or of which a partition is, are in exclusive use by
+ * us, or by what is made of them.
+ */
+static int
+check_loop (void *opaque, dev_t loop)
+{
+  struct use *use = opaque;
+  char text[16];
+
+  if (!block_device_attribute (loop, "loop/backing_file", text, sizeof text) ||
+      (block_device_attribute (loop, "ro", text, sizeof text) &&
+       strcmp (text, "0") != 0) ||
+      disk_layers_overlap (&use->layers, loop) ||
+      !is_over (&use->layers, loop))
+    return 0;
+  disk_layers_add_device (&use->layers, loop);
+  return check_exclusive (use, loop);
+}
+
+/* There can be loop devices over loop devices. */
+static int
+check_loops (struct use *use)
+{
+  size_t before;
+
+  do {
+    before = use->layers.count;
+    if (block_device_each_disk (check_loop, use) == -1)
+      return -1;
+  } while (use->layers.count > before);
+  return 0;
+}
+
+/* ---- Processes ---- */
+
+static int
+check_writer (void *opaque, const struct proc_file *file)
+{
+  struct use *use = opaque;
+
+  use->writer = *file;
+  return file->number ? disk_layers_overlap (&use->layers, file->number)
+    : disk_layers_have_file (&use->layers, file->dev, file->ino);
+}
+
+static int
+refuse (const struct use *use)
+{
+  const struct disk_layer *disk = &use->layers.layer[0];
+  const struct proc_file *writer = &use->writer;
+  bool same = writer->number ? writer->number == disk->number
+    : !disk->number && writer->ino == disk->ino;
+  char name[32];
+
+  proc_name (writer->pid, name, sizeof name);
+  return error_set (use->error, "is in use: process %lu (%s) has %s open for "
+                    "writing", writer->pid, name, same ? "it"
+                    : "a device or file that has a part of it");
 }
 
 int
-writers_check (const struct stat *st, struct error *error)
+writers_check (int fd, const struct stat *st, struct error *error)
 {
-  char path[PATH_SIZE], name[32] = "?";
-  unsigned long pid;
+  struct disk_id id = disk_id_of (fd, st);
+  struct use use = { .error = error };
+  int r;
 
-  if (!find_number ("/proc", has_writer, 0, st, &pid))
-    return 0;
-  snprintf (path, sizeof path, "/proc/%lu/comm", pid);
-  read_text (path, name, sizeof name);
-  name[strcspn (name, "\n")] = '\0';
-  return error_set (error, "is in use: process %lu (%s) has it open for writing",
-                    pid, name);
+  disk_id_find_layers (&id, &use.layers);
+  if (check_loops (&use) == -1)
+    return -1;
+  if (use.layers.incomplete)
+    return error_set (error, "is made of too many devices");
+  r = proc_files_each (fd, check_writer, &use, error);
+  return r == 1 ? refuse (&use) : r;
 }

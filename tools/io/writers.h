@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Does another process have a file or block device open for writing?
+ * Do others use a file or block device that is to be written?
  */
 
 #ifndef BLKSUM_WRITERS_H
@@ -11,9 +11,10 @@
 
 struct error;
 
-/* Check that no other process has the file or device of ST open for writing, as far
- * as /proc lists their files for us.  0, or -1 with the reason.
+/* Check that no other process has the disk FD, of which ST is the state, open for
+ * writing, nor what it is made of, nor a loop device over that; and that no such loop
+ * device that can be written is in exclusive use.  0, or -1 with the reason.
  */
-int writers_check (const struct stat *st, struct error *error);
+int writers_check (int fd, const struct stat *st, struct error *error);
 
 #endif /* BLKSUM_WRITERS_H */

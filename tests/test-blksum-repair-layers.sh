@@ -1,0 +1,160 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+#
+# blksum --repair-from refuses a disk that is in use under another name: as a partition
+# or as its disk, as the file of a loop device, or as a loop device over it.
+
+. "$(dirname "$0")/functions.sh"
+. "$abs_top_srcdir/tests/repair-functions.sh"
+requires_root
+requires_program losetup
+# valgrind warns of the ioctls of loop devices, which it does not know.
+VALGRIND_OPTS=--sim-hints=lax-ioctls
+export VALGRIND_OPTS
+
+cd "$dir"
+requires_direct
+make_good good
+make_manifest good
+
+# attach FILE [OPTION]...: sets $device to a loop device, or skips the test.
+attach () {
+  device=$(losetup --find --show --direct-io=on "$@" 2> losetup.log) ||
+    skip "no loop device with direct I/O: $(cat losetup.log)"
+  at_exit "losetup -d $device"
+}
+
+# repair_from_good DISK
+repair_from_good () {
+  blksum --expect manifest:good.blkm --expect-sum "$sum" --repair-limit 50% \
+    --repair-from good "$1"
+}
+
+# hold FILE: starts a process that has FILE open for writing, and takes no lock.
+cat > holder.py << 'END'
+import sys, time
+disk = open(sys.argv[1], "r+b")
+print("open", flush=True)
+time.sleep(600)
+END
+hold () {
+  rm -f open
+  "$PYTHON" holder.py "$1" > open &
+  holder=$!
+  kill_at_exit $holder
+  wait_until test -s open
+}
+release () {
+  kill $holder
+  wait $holder 2> /dev/null || :
+}
+
+# refuses_writer FILE DISK OPEN: FILE is that of DISK, and OPEN is open for writing.
+refuses_writer () {
+  hold "$3"
+  leaves_alone "$1" refuses \
+    "$2: is in use: process $holder ([^)]*) has a device or file that has a part of it open for writing$" \
+    repair_from_good "$2"
+  release
+}
+
+# ---- The file of a loop device, and another loop device over it ----
+
+cp good disk
+damage disk 3
+attach disk
+first=$device
+attach disk
+second=$device
+refuses_writer disk "$first" disk
+refuses_writer disk "$first" "$second"
+refuses_writer disk disk "$first"
+attach "$first"
+refuses_writer disk "$first" "$device"
+refuses_writer disk disk "$device"
+repair 0 "$first: OK (1 block repaired)" --repair-from good "$first"
+same disk good
+
+# The locks of a program of qemu that reads the file of a loop device.
+cat > reader.py << 'END'
+import fcntl, struct, time
+disk = open("disk", "rb")
+lock = struct.pack("hhqqi4x", fcntl.F_RDLCK, 0, 201, 1, 0)
+fcntl.fcntl(disk, 37, lock)     # F_OFD_SETLK
+print("locked", flush=True)
+time.sleep(600)
+END
+damage disk 3
+"$PYTHON" reader.py > locked &
+reader=$!
+kill_at_exit $reader
+wait_until test -s locked
+leaves_alone disk refuses "$first: .* is of '.*/disk', which is in use by another program, which reads or writes it" \
+  repair_from_good "$first"
+kill $reader
+wait $reader 2> /dev/null || :
+
+# ---- A partition and its disk, but not two partitions ----
+
+truncate -s 10m partitions
+dd if=good of=partitions bs=1M seek=1 conv=notrunc status=none
+dd if=good of=partitions bs=1M seek=6 conv=notrunc status=none
+attach partitions --partscan
+if addpart "$device" 1 2048 8200 2> addpart.log &&
+    addpart "$device" 2 12288 8200 2>> addpart.log && [ -b "${device}p2" ]; then
+  cp partitions good.partitions
+  blksum --manifest partitions.blkm partitions > stdout
+  damage partitions 19
+  refuses_writer partitions "${device}p1" "$device"
+  refuses_writer partitions "${device}p1" partitions
+  hold "${device}p1"
+  leaves_alone partitions refuses "$device: is in use: process $holder " blksum \
+    --expect manifest:partitions.blkm --expect-sum none --repair-from good.partitions \
+    "$device"
+  release
+  hold "${device}p2"
+  repair 0 "${device}p1: OK (1 block repaired)" --repair-from good "${device}p1"
+  release
+  same partitions good.partitions
+  delpart "$device" 1
+  delpart "$device" 2
+else
+  echo "no partitions of a loop device are tested: $(cat addpart.log)"
+fi
+
+# ---- A loop device over the disk that is mounted ----
+
+requires_program mkfs.ext4 unshare
+truncate -s 32m fs
+requires mkfs.ext4 -q fs
+blksum --manifest fs.blkm fs > stdout
+cp fs good.fs
+damage fs 200
+attach fs
+mounted=$device
+attach fs
+# repair-mounted OPTIONS DEVICE DISK: while DEVICE is mounted, in a mount namespace.
+cat > repair-mounted << 'END'
+mkdir -p at
+mount -o "$1" "$2" at || exit 99
+status=0
+blksum --expect manifest:fs.blkm --expect-sum none --repair-from good.fs "$3" ||
+  status=$?
+umount at
+exit $status
+END
+if mkdir probe && unshare --mount mount -o ro,noload "$mounted" probe 2> mount.log
+then
+  for disk in fs "$device"; do
+    cp fs before.fs
+    run 2 unshare --mount sh repair-mounted ro,noload "$mounted" "$disk"
+    says_once "$disk: is in use: the loop device '$mounted' over it is mounted, or in exclusive use$"
+    same fs before.fs
+  done
+  attach fs --read-only
+  run 0 unshare --mount sh repair-mounted ro,noload "$device" fs
+  same fs good.fs
+else
+  echo "no mounted loop device is tested: $(cat mount.log)"
+fi
