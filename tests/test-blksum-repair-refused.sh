@@ -162,6 +162,12 @@ no "-: standard input cannot be opened again" --repair-from - disk < good
 same disk bad
 repair 0 "disk: OK (1 block repaired)" --repair-from good --repair-limit 1% disk
 
+# A limit for the size of files is an error, and not a signal.
+cp bad disk
+leaves_alone disk refuses "disk: cannot write at offset 196608: File too large" \
+  sh -c 'ulimit -f 64 && exec "$@"' sh blksum --expect manifest:good.blkm \
+  --expect-sum "$sum" --repair-from good --repair-limit 50% disk
+
 # ---- Locks ----
 
 # A program that reads the disk, and does not share it with those that write.

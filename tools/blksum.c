@@ -373,6 +373,7 @@ main (int argc, char *argv[])
   occupy_standard_fds ();
   options_parse (&options, argc, argv);
   signal (SIGPIPE, SIG_IGN);
+  signal (SIGXFSZ, SIG_IGN);    /* a write fails with EFBIG */
   signal (SIGCHLD, SIG_DFL);    /* a parent may have ignored it */
   options.hash.progress.to = progress_start (&options.progress);
   options.hash.warn = report;
