@@ -236,7 +236,7 @@ class Round:
         bad = sum(state is not None for state in self.states())
         if self.limit == 100:
             return False
-        if self.limit == 0 or data == 0:
+        if self.limit == 0 or data <= 1:
             return bad > 0
         return bad > max(1, data * self.limit // 100)
 

@@ -109,6 +109,17 @@ refused "1 of its first 6 blocks is bad, more than 99.9% of the 0 .*" blkm disk 
   --repair-limit 99.9%
 repaired "1 block repaired" blkm disk --repair-limit 100%
 
+# ---- One block of data: it is all of the disk ----
+
+sparse good 0 1
+blksum -b 4k --manifest blkm good > stdout
+cp --sparse=always good disk
+break_blocks disk 0
+refused "1 of its first 1 blocks is bad, more than 1% of the 1 .*" blkm disk
+refused "1 of its first 1 blocks is bad, more than 99.9% of the 1 .*" blkm disk \
+  --repair-limit 99.9%
+repaired "1 block repaired" blkm disk --repair-limit 100%
+
 # ---- More bad blocks than blocks with data ----
 
 sparse good 0 2

@@ -110,7 +110,7 @@ share_of (uint64_t count, uint32_t share)
 }
 
 /* Returns how many blocks of MANIFEST may be bad.  A share of a few blocks would
- * allow none, so it allows one, if there is any data: a repair of a small disk
+ * allow none, so it allows one, unless that is all of the data: a repair of a small disk
  * should not need a limit that allows all.  100% is no limit, because more blocks
  * can be bad than have data.
  */
@@ -119,7 +119,7 @@ find_limit (const struct repair_manifest *manifest, uint32_t share)
 {
   if (share == STRATA_ALL)
     return UINT64_MAX;
-  if (share == 0 || manifest->data_blocks == 0)
+  if (share == 0 || manifest->data_blocks <= 1)
     return 0;
   return MAX (share_of (manifest->data_blocks, share), 1);
 }
