@@ -54,13 +54,19 @@ attach disk
 for path in "$sys" /sys/dev/block/"$(stat -c %Hd:%Ld disk)"; do
   queue=$path/queue
   [ -d "$queue" ] || queue=$(realpath "$path/..")/queue
-  case $path in
-    "$sys") name=$device ;;
-    *) name=disk ;;
-  esac
-  leaves_alone disk repair_with physical "$queue/physical_block_size" 1 \
-    --repair-from good "$name"
-  says_once "$name: 65536 bytes at 196608 are bad, and cannot be written directly"
+  if [ "$path" = "$sys" ]; then
+    leaves_alone disk repair_with physical "$queue/physical_block_size" 1 \
+      --repair-from good "$device"
+    says_once "$device: 65536 bytes at 196608 are bad, and cannot be written directly"
+  else
+    # A file can begin within a physical sector that is larger than its blocks.
+    leaves_alone disk repair_with physical "$queue/physical_block_size" 2 \
+      --repair-from good disk
+    says_once "disk: cannot be repaired: its file system has blocks of [0-9]* bytes, and its device is written in units of 131072,"
+    leaves_alone disk repair_with physical "$queue/physical_block_size" 2 \
+      --repair-from good "$device"
+    says_once "$device: cannot be repaired: its loop device is of '.*/disk', which cannot be repaired: its file system has blocks"
+  fi
 done
 blksum -b 128k --manifest 128k.blkm good > stdout
 with physical "$sys/queue/physical_block_size" 0 blksum --expect manifest:128k.blkm \

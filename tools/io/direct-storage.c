@@ -109,8 +109,9 @@ find_align (int fd)
 
 #endif
 
+/* Set *BLOCK to the size of a block of its file system. */
 static int
-check_file (int fd, uint32_t *align, struct error *error)
+check_file (int fd, uint32_t *align, uint32_t *block, struct error *error)
 {
   struct statfs fs;
   uint32_t needed;
@@ -126,6 +127,7 @@ check_file (int fd, uint32_t *align, struct error *error)
                       "6.1 and later can, but not for a file whose data is "
                       "in the journal, encrypted or verified)");
   *align = MAX (*align, needed);
+  *block = fs.f_bsize;
   return 0;
 }
 
@@ -156,6 +158,26 @@ static int
 check_layer (dev_t dev, int fd, unsigned depth, uint32_t *align,
              struct error *error);
 
+/* DEV is that of the file system of FD.  A file can begin at any block of it, so
+ * multiples of what its device needs would not be multiples on the device.
+ */
+static int
+check_file_system (int fd, dev_t dev, unsigned depth, uint32_t *align,
+                   struct error *error)
+{
+  uint32_t block = 1, needed = 1;
+
+  if (check_file (fd, align, &block, error) == -1 ||
+      check_device (dev, -1, depth, &needed, error) == -1)
+    return -1;
+  if (block % needed == 0)
+    return 0;
+  return error_set (error, "cannot be repaired: its file system has blocks of "
+                    "%u bytes, and its device is written in units of %u, so "
+                    "that a write could also write what is beside it", block,
+                    needed);
+}
+
 static int
 check (int fd, unsigned depth, uint32_t *align, struct error *error)
 {
@@ -164,11 +186,8 @@ check (int fd, unsigned depth, uint32_t *align, struct error *error)
 
   if (fstat (fd, &st) == -1)
     return error_errno (error, errno, "cannot find its storage");
-  if (!S_ISBLK (st.st_mode)) {
-    if (check_file (fd, align, error) == -1)
-      return -1;
-    return check_device (st.st_dev, -1, depth, align, error);
-  }
+  if (!S_ISBLK (st.st_mode))
+    return check_file_system (fd, st.st_dev, depth, align, error);
   if (ioctl (fd, BLKSSZGET, &sector) == -1)
     return error_errno (error, errno, "cannot find its sector size");
   *align = MAX (*align, (uint32_t) sector);
