@@ -146,6 +146,24 @@ wait $pid || status=$?
 [ $status = 2 ] || fail "exit status $status"
 says_once "$dir/replaced: can only be read sequentially, like a pipe"
 
+# The file is modified while it is flushed, which can take long.
+cp good disk
+damage disk 3
+: > trace
+timeout $limit strace -f -qq -o trace -e trace=fdatasync \
+  -e inject=fdatasync:signal=SIGSTOP:when=1 blksum --expect manifest:good.blkm \
+  --expect-sum "$sum" --repair-limit 50% --repair-from good disk > stdout 2> stderr &
+pid=$!
+wait_until grep -q "stopped by SIGSTOP" trace
+damage disk 5
+cp disk after
+kill -CONT "$(sed -n '/stopped by SIGSTOP/{s/ .*//p;q}' trace)"
+status=0
+wait $pid || status=$?
+[ $status = 2 ] || fail "exit status $status"
+says_once "disk: the file changed while it was read; nothing was written"
+same disk after
+
 # A program that opens the file meanwhile.
 cat > holder.py << 'END'
 import time

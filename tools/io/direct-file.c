@@ -125,7 +125,7 @@ check (struct direct_file *file, int type, bool read_only,
       (!read_only && direct_file_sync (file, error) == -1))
     return -1;
   size = find_size (file->fd);
-  if (size == -1 || fstat (file->fd, &file->st) == -1)
+  if (size == -1)
     return error_errno (error, errno, "cannot find the size");
   file->size = size;
   return 0;
