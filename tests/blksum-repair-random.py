@@ -31,6 +31,8 @@ import subprocess
 import sys
 import time
 
+import faultreport
+
 LIMIT = 300                     # timeout in seconds, far above a passing run
 
 
@@ -437,9 +439,13 @@ def main():
     if args.kill:
         print("%d of %d kills were within the writes" %
               (sum(results), args.kills * args.rounds))
+        faultreport.add("killed at a random moment: blksum --repair-from",
+                        args.kills * args.rounds)
         return
     for state in ("refused", "repaired", "repairable", "bad", "unaligned"):
         print(state, sum(states.count(state) for states in results))
+    faultreport.add("sources lie, fail or stall: blksum --repair-from",
+                    args.rounds)
 
 
 main()

@@ -33,6 +33,7 @@ import tempfile
 import threading
 import time
 
+import faultreport
 import nbd
 import verifyfiles
 from repairdisk import Log, PluginFault, RepairDisk
@@ -481,6 +482,10 @@ def main():
         seed += 1
     for what in sorted(tally):
         print("%8d  %s" % (tally[what], what))
+    faultreport.add("killed at a random moment: repair by blkhash-verify"
+                    if args.kills else
+                    "sources lie, fail or stall: repair by blkhash-verify",
+                    done - len(failures), 0, len(failures))
     if failures:
         sys.exit("%d runs failed: %s" % (len(failures), " ".join(failures)))
     if not tally["runs"]:

@@ -196,7 +196,7 @@ repair (const struct options *options)
   struct repair_result result;
   struct error error = { "" };
   const char *operand;
-  int err = 0;
+  int err;
 
   request.hash = options->hash;
   request.hash.operand = options->operands[0];
@@ -211,8 +211,7 @@ repair (const struct options *options)
     report (operand, &error);
     return EXIT_TROUBLE;
   }
-  if (!silent)
-    err = repaired_end (&output, &result);
+  err = silent ? 0 : repaired_end (&output, &result);
   if (err)
     report_write_failed (err);
   return repaired_all (&result) ? EXIT_SUCCESS : EXIT_DIFFERS;
