@@ -1,10 +1,11 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * What Linux says of a block device in /sys.
+ * Information about block devices from /sys on Linux.
  *
- * The directory of a partition is in that of its disk, and has less: what only
- * the disk has is read there.
+ * The directory of a partition is a subdirectory of the directory of its disk,
+ * and has fewer attributes.  Attributes that only the disk has are read from
+ * the parent directory.
  */
 
 #include <config.h>
@@ -80,7 +81,9 @@ block_device_disk_attribute (dev_t dev, const char *name, char *text,
 
 /* ---- Other devices ---- */
 
-/* The device number in the file NAME/dev of DIR.  False if there is none. */
+/* Store the device number from the file NAME/dev below DIR in *DEV.  Returns
+ * false if it cannot be read.
+ */
 static bool
 read_number (int dir, const char *name, dev_t *dev)
 {
@@ -131,7 +134,9 @@ open_slaves (dev_t dev)
   return opendir (path);
 }
 
-/* Call FUNCTION for each device in DIR, which can be NULL. */
+/* Call FUNCTION for each device in DIR until it returns non-zero, and close
+ * DIR.  DIR can be NULL.
+ */
 static int
 each_device (DIR *dir, int (*function) (void *opaque, dev_t dev), void *opaque)
 {
@@ -207,7 +212,9 @@ block_device_open (dev_t dev, int flags)
 
 #ifdef LOOP_GET_STATUS64
 
-/* For a regular file Linux reports the device where it is as lo_rdevice, too. */
+/* If the backing file is a regular file, Linux reports the device of its file
+ * system both as lo_device and as lo_rdevice.
+ */
 bool
 block_device_loop_file (int fd, struct loop_file *file)
 {

@@ -1,16 +1,17 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * A regular file or block device in which blocks are replaced, by direct I/O.
+ * Replace blocks of a regular file or block device, using direct I/O.
  *
- * One descriptor is open from the checks to the end, and reads and writes all.
- * It has the locks, and while it is open, the number of a device cannot be that
- * of another one.
+ * All checks, reads and writes use the same file descriptor, which stays open
+ * until the repair ends.  It holds the locks, and while a block device is
+ * open, the kernel cannot assign its device number to another device.
  *
- * Nothing goes through the page cache.  A write of a part of a page would write
- * the rest of the page too, as it is cached, over a good neighbour.  And a read
- * would return what the storage does not have: a write can be lost, and after a
- * sync that failed Linux keeps the pages as if they were written.
+ * No data goes through the page cache.  A buffered write of part of a page
+ * would also write the rest of the cached page, possibly over good neighboring
+ * blocks.  A buffered read could return data that is not on the storage: a
+ * write can be lost, and after a failed sync Linux keeps the pages in the
+ * cache as if they had been written.
  */
 
 #include <config.h>
@@ -40,7 +41,7 @@
 
 /* ---- Opening ---- */
 
-/* Linux opens such a device for writing all the same. */
+/* Linux lets a read-only block device be opened for writing. */
 static bool
 is_read_only_device (int fd)
 {
@@ -54,7 +55,9 @@ is_read_only_device (int fd)
 #endif
 }
 
-/* Returns the type of the file at PATH, or -1 with the reason. */
+/* Returns the file type of PATH, such as S_IFREG, or -1 with the reason in
+ * ERROR.
+ */
 static int
 find_type (const char *path, struct error *error)
 {
@@ -68,9 +71,9 @@ find_type (const char *path, struct error *error)
                     "block device");
 }
 
-/* On a block device, O_EXCL fails if it is mounted, or in use by the kernel in
- * another way.  On another file its effect is not specified.  O_NONBLOCK is for
- * a FIFO that has replaced the file.
+/* On a block device, O_EXCL fails if the device is mounted or otherwise in use
+ * by the kernel.  On other files O_EXCL without O_CREAT is undefined.
+ * O_NONBLOCK avoids blocking if the file was replaced by a FIFO.
  */
 static int
 open_path (const char *path, int type, bool read_only, struct error *error)
@@ -88,7 +91,7 @@ open_path (const char *path, int type, bool read_only, struct error *error)
   return fd;
 }
 
-/* Returns the size in bytes, or -1 with errno. */
+/* Returns the size in bytes, or -1 with errno set. */
 static off_t
 find_size (int fd)
 {
@@ -248,7 +251,7 @@ direct_file_sync (const struct direct_file *file, struct error *error)
   return 0;
 }
 
-/* The mapping is not accessed. */
+/* The mapping is only used for mincore(2), and is never accessed. */
 int
 direct_file_check_uncached (const struct direct_file *file, size_t len,
                             uint64_t offset, struct error *error)

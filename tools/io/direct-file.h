@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * A regular file or block device in which blocks are replaced, by direct I/O.
+ * Replace blocks of a regular file or block device, using direct I/O.
  *
- * It is never created, truncated or extended.
+ * The file is never created, truncated or extended.
  */
 
 #ifndef BLKSUM_DIRECT_FILE_H
@@ -17,50 +17,57 @@
 struct error;
 
 struct direct_file {
-  int fd;                       /* has the locks, and O_DIRECT */
+  int fd;                       /* uses O_DIRECT, and holds the locks */
   const char *path;
-  struct stat st;               /* when it was opened */
-  uint64_t size;                /* then, bytes */
-  uint32_t align;               /* of what is written, bytes */
+  struct stat st;               /* status at the time of the open */
+  uint64_t size;                /* at the time of the open, bytes */
+  uint32_t align;               /* of offsets and lengths, bytes */
 };
 
-/* Open PATH, for writing unless READ_ONLY, and lock it as a writer in qemu.  A
- * block device is opened exclusively.  Check that its direct I/O is direct.  What
- * was written before is written to the storage, unless READ_ONLY.  0, or -1 with
- * the reason; then FILE need not be closed.
+/* Open PATH for reading if READ_ONLY, otherwise for reading and writing.  Take
+ * the image locks that a writer in qemu takes, and open a block device
+ * exclusively.  Check that it is not in use (see writers_check), and that
+ * direct I/O bypasses the page cache.  Unless READ_ONLY, flush data that was
+ * written before to the storage.  Returns 0, or -1 with the reason in ERROR;
+ * in the latter case FILE must not be closed.
  */
 int direct_file_open (struct direct_file *file, const char *path,
                       bool read_only, struct error *error);
 void direct_file_close (struct direct_file *file);
 
-/* Check that nothing was written to a regular file since it was opened, and that no
- * other process has the file or device open for writing.  Writes to a device cannot
- * be detected.  0, or -1 with the reason.
+/* Check that the file or block device is not in use (see writers_check), and
+ * that the size and mtime of a regular file are the same as when it was
+ * opened.  Writes to a block device by a process that has closed it again
+ * cannot be detected.  Returns 0, or -1 with the reason in ERROR.
  */
 int direct_file_check_unmodified (const struct direct_file *file,
                                   struct error *error);
 
-/* Check that the size and the path are still those of FILE.  0, or -1 with the
- * reason.
+/* Check that the size of the open file is still FILE->size, or that FILE->path
+ * still names the open file or device.  Return 0, or -1 with the reason in
+ * ERROR.
  */
 int direct_file_check_size (const struct direct_file *file,
                             struct error *error);
 int direct_file_check_path (const struct direct_file *file,
                             struct error *error);
 
-/* In the next two, BUF is aligned to READ_ALIGN bytes, and LEN and OFFSET to
- * those of FILE.  0, or -1 with the reason.
+/* Read or write LEN bytes at OFFSET.  BUF must be aligned to READ_ALIGN bytes,
+ * and LEN and OFFSET must be multiples of FILE->align.  Return 0, or -1 with
+ * the reason in ERROR.
  */
 int direct_file_read (const struct direct_file *file, void *buf, size_t len,
                       uint64_t offset, struct error *error);
 int direct_file_write (const struct direct_file *file, const void *buf,
                        size_t len, uint64_t offset, struct error *error);
 
-/* Wait until what was written is on the storage.  0, or -1 with the reason. */
+/* Flush written data to the storage.  Returns 0, or -1 with the reason in
+ * ERROR.
+ */
 int direct_file_sync (const struct direct_file *file, struct error *error);
 
-/* Check that the page cache has no page of these bytes.  0, or -1 with the
- * reason.
+/* Check that the page cache does not have any page of the LEN bytes at OFFSET.
+ * Returns 0, or -1 with the reason in ERROR.
  */
 int direct_file_check_uncached (const struct direct_file *file, size_t len,
                                 uint64_t offset, struct error *error);

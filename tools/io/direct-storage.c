@@ -1,23 +1,25 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Does direct I/O of a file or block device reach its storage?
+ * Check whether direct I/O to a file or block device reaches its storage.
  *
- * Many file systems accept O_DIRECT and use the page cache, some of them only
- * for some files: btrfs for compressed ones, for example.  Then what is read
- * back proves nothing.  So only file systems are accepted whose direct I/O is
- * known, and only if the kernel says that it applies to the file.  ext4 does not
- * for a file whose data is in the journal.
+ * Many file systems accept O_DIRECT but use the page cache, some of them only
+ * for certain files, such as compressed files on btrfs.  Reading back from the
+ * page cache would prove nothing.  Therefore only file systems whose direct
+ * I/O is known to bypass the page cache are accepted, and only if the kernel
+ * reports that the file supports direct I/O.  On ext4, for example, a file
+ * with journaled data does not.
  *
- * A drive can have physical sectors that are larger than those that it accepts
- * ("512e").  It reads a physical sector, and writes all of it, also what is beside
- * the block: if the power fails then, a good neighbour is lost.  So whole physical
- * sectors are written.
+ * The physical sectors of a drive can be larger than its logical sectors
+ * ("512e").  To write a part of a physical sector, the drive reads and
+ * rewrites the whole sector, and a power failure at that moment can destroy
+ * good adjacent blocks.  Therefore only whole physical sectors are written.
  *
- * A loop device is as good as its file.  Without direct I/O it answers from the
- * page cache of the file.  A file system on a loop device is as good as the
- * device.  Other devices that are made of devices are trusted: those of dm and
- * md pass on flushes, and read their devices.  They are as good as these.
+ * A loop device is as good as its backing file: without direct I/O it reads
+ * from the page cache of that file.  A file system on a loop device is as good
+ * as the loop device.  Other stacked devices, such as those of dm and md, are
+ * trusted to pass on flushes and to read from the devices below them, so they
+ * are as good as those devices.
  */
 
 #include <config.h>
@@ -45,7 +47,7 @@
 #include "io/block-device.h"
 #include "io/lock.h"
 
-#define MAX_DEPTH 8             /* of devices of devices */
+#define MAX_DEPTH 8             /* of stacked devices */
 
 #define EXT4 0xef53             /* f_type, see statfs(2); also ext2 and ext3 */
 #define XFS 0x58465342
@@ -82,8 +84,9 @@ refuse_file_system (uint32_t type, struct error *error)
 
 #ifdef STATX_DIOALIGN
 
-/* Returns 0 if the file has no direct I/O, or it is not known; otherwise at
- * least a block of the file system, because a part of a block can be written
+/* Returns the alignment for direct I/O, or 0 if the file does not support
+ * direct I/O or the kernel does not report it.  The alignment is at least the
+ * block size of the file system, because a write of part of a block can go
  * through the page cache.
  */
 static uint32_t
@@ -109,7 +112,9 @@ find_align (int fd)
 
 #endif
 
-/* Set *BLOCK to the size of a block of its file system. */
+/* Check the file system of FD, raise *ALIGN to what direct I/O on the file
+ * needs, and set *BLOCK to the block size of the file system.
+ */
 static int
 check_file (int fd, uint32_t *align, uint32_t *block, struct error *error)
 {
@@ -133,7 +138,10 @@ check_file (int fd, uint32_t *align, uint32_t *block, struct error *error)
 
 /* ---- Devices ---- */
 
-/* DEV is that of a file system, or is written itself. */
+/* Raise *ALIGN to the physical sector size of DEV, which is either the device
+ * to write or the device of a file system.  Fail if DEV starts within a
+ * physical sector.
+ */
 static int
 check_sectors (dev_t dev, uint32_t *align, struct error *error)
 {
@@ -158,8 +166,9 @@ static int
 check_layer (dev_t dev, int fd, unsigned depth, uint32_t *align,
              struct error *error);
 
-/* DEV is that of the file system of FD.  A file can begin at any block of it, so
- * multiples of what its device needs would not be multiples on the device.
+/* FD is a file in a file system on DEV.  The file can start at any block of
+ * the file system, so unless the block size is a multiple of the alignment of
+ * DEV, aligned offsets in the file are not always aligned on DEV.
  */
 static int
 check_file_system (int fd, dev_t dev, unsigned depth, uint32_t *align,
@@ -194,9 +203,9 @@ check (int fd, unsigned depth, uint32_t *align, struct error *error)
   return check_device (st.st_rdev, fd, depth, align, error);
 }
 
-/* Is BACKING the file of the loop device DEV?  The name in /sys can be that of
- * another file, if the file was removed, or is in another mount namespace.  FD is
- * open on DEV, or -1.
+/* Check that BACKING is the backing file of the loop device DEV.  The path in
+ * /sys can name another file, if the backing file was removed or is in another
+ * mount namespace.  FD is open on DEV, or -1.
  */
 static int
 check_same (dev_t dev, int fd, int backing, struct error *error)
@@ -220,7 +229,9 @@ check_same (dev_t dev, int fd, int backing, struct error *error)
   return error_set (error, "is another file now");
 }
 
-/* PATH is that of the file of the loop device DEV, by /sys. */
+/* Check the backing file of the loop device DEV.  PATH is its path in /sys.
+ * FD is open on DEV, or -1.
+ */
 static int
 check_backing (dev_t dev, int fd, const char *path, unsigned depth,
                uint32_t *align, struct error *error)
@@ -236,8 +247,9 @@ check_backing (dev_t dev, int fd, const char *path, unsigned depth,
     r = check (backing, depth + 1, align, &reason);
   if (backing != -1)
     close (backing);
-  return r == 0 ? 0 : error_set (error, "cannot be repaired: its loop device is "
-                                 "of '%s', which %s", path, reason.text);
+  return r == 0 ? 0
+    : error_set (error, "cannot be repaired: its loop device is "
+                 "of '%s', which %s", path, reason.text);
 }
 
 struct layer {
@@ -254,7 +266,7 @@ check_slave (void *opaque, dev_t slave)
   return check_layer (slave, -1, layer->depth, layer->align, layer->error);
 }
 
-/* FD is open on DEV, or -1. */
+/* Check DEV and all devices and files below it.  FD is open on DEV, or -1. */
 static int
 check_layer (dev_t dev, int fd, unsigned depth, uint32_t *align,
              struct error *error)
@@ -283,7 +295,9 @@ check_layer (dev_t dev, int fd, unsigned depth, uint32_t *align,
   return 0;
 }
 
-/* The sectors of a device that is made of others follow from theirs. */
+/* Check the sectors only of DEV: those of a stacked device are derived from
+ * the devices below it.
+ */
 static int
 check_device (dev_t dev, int fd, unsigned depth, uint32_t *align,
               struct error *error)

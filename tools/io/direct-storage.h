@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Does direct I/O of a file or block device reach its storage?
+ * Check whether direct I/O to a file or block device reaches its storage.
  */
 
 #ifndef BLKSUM_DIRECT_STORAGE_H
@@ -11,10 +11,10 @@
 
 struct error;
 
-/* Check that direct I/O of FD, a regular file or block device, does not use the
- * page cache, as far as that is known.  Offsets and lengths that are multiples of
- * *ALIGN can be written without reading what is beside them.  0, or -1 with the
- * reason.
+/* Check that direct I/O on FD, a regular file or block device, bypasses the
+ * page cache, as far as the kernel reports that.  Store in *ALIGN the
+ * alignment in bytes of offsets and lengths with which a write does not read
+ * and rewrite adjacent data.  Returns 0, or -1 with the reason in ERROR.
  */
 int direct_storage_check (int fd, uint32_t *align, struct error *error);
 

@@ -1,11 +1,12 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Do two files have the same content, because they are the same file or device?
+ * Check whether two paths or descriptors refer to the same file or block
+ * device.
  *
- * Devices are compared by their numbers, because a device can have several
- * nodes.  A partition counts as another device than its disk; but one of a loop
- * device is made of the file.
+ * Devices are compared by device number, because a device can have several
+ * nodes.  A partition is not the same device as its disk.  But a partition of
+ * a loop device is built on the backing file.
  */
 
 #include <config.h>
@@ -66,7 +67,9 @@ disk_id_find_layers (const struct disk_id *id, struct disk_layers *layers)
 
 /* ---- Comparing ---- */
 
-/* Is TOP the same as ID, or made of it? */
+/* Returns true if TOP is the same as ID or built on it, or has too many layers
+ * to know.
+ */
 static bool
 has_layer (const struct disk_id *top, const struct disk_id *id)
 {

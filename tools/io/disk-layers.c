@@ -1,15 +1,16 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The layers of a disk: all files and block devices that have its content, or of
- * which it is made.
+ * The layers of a disk: the disk itself, and all files and block devices that
+ * it is built on.
  *
- * A loop device, or a partition of it, is made of its file; a device of md or dm of
- * its slaves.  Below a regular file nothing is looked at: what its file system
- * writes to other files does not matter.
+ * A loop device, or a partition of one, is built on its backing file, and an
+ * md or dm device is built on its slaves.  The device below the file system of
+ * a regular file is not a layer: writes of the file system to other files do
+ * not matter.
  *
- * Devices are compared by their numbers, because a device can have several nodes,
- * in other mount namespaces, too.
+ * Devices are compared by device number, because a device can have several
+ * nodes, also in other mount namespaces.
  */
 
 #include <config.h>
@@ -20,7 +21,7 @@
 
 /* ---- Adding ---- */
 
-/* False if LAYER is there already, or there is no room. */
+/* Returns false if LAYER is already in LAYERS or there is no room for it. */
 static bool
 add (struct disk_layers *layers, const struct disk_layer *layer)
 {

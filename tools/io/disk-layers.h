@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The layers of a disk: all files and block devices that have its content, or of
- * which it is made.
+ * The layers of a disk: the disk itself, and all files and block devices that
+ * it is built on.
  */
 
 #ifndef BLKSUM_DISK_LAYERS_H
@@ -17,33 +17,33 @@
 #define MAX_DISK_LAYERS 256
 
 struct disk_layer {
-  dev_t number;                 /* of a block device; otherwise 0 */
-  dev_t whole;                  /* its disk, if it is a partition; or NUMBER */
-  dev_t dev;                    /* of a regular file: where it is, */
-  ino_t ino;                    /* and its number there */
+  dev_t number;                 /* of a block device, or 0 for a file */
+  dev_t whole;                  /* the disk of a partition, or NUMBER */
+  dev_t dev;                    /* st_dev and */
+  ino_t ino;                    /* st_ino of a regular file */
 };
 
 struct disk_layers {
   struct disk_layer layer[MAX_DISK_LAYERS]; /* the first is the disk itself */
   size_t count;
-  bool incomplete;              /* there are more */
+  bool incomplete;              /* more than MAX_DISK_LAYERS */
 };
 
-/* Add a device or a regular file, and what is below it. */
+/* Add a block device and all devices and files below it, or a regular file. */
 void disk_layers_add_device (struct disk_layers *layers, dev_t number);
 void disk_layers_add_file (struct disk_layers *layers, dev_t dev, ino_t ino);
 
-/* The same for the file of a loop device. */
+/* Add the backing file of a loop device, and everything below it. */
 void disk_layers_add_loop_file (struct disk_layers *layers,
                                 const struct loop_file *file);
 
-/* Is the device or file one of LAYERS? */
+/* Return true if the device or file is one of LAYERS. */
 bool disk_layers_have_device (const struct disk_layers *layers, dev_t number);
 bool disk_layers_have_file (const struct disk_layers *layers, dev_t dev,
                             ino_t ino);
 
-/* Has the device NUMBER bytes in common with one of LAYERS?  A partition has with its
- * disk, but not with another partition.
+/* Returns true if the device NUMBER is one of LAYERS, a partition of one, or
+ * the disk of a partition in LAYERS.  Two partitions of a disk do not overlap.
  */
 bool disk_layers_overlap (const struct disk_layers *layers, dev_t number);
 

@@ -1,16 +1,19 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The files that other processes have open for writing, by /proc.
+ * Find the files that other processes have open for writing, using /proc.
  *
- * What cannot be read is an error, because it could be such a file, unless a process
- * has ended.  It is none if another user than root may not read it; nor if root may not
- * that has CAP_SYS_PTRACE, because then a security module protects the process, as it
- * can the first one of a container, and nothing can be done.
+ * Failing to read a file in /proc is an error, because it could describe a
+ * file that is open for writing.  It is not an error if the process or thread
+ * has ended, or if permission is denied and this process is not running as
+ * root.  Permission denied to root is an error only without CAP_SYS_PTRACE:
+ * with it, a security module protects the other process, for example the first
+ * process of a container, and there is nothing more to try.
  *
- * A thread can have files of its own, and the first thread of a process can end
- * before the others.  Most threads share their files with the one before, and are
- * not read again.
+ * A thread can have a file descriptor table of its own, and the first thread
+ * of a process can end before the others, so all threads are checked.  Most
+ * threads share the table with the thread before them, and their files are not
+ * read again.
  */
 
 #include <config.h>
@@ -40,10 +43,10 @@ struct search {
   int (*function) (void *opaque, const struct proc_file *file);
   void *opaque;
   struct error *error;
-  unsigned long self;           /* our number in this /proc */
+  unsigned long self;           /* our pid in this /proc */
   unsigned long pid;
   unsigned long thread;
-  unsigned long read_thread;    /* the last one whose files were read; or 0 */
+  unsigned long read_thread;    /* last thread whose files were read, or 0 */
 };
 
 /* ---- Reading ---- */
@@ -61,7 +64,9 @@ can_trace (void)
      CAP_TO_MASK (CAP_SYS_PTRACE));
 }
 
-/* Returns 0 if PATH need not be read, or -1 with the reason. */
+/* Handle the error ERR of reading PATH.  Returns 0 if it can be ignored, or -1
+ * with the reason in the error of SEARCH.
+ */
 static int
 fail (const struct search *search, const char *path, int err)
 {
@@ -76,7 +81,9 @@ fail (const struct search *search, const char *path, int err)
                     "needs CAP_SYS_PTRACE to read %s", path);
 }
 
-/* Store the beginning of the file at PATH in TEXT.  0, or an errno value. */
+/* Store the beginning of the file at PATH in TEXT, at most SIZE - 1 bytes.
+ * Returns 0, or an errno value.
+ */
 static int
 read_text (const char *path, char *text, size_t size)
 {
@@ -90,8 +97,8 @@ read_text (const char *path, char *text, size_t size)
   return err;
 }
 
-/* Call FUNCTION for each entry of the directory at PATH that is a number, until it
- * does not return 0.
+/* Call FUNCTION for each entry of the directory PATH whose name is a number,
+ * until FUNCTION returns non-zero.
  */
 static int
 each_number (struct search *search, const char *path,
@@ -118,7 +125,9 @@ each_number (struct search *search, const char *path,
 
 /* ---- Files ---- */
 
-/* 0, or an errno value. */
+/* Store the open(2) flags of a file descriptor in *FLAGS.  Returns 0, or an
+ * errno value.
+ */
 static int
 read_flags (const char *folder, unsigned long fd, int *flags)
 {
@@ -135,7 +144,9 @@ read_flags (const char *folder, unsigned long fd, int *flags)
   return err;
 }
 
-/* A server that does not answer is not waited for.  0, or an errno value. */
+/* Find the file of a file descriptor, without waiting for a network server
+ * that does not respond.  Returns 0, or an errno value.
+ */
 static int
 find_file (const char *folder, unsigned long fd, struct proc_file *file)
 {
@@ -162,8 +173,9 @@ format_thread (const struct search *search, char folder[PATH_SIZE])
             search->thread);
 }
 
-/* A file of which only the state cannot be read is none that can be repaired, but for
- * example one of fuse, which only its user can access.
+/* If statx(2) fails on an open file, other than with ENOMEM, ignore the file.
+ * It cannot be a file to repair; it can be, for example, a FUSE file that only
+ * its owner can access.
  */
 static int
 check_file (struct search *search, unsigned long fd)
@@ -187,7 +199,10 @@ check_file (struct search *search, unsigned long fd)
 
 /* ---- Threads and processes ---- */
 
-/* The numbers of another PID namespace cannot be compared. */
+/* Returns true if the current thread shares its files with the last thread
+ * that was read.  If /proc is of another PID namespace, its thread ids mean
+ * nothing to kcmp(2).
+ */
 static bool
 was_read (const struct search *search)
 {
@@ -222,8 +237,9 @@ check_process (struct search *search, unsigned long pid)
   return each_number (search, path, check_thread);
 }
 
-/* Does /proc show OWN_FD of this process?  It can be that of a PID namespace in which
- * we are not, or not be mounted.
+/* Returns true if /proc shows OWN_FD of this process.  It does not if it is
+ * not mounted, or if it is mounted for a PID namespace that this process is
+ * not in.
  */
 static bool
 shows_us (struct search *search, int own_fd)

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The files that other processes have open for writing, by /proc.
+ * Find the files that other processes have open for writing, using /proc.
  */
 
 #ifndef BLKSUM_PROC_FILES_H
@@ -14,22 +14,26 @@ struct error;
 
 struct proc_file {
   unsigned long pid;
-  dev_t number;                 /* of a block device; otherwise 0 */
-  dev_t dev;                    /* where it is, */
-  ino_t ino;                    /* and its number there */
+  dev_t number;                 /* of a block device, or 0 */
+  dev_t dev;                    /* st_dev and */
+  ino_t ino;                    /* st_ino of the file */
 };
 
-/* Call FUNCTION for each file that another process has open for writing, until it
- * does not return 0.  Returns what it returned last, or 0; or -1 with the reason if
- * /proc does not show all that it shows to this user, for which OWN_FD, a descriptor of
- * this process, is a sample.
+/* Call FUNCTION for each file that another process has open for writing, until
+ * FUNCTION returns non-zero.  Returns the last return value of FUNCTION, or 0
+ * if it was not called.  Returns -1 with the reason in ERROR if /proc cannot
+ * be read, other than for processes that this user may not inspect.  OWN_FD is
+ * any open file descriptor of this process, used to check that /proc shows the
+ * files of this process.
  */
 int proc_files_each (int own_fd,
                      int (*function) (void *opaque,
                                       const struct proc_file *file),
                      void *opaque, struct error *error);
 
-/* Store the name of a process, or "?". */
+/* Store the name of process PID in NAME, or "?" if it cannot be read.  SIZE is
+ * the size of NAME.
+ */
 void proc_name (unsigned long pid, char *name, size_t size);
 
 #endif /* BLKSUM_PROC_FILES_H */

@@ -1,19 +1,21 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Do others use a file or block device that is to be written?
+ * Check whether a file or block device to be written is in use by others.
  *
- * The locks of qemu are on the inode that it has opened.  For a block device that is
- * a node, and a virtual machine of libvirt has nodes of its own, so its locks are not
- * seen; nor does qemu open it exclusively.  But the number of the device is the same
- * for all nodes, in any mount namespace.
+ * The image locks of qemu are on the inode that qemu opened.  For a block
+ * device this is the inode of the device node.  A virtual machine of libvirt
+ * has device nodes of its own, so its locks are not visible here, and qemu
+ * does not open the device exclusively.  But the device number is the same for
+ * all nodes, in any mount namespace.
  *
- * What is mounted is a device, and exclusive use of a device says nothing of the file
- * of a loop device, nor of another loop device over the same file.  So these
- * are looked for.
+ * Exclusive use of a block device, such as a mount, does not cover the backing
+ * file of a loop device, or other loop devices with the same backing file.
+ * Therefore writable loop devices are searched for.
  *
- * Not seen are processes of other users, unless we are root, those of another PID
- * namespace, and what the kernel or another host writes in another way.
+ * These writers are not found: processes of other users, unless this process
+ * runs as root; processes in PID namespaces that /proc does not show; writes by
+ * the kernel, other than to a loop device in exclusive use; and other hosts.
  */
 
 #include <config.h>
@@ -34,7 +36,7 @@
 #include "util/error.h"
 
 struct use {
-  struct disk_layers layers;    /* and the loop devices over them */
+  struct disk_layers layers;    /* incl. loop devices backed by others */
   struct proc_file writer;
   struct error *error;
 };
@@ -71,8 +73,10 @@ is_over (const struct disk_layers *layers, dev_t loop)
   return found;
 }
 
-/* Those that are layers of the disk, or of which a partition is, are in exclusive use by
- * us, or by what is made of them.
+/* Check LOOP if it is a writable loop device that is backed by one of the
+ * layers, and add it to the layers.  Loop devices that are layers already, and
+ * those with a partition that is a layer, are skipped: they are in exclusive
+ * use by us, or by the device built on them.
  */
 static int
 check_loop (void *opaque, dev_t loop)
@@ -90,7 +94,7 @@ check_loop (void *opaque, dev_t loop)
   return check_exclusive (use, loop);
 }
 
-/* There can be loop devices over loop devices. */
+/* Repeat the search, because loop devices can be stacked on loop devices. */
 static int
 check_loops (struct use *use)
 {

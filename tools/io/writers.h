@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Do others use a file or block device that is to be written?
+ * Check whether a file or block device to be written is in use by others.
  */
 
 #ifndef BLKSUM_WRITERS_H
@@ -11,9 +11,12 @@
 
 struct error;
 
-/* Check that no other process has the disk FD, of which ST is the state, open for
- * writing, nor what it is made of, nor a loop device over that; and that no such loop
- * device that can be written is in exclusive use.  0, or -1 with the reason.
+/* Check that no other process has any of these open for writing: the disk FD,
+ * whose status is ST; a file or block device that the disk is built on; the
+ * disk of a partition among them, or a partition of a disk among them; or a
+ * writable loop device backed by one of these.  Check also that no such loop
+ * device is in exclusive use, for example mounted, unless the disk is built on
+ * it.  Returns 0, or -1 with the reason in ERROR.
  */
 int writers_check (int fd, const struct stat *st, struct error *error);
 
