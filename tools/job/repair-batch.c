@@ -1,11 +1,12 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Some bad blocks that are repaired together.
+ * A batch of bad blocks that are repaired together.
  *
- * A batch is flushed once, because a flush can take as long as many writes.
- * Nothing is written but a good block in place of one that was just seen to be
- * as bad as before, so that a repair can end at any moment.
+ * The target is flushed once per batch, because a flush can take as long as
+ * many writes.  The only write is of a good block, over a block that was just
+ * checked to have the same bad content as in the first pass.  So a repair can
+ * be interrupted at any time.
  */
 
 #include <config.h>
@@ -24,7 +25,7 @@
 #include "source/target.h"
 #include "util/error.h"
 
-#define MAX_BYTES (8 * 1024 * 1024) /* of the blocks, unless one has more */
+#define MAX_BYTES (8 * 1024 * 1024) /* total, unless one block is larger */
 #define MAX_BLOCKS 1024
 
 /* ---- Create and destroy ---- */
@@ -67,7 +68,7 @@ repair_batch_init (struct repair_batch *batch,
 
 /* ---- The next blocks ---- */
 
-/* Take bad block NEXT of the list as block I. */
+/* Store bad block NEXT of the list as block I of BATCH. */
 static int
 take_block (struct repair_batch *batch, size_t i, size_t next,
             struct error *error)
@@ -143,8 +144,8 @@ repair_batch_check (struct repair_batch *batch, struct error *error)
 
 /* ---- Writing ---- */
 
-/* Does the spare buffer have what is EXPECTED of block I?  1, 0, or -1 with the
- * reason.
+/* Check that the spare buffer has the content EXPECTED of block I.  Returns 1
+ * if it has, 0 if it has not, or -1 with the reason in ERROR.
  */
 static int
 check_spare (const struct repair_batch *batch, size_t i,
@@ -157,8 +158,9 @@ check_spare (const struct repair_batch *batch, size_t i,
   return err ? error_errno (error, err, "cannot hash") : same;
 }
 
-/* While other blocks and the sources were read, another program can have
- * written the target.
+/* Check that block I still has the content that it had in the first pass.
+ * Another program can have written to the target while other blocks and the
+ * sources were read.
  */
 static int
 check_again (const struct repair_batch *batch, size_t i, struct error *error)
@@ -176,7 +178,9 @@ check_again (const struct repair_batch *batch, size_t i, struct error *error)
                                  (unsigned long long) block->offset);
 }
 
-/* A write that fails can have written a part. */
+/* The block counts as written even if the write fails, because a part of it
+ * can have been written.
+ */
 static int
 write_block (struct repair_batch *batch, size_t i, struct error *error)
 {

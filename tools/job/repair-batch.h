@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Some bad blocks that are repaired together: what they must be, and content
- * for them.
+ * A batch of bad blocks that are repaired together, with what the manifest
+ * expects of each block, and content for it.
  */
 
 #ifndef BLKSUM_REPAIR_BATCH_H
@@ -21,10 +21,10 @@ struct target;
 
 struct repair_block {
   uint64_t offset;              /* bytes */
-  size_t len;                   /* only the last of the image can be shorter */
-  struct block_expected found;  /* on the target, in the first pass */
-  bool unaligned;               /* direct I/O cannot write it */
-  bool written, verified;       /* WRITTEN: all of it, or a part */
+  size_t len;                   /* the last block of the image can be shorter */
+  struct block_expected found;  /* content of the target in the first pass */
+  bool unaligned;               /* not a multiple of the target alignment */
+  bool written, verified;       /* WRITTEN: completely or partially */
 };
 
 struct repair_batch {
@@ -36,18 +36,20 @@ struct repair_batch {
   struct repair_block *blocks;
   unsigned char *leaves;
   struct block_expected *expected;
-  bool *good;                   /* its bytes are what is expected */
-  unsigned char *bytes;         /* content, at a multiple of the block size */
+  bool *good;                   /* the content in BYTES is as expected */
+  unsigned char *bytes;         /* content; block I is at I * block size */
 
-  unsigned char *spare;         /* for one block, aligned */
+  unsigned char *spare;         /* aligned buffer for one block */
 
-  /* The place in the list. */
+  /* The position in the list. */
   const struct repair_list *list;
   size_t next;
 };
 
-/* Begin with the first blocks of LIST, which is of TARGET.  Both must exist until
- * the end.  0, or -1 with the reason; then BATCH need not be destroyed.
+/* Initialize BATCH to repair the blocks of LIST, the bad blocks of TARGET,
+ * starting with the first one.  MANIFEST, TARGET and LIST must outlive BATCH.
+ * Returns 0, or -1 with the reason in ERROR; in the latter case BATCH must not
+ * be destroyed.
  */
 int repair_batch_init (struct repair_batch *batch,
                        const struct repair_manifest *manifest,
@@ -55,26 +57,32 @@ int repair_batch_init (struct repair_batch *batch,
                        const struct repair_list *list, struct error *error);
 void repair_batch_destroy (struct repair_batch *batch);
 
-/* Take the next blocks.  1; 0 if there are none; or -1 with the reason.  What must
- * be zero is good then.
+/* Replace the blocks in BATCH by the next blocks of the list.  Blocks that
+ * must be zero are good at once.  Returns 1, 0 if there are no more blocks, or
+ * -1 with the reason in ERROR.
  */
 int repair_batch_next (struct repair_batch *batch, struct error *error);
 
-/* Returns how many bytes all its blocks have. */
+/* Returns the total size in bytes of the blocks in BATCH. */
 uint64_t repair_batch_size (const struct repair_batch *batch);
 
-/* Returns the content of block I. */
+/* Returns the buffer for the content of block I of BATCH. */
 unsigned char *repair_batch_bytes (const struct repair_batch *batch, size_t i);
 
-/* Does block I need content of a source? */
+/* Returns true if block I must be read from a source: it is not good yet, and
+ * the target can write it.
+ */
 bool repair_batch_needs (const struct repair_batch *batch, size_t i);
 
-/* Set which blocks are good, by their content.  0, or -1 with the reason. */
+/* Check the content of all blocks, and set which of them are good.  Returns 0,
+ * or -1 with the reason in ERROR.
+ */
 int repair_batch_check (struct repair_batch *batch, struct error *error);
 
-/* Write the blocks that are good in BATCH to the target, and verify them.  Those
- * that are not VERIFIED then are still bad.  0, or -1 with the reason; then they
- * may be good.
+/* Write the good blocks of BATCH to the target, flush it, and verify the
+ * written blocks.  After success, the blocks that are not VERIFIED are still
+ * bad.  Returns 0, or -1 with the reason in ERROR; in the latter case WRITTEN
+ * blocks that are not VERIFIED can be good or bad.
  */
 int repair_batch_write (struct repair_batch *batch, struct error *error);
 

@@ -1,19 +1,20 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The first pass of a repair: the list of bad blocks.
+ * The first pass of a repair: list the bad blocks.
  *
- * The disk is hashed, and its leaves are compared with those of the manifest.
- * Those of bad blocks are kept, because a block that has changed since is not
- * written.
+ * The disk is hashed, and its leaves are compared with the leaves in the
+ * manifest.  The leaves of bad blocks on the disk are kept, because the second
+ * pass does not write a block that has changed since.
  *
- * A manifest of another disk is noticed by the number of bad blocks, and reading
- * ends then.  The limit is a share of the blocks with data in the manifest, not of
- * all: two other disks of a TiB with some GiB of data differ in few of their
- * blocks, but in nearly all of their data.  All bad blocks count, also those with
- * data that must be zeros.
+ * If the manifest is of another disk, there are many bad blocks, and reading
+ * ends at the limit.  The limit is relative to the number of blocks with data
+ * in the manifest, not to the number of all blocks: two unrelated disks of 1
+ * TiB with a few GiB of data each differ in a small part of all blocks, but in
+ * nearly all blocks with data.  All bad blocks count against the limit,
+ * including blocks with data that should be zeros.
  *
- * A read that fails is an error: what cannot be read could be good.
+ * A read error ends the repair: a block that cannot be read could be good.
  */
 
 #include <config.h>
@@ -41,7 +42,7 @@ struct comparison {
   struct repair_list *list;
   const struct repair_manifest *manifest;
   uint64_t limit;               /* blocks */
-  uint32_t share;               /* the same, in millionths of a percent */
+  uint32_t share;               /* of data blocks, in 1/STRATA_ALL */
   unsigned char leaves[MAX_RUN * BLKHASH_MAX_MD_SIZE]; /* of the manifest */
 };
 
@@ -68,7 +69,9 @@ grow (struct repair_list *list)
   return 0;
 }
 
-/* LEAF is NULL for zeros. */
+/* Add BLOCK to LIST.  LEAF is its leaf on the disk, or NULL if the block is
+ * zeros.
+ */
 static int
 add_bad (struct repair_list *list, uint64_t block, const unsigned char *leaf)
 {
@@ -102,17 +105,18 @@ repair_list_free (struct repair_list *list)
 
 /* ---- Comparing ---- */
 
-/* COUNT * SHARE / STRATA_ALL, which must not overflow. */
+/* Returns COUNT * SHARE / STRATA_ALL, without overflow. */
 static uint64_t
 share_of (uint64_t count, uint32_t share)
 {
   return count / STRATA_ALL * share + count % STRATA_ALL * share / STRATA_ALL;
 }
 
-/* Returns how many blocks of MANIFEST may be bad.  A share of a few blocks would
- * allow none, so it allows one, unless that is all of the data: a repair of a small disk
- * should not need a limit that allows all.  100% is no limit, because more blocks
- * can be bad than have data.
+/* Returns the number of blocks of MANIFEST that may be bad.  Unless SHARE is
+ * 0, at least one block may be bad, so that repairing a small disk does not
+ * need a limit of 100%; but not if there is only one block with data.  There
+ * is no limit if SHARE is 100%, because there can be more bad blocks than
+ * blocks with data.
  */
 static uint64_t
 find_limit (const struct repair_manifest *manifest, uint32_t share)
@@ -131,7 +135,8 @@ check_limit (const struct comparison *compared, uint64_t read,
   if (compared->list->count <= compared->limit)
     return 0;
   return error_set (error, "%zu of its first %" PRIu64 " blocks %s bad, more "
-                    "than %g%% of the %" PRIu64 " with data in the manifest: it "
+                    "than %g%% of the %" PRIu64
+                    " with data in the manifest: it "
                     "may be another disk; nothing was written; --repair-limit "
                     "allows more", compared->list->count, read,
                     compared->list->count == 1 ? "is" : "are",
@@ -139,7 +144,7 @@ check_limit (const struct comparison *compared, uint64_t read,
                     compared->manifest->data_blocks);
 }
 
-/* Compare the first blocks of IMAGE, as many as GOOD has. */
+/* Compare the first GOOD->count blocks of IMAGE with GOOD. */
 static int
 compare_blocks (struct comparison *compared,
                 const struct blkhash_manifest_run *image,
@@ -154,7 +159,8 @@ compare_blocks (struct comparison *compared,
       memcmp (image->leaves, good->leaves, good->count * size) == 0)
     return 0;
   for (uint64_t i = 0; i < good->count; i++) {
-    const unsigned char *leaf = image->leaves ? image->leaves + i * size : NULL;
+    const unsigned char *leaf =
+      image->leaves ? image->leaves + i * size : NULL;
 
     if (leaf && good->leaves &&
         memcmp (leaf, good->leaves + i * size, size) == 0)

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The first pass of a repair: the list of bad blocks.
+ * The first pass of a repair: list the bad blocks.
  */
 
 #ifndef BLKSUM_REPAIR_LIST_H
@@ -19,15 +19,16 @@ struct target;
 
 struct repair_list {
   size_t count, room;           /* bad blocks */
-  uint64_t *blocks;             /* their numbers, in order */
-  unsigned char *records;       /* what the disk has in each: 0 for zeros, or 1,
-                                 * and the leaf */
+  uint64_t *blocks;             /* block numbers, in ascending order */
+  unsigned char *records;       /* content of each on the disk: a byte, which is
+                                 * 0 for zeros and 1 for data, and the leaf */
   size_t leaf_size;             /* bytes */
 };
 
-/* Compare TARGET with MANIFEST.  More bad blocks than the limit of REQUEST are an
- * error.  0; or -1 with the reason, and TARGET can only be closed.  LIST is to be
- * freed in any case.
+/* Compare TARGET with MANIFEST, and store the bad blocks in LIST.  It is an
+ * error if there are more than the limit of REQUEST.  Returns 0, or -1 with
+ * the reason in ERROR; in the latter case TARGET can only be closed.  The
+ * caller must free LIST in both cases.
  */
 int repair_list_make (struct repair_list *list,
                       const struct repair_manifest *manifest,
@@ -36,7 +37,7 @@ int repair_list_make (struct repair_list *list,
                       struct error *error);
 void repair_list_free (struct repair_list *list);
 
-/* Returns what the disk had in bad block I of LIST. */
+/* Returns the content that the disk had in bad block I of LIST. */
 struct block_expected repair_list_found (const struct repair_list *list,
                                          size_t i);
 

@@ -1,10 +1,11 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The manifest by which a disk is repaired.
+ * The manifest that a disk is repaired to match.
  *
- * It decides what is written, so it is proven by a sum that the user knows from
- * elsewhere, unless the user trusts it.
+ * The manifest decides what is written to the disk.  Therefore its sum must
+ * match a sum that the user has from another place, unless the user chooses to
+ * trust the manifest.
  */
 
 #include <config.h>
@@ -44,8 +45,9 @@ compare_sum (const struct repair_manifest *manifest,
   return 0;
 }
 
-/* The parameters are part of what the sum promises, so those that it does not
- * name are those of the options, as for --expect, and not those of the manifest.
+/* The expected sum is only meaningful together with its parameters.  Those
+ * that are not given with the sum are taken from the options, like those of
+ * --expect, and not from the manifest.
  */
 static int
 check_sum (const struct repair_manifest *manifest,
@@ -82,7 +84,9 @@ count_data (void *opaque, const struct blkhash_manifest_run *run)
   return 0;
 }
 
-/* A digest without length has the same leaf for each block. */
+/* A digest of length zero is refused, because all blocks would have the same
+ * leaf.
+ */
 static int
 check (struct repair_manifest *manifest,
        const struct repair_request *request, struct error *error)

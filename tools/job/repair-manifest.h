@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The manifest by which a disk is repaired.
+ * The manifest that a disk is repaired to match.
  */
 
 #ifndef BLKSUM_REPAIR_MANIFEST_H
@@ -27,16 +27,17 @@ struct repair_manifest {
   uint64_t data_blocks;         /* number of blocks that are not zeros */
 };
 
-/* Open the manifest of REQUEST, and check all of it, and its sum.  0, or -1
- * with the reason; then MANIFEST need not be closed.
+/* Open the manifest of REQUEST, check all of it, and compare its sum with the
+ * expected sum, unless that is "none".  Returns 0, or -1 with the reason in
+ * ERROR; in the latter case MANIFEST must not be closed.
  */
 int repair_manifest_open (struct repair_manifest *manifest,
                           const struct repair_request *request,
                           struct error *error);
 void repair_manifest_close (struct repair_manifest *manifest);
 
-/* The leaves of up to MAX blocks from FIRST on, as by manifest_index_get.  0, or
- * -1 with the reason.
+/* Get the leaves of at most MAX blocks, starting with block FIRST, as
+ * manifest_index_get does.  Returns 0, or -1 with the reason in ERROR.
  */
 int repair_manifest_get (const struct repair_manifest *manifest,
                          uint64_t first, uint64_t max, unsigned char *leaves,

@@ -3,15 +3,15 @@
  *
  * A source of good blocks.
  *
- * It is read by the scan of any source, with a function that receives what is
- * read.  Extents are not queried, because only few blocks are read, and
- * nothing is trusted.  A scan that fails closes the source, and does not say
- * what it has read.  So the blocks are then read again, one at a time, from
- * the source opened again.
+ * Blocks are read by a scan of the source, with a function that receives the
+ * data.  Extents are not queried, because only few blocks are read, and
+ * nothing that the source reports is trusted.  If a scan fails, the source is
+ * closed, and it is not known which blocks were read.  So the source is opened
+ * again, and the blocks are read again one at a time.
  *
- * Such a block can take seconds: those of a disk that tries again, or of a server
- * that does not reply to other requests.  So a source that fails in many blocks in
- * a row is given up, even if others could be read.
+ * A block that cannot be read can take seconds, if a disk retries the read, or
+ * a server does not reply.  Therefore a source that fails for many consecutive
+ * blocks is not used any more, even if it could provide other blocks.
  */
 
 #include <config.h>
@@ -32,11 +32,13 @@
 #include "util/ranges.h"
 #include "util/request.h"
 
-#define MAX_FAILURES 16         /* blocks in a row */
+#define MAX_FAILURES 16         /* consecutive blocks */
 
 /* ---- Opening ---- */
 
-/* Only whole blocks of the image are of use. */
+/* Limit the size of the open source to the image, and to whole blocks if it is
+ * smaller than the image.
+ */
 static void
 limit_size (struct repair_source *source)
 {
@@ -59,9 +61,9 @@ check (struct repair_source *source, struct error *error)
   return 0;
 }
 
-/* These are refused before they are opened as a source: a FIFO waits for a
- * writer, a server with one client at a time does not answer, and the target
- * has our own locks.
+/* Refuse some operands before they are opened as a source: opening a FIFO
+ * would wait for a writer, a server that serves one client at a time would not
+ * reply, and opening the target would fail because of our own locks.
  */
 static int
 check_operand (const struct repair_source *source, struct error *error)
@@ -124,7 +126,7 @@ repair_source_close (struct repair_source *source)
 
 /* ---- Reading ---- */
 
-/* Returns the first block of BATCH that ends after OFFSET. */
+/* Returns the index of the first block of BATCH that ends after OFFSET. */
 static size_t
 find_block (const struct repair_batch *batch, uint64_t offset)
 {
@@ -157,7 +159,9 @@ copy (const struct repair_batch *batch, size_t i, const unsigned char *buf,
     memset (to, 0, len);
 }
 
-/* The receiver of the scan.  Each thread writes to bytes of its own. */
+/* Receive data from the scan.  Threads can call this at the same time, but
+ * each for different bytes.
+ */
 static int
 receive (void *opaque, const void *buf, uint64_t len, uint64_t offset)
 {
@@ -177,7 +181,7 @@ wanted (void *opaque, uint64_t offset, uint64_t *len)
   return ranges_has (opaque, offset, len);
 }
 
-/* Report the first read that fails only: there can be one for each block. */
+/* Report only the first read error, because there can be one for each block. */
 static void
 warn (struct repair_source *source, const struct error *error)
 {
@@ -186,7 +190,9 @@ warn (struct repair_source *source, const struct error *error)
   source->warned = true;
 }
 
-/* Read RANGES, of blocks of BATCH.  False if the source failed. */
+/* Read RANGES, which are of blocks of BATCH.  Returns false if the source
+ * failed.
+ */
 static bool
 read_ranges (struct repair_source *source, struct repair_batch *batch,
              struct ranges *ranges)
@@ -213,7 +219,9 @@ read_ranges (struct repair_source *source, struct repair_batch *batch,
   return !failed;
 }
 
-/* Count a block, and give the source up after too many failures. */
+/* Count consecutive blocks that FAILED, and stop using the source after too
+ * many of them.
+ */
 static void
 count_failure (struct repair_source *source, bool failed)
 {
@@ -228,8 +236,9 @@ count_failure (struct repair_source *source, bool failed)
   source->unusable = true;
 }
 
-/* Read COUNT blocks from block I on, of those that are not good.  0, or -1 with
- * the reason; *FAILED is set if the source failed.
+/* Read the blocks that BATCH needs among the COUNT blocks from block I on.
+ * Set *FAILED to whether the source failed.  Returns 0, or -1 with the reason
+ * in ERROR.
  */
 static int
 read_blocks (struct repair_source *source, struct repair_batch *batch,

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * A source of good blocks.  It is not trusted.
+ * A source of good blocks.  Its content is not trusted.
  */
 
 #ifndef BLKSUM_REPAIR_SOURCE_H
@@ -23,16 +23,17 @@ struct repair_source {
   struct source_options options;
   const struct hash_request *request;
   const struct target *target;
-  uint64_t size;                /* of the image, bytes; more is not read */
+  uint64_t size;                /* of the image, bytes; the rest is not read */
   uint32_t block_size;          /* bytes */
-  struct source *source;        /* NULL: it is not open */
-  bool unusable;                /* it could not be opened again, or was given up */
-  unsigned failures;            /* blocks in a row that could not be read */
+  struct source *source;        /* NULL if it is not open */
+  bool unusable;                /* reopening failed, or too many failures */
+  unsigned failures;            /* consecutive blocks that could not be read */
   bool warned;
 };
 
-/* Set SOURCE to OPERAND, of blocks of BLOCK_SIZE bytes for TARGET, and check that
- * it can be opened, and that it is not TARGET.  0, or -1 with the reason.
+/* Initialize SOURCE to read blocks of BLOCK_SIZE bytes from OPERAND, to repair
+ * TARGET.  Check that OPERAND can be opened and is not TARGET, and close it
+ * again.  Returns 0, or -1 with the reason in ERROR.
  */
 int repair_source_init (struct repair_source *source, const char *operand,
                         const struct hash_request *request,
@@ -40,9 +41,9 @@ int repair_source_init (struct repair_source *source, const char *operand,
                         struct error *error);
 void repair_source_close (struct repair_source *source);
 
-/* Read the blocks of BATCH that are not good, and check which of them are good
- * then.  An error of the source is no failure: it has less to offer.  0, or -1
- * with the reason.
+/* Read the blocks that BATCH needs, and check which of them are good.  An
+ * error of the source only causes a warning, and BATCH still needs the blocks
+ * that could not be read.  Returns 0, or -1 with the reason in ERROR.
  */
 int repair_source_read (struct repair_source *source,
                         struct repair_batch *batch, struct error *error);

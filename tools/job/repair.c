@@ -1,14 +1,15 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The job: replace the bad blocks of a disk, --repair-from.
+ * The job of --repair-from: replace the bad blocks of a disk.
  *
- * First everything is checked that can be; then the disk is read, and its bad
- * blocks are listed.  Only then is it written.  Bad blocks are repaired in
- * batches.
+ * Everything that can be checked is checked first.  Then the first pass reads
+ * the disk and lists its bad blocks, and only then the second pass writes to
+ * the disk.  Bad blocks are repaired in batches.
  *
- * The state is only in memory: what is still bad after an interruption is
- * found by reading the disk again, and nothing has to be trusted for that.
+ * The state of the repair is only in memory.  After an interruption, reading
+ * the disk again finds the blocks that are still bad, without trusting any
+ * saved state.
  */
 
 #include <config.h>
@@ -38,12 +39,12 @@ struct repair {
   struct repair_source *sources;
   struct repair_list list;
   struct repair_batch batch;
-  struct repair_range range;    /* not reported yet; or its length is 0 */
+  struct repair_range range;    /* not reported yet, or of length 0 */
 };
 
 /* ---- Results ---- */
 
-/* 0, or an errno value. */
+/* Report the pending range, if there is one.  Returns 0, or an errno value. */
 static int
 report_range (struct repair *repair)
 {
@@ -96,8 +97,8 @@ add_batch (struct repair *repair, struct error *error)
   return err ? error_errno (error, err, "cannot write the result") : 0;
 }
 
-/* Add what is known of a batch when a write has failed.  The error of the write
- * is reported, not one of this.
+/* Add the known results of a batch in which a write failed.  Errors of
+ * reporting are ignored, because the error of the write is reported.
  */
 static void
 add_failed_batch (struct repair *repair)
@@ -177,7 +178,9 @@ repair_blocks (struct repair *repair, struct error *error)
 
 /* ---- The job ---- */
 
-/* Check the sources before the disk is read, which can take hours. */
+/* Check the sources before the disk is read, because reading it can take
+ * hours.
+ */
 static int
 check_sources (struct repair *repair, const char **operand,
                struct error *error)
@@ -196,8 +199,9 @@ check_sources (struct repair *repair, const char **operand,
   return 0;
 }
 
-/* The target is open.  A file of another name would not be repaired, so the
- * name is checked once more at the end.
+/* Repair the target, which is open.  At the end, check once more that its path
+ * still names the open file, because otherwise another file than the user
+ * expects was repaired.
  */
 static int
 repair_target (struct repair *repair, const char **operand,
@@ -249,7 +253,9 @@ append (struct error *error, uint64_t count, const char *what)
              count == 1 ? " was" : "s were", what);
 }
 
-/* What was repaired remains so. */
+/* Add to ERROR the number of blocks that were written, because they stay
+ * written.
+ */
 static void
 add_repaired (const struct repair_result *result, struct error *error)
 {
