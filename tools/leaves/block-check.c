@@ -1,10 +1,11 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Do blocks have the leaves that are expected?
+ * Check whether blocks have the expected leaves.
  *
- * They are hashed as an image of their own, by a leaf table, as all images are.
- * So the answer cannot differ from that of a comparison with the manifest.
+ * The blocks are hashed with a leaf table, as if they were a whole image.  So
+ * the result is always the same as when the image is compared with the
+ * manifest.
  */
 
 #include <config.h>

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Do blocks have the leaves that are expected?
+ * Check whether blocks have the expected leaves.
  */
 
 #ifndef BLKSUM_BLOCK_CHECK_H
@@ -13,15 +13,16 @@
 
 struct blkhash_opts;
 
-/* A block that is expected. */
+/* The expected content of a block. */
 struct block_expected {
-  bool zero;                    /* all zero; otherwise data, with this leaf: */
+  bool zero;                    /* all zeros; otherwise data with LEAF */
   const unsigned char *leaf;
 };
 
-/* Set which blocks of BUF are GOOD.  Its LEN bytes are consecutive blocks of
- * the size in OPTS, of which only the last can be shorter, and EXPECTED has an
- * element for each.  0, or an errno value.
+/* Check the LEN bytes of BUF, which are consecutive blocks of the size in
+ * OPTS; only the last block can be shorter.  EXPECTED and GOOD have an element
+ * for each block.  Set each element of GOOD to whether the block has the
+ * expected content.  Returns 0, or an errno value.
  */
 int block_check (const struct blkhash_opts *opts, const void *buf, size_t len,
                  const struct block_expected *expected, bool *good);
