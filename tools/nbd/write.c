@@ -1,10 +1,11 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * An NBD export in which blocks are replaced.
+ * Replace blocks of an NBD export.
  *
- * The connection is the one that read the export before.  One request at a time
- * is in flight: few blocks are written, and each is flushed and read back.
+ * The connection is the same one that was used to read the export before.
+ * Only one request is in flight at a time, because only few blocks are
+ * written, and they are flushed and read back.
  */
 
 #include <config.h>
@@ -15,7 +16,7 @@
 #include "nbd/write.h"
 #include "util/error.h"
 
-#define MAX_REQUEST (32 * 1024 * 1024) /* bytes, which every server accepts */
+#define MAX_REQUEST (32 * 1024 * 1024) /* bytes; every server accepts this */
 
 int
 nbd_write_check (struct nbd_handle *nbd, bool read_only, uint32_t *align,

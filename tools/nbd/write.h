@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * An NBD export in which blocks are replaced.
+ * Replace blocks of an NBD export.
  *
- * It has no locks: other clients can write the export meanwhile.
+ * The export is not locked: other clients can write to it at the same time.
  */
 
 #ifndef BLKSUM_NBD_WRITE_H
@@ -16,23 +16,23 @@
 struct error;
 struct nbd_handle;
 
-/* Check that the server of NBD can write and flush, unless READ_ONLY, and set
- * *ALIGN to the bytes of which all requests must be multiples.  0, or -1 with the
- * reason.
+/* Unless READ_ONLY, check that the server supports writes and flushes on the
+ * export of NBD.  Set *ALIGN to the alignment in bytes that the server
+ * requires for requests.  Returns 0, or -1 with the reason in ERROR.
  */
 int nbd_write_check (struct nbd_handle *nbd, bool read_only, uint32_t *align,
                      struct error *error);
 
-/* Read or write LEN bytes at OFFSET, both multiples of the alignment.  0, or -1
- * with the reason.
+/* Read or write LEN bytes at OFFSET.  Both must be multiples of the alignment.
+ * Return 0, or -1 with the reason in ERROR.
  */
 int nbd_write_read (struct nbd_handle *nbd, void *buf, size_t len,
                     uint64_t offset, struct error *error);
 int nbd_write_write (struct nbd_handle *nbd, const void *buf, size_t len,
                      uint64_t offset, struct error *error);
 
-/* Wait until what was written is on the storage of the server.  0, or -1 with
- * the reason.
+/* Wait until the server has flushed written data to its storage.  Returns 0,
+ * or -1 with the reason in ERROR.
  */
 int nbd_write_flush (struct nbd_handle *nbd, struct error *error);
 
