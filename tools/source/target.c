@@ -110,7 +110,7 @@ static const struct target_ops file_ops = {
 
 #ifdef HAVE_LIBNBD
 
-/* NULL with the reason, if the connection was lost. */
+/* Returns the connection, or NULL with the reason in ERROR if it was lost. */
 static struct nbd_handle *
 find_connection (const struct target *target, struct error *error)
 {
@@ -129,8 +129,9 @@ flush_export (const struct target *target, struct error *error)
   return nbd ? nbd_write_flush (nbd, error) : -1;
 }
 
-/* A server can have a cache, and what is read must be on its storage.  It can say
- * that a bad block is zero, so all is read.
+/* Open the export without querying extents, because the server could report a
+ * bad block as zero.  Flush it, because the server can have a cache, and the
+ * data that is read must be on its storage.
  */
 static int
 open_export (struct target *target, struct error *error)
@@ -185,7 +186,9 @@ close_export (struct target *target)
   source_close (target->source);
 }
 
-/* The size of an export is that of its connection. */
+/* check_same needs no size check, because the size of an export is fixed for a
+ * connection.
+ */
 static const struct target_ops export_ops = {
   .open = open_export, .check_unmodified = check_connected,
   .check_same = check_connected, .read = read_export, .write = write_export,
@@ -208,7 +211,9 @@ static const struct target_ops export_ops = { .open = open_export };
 
 /* ---- Both ---- */
 
-/* The image is all of the disk, or the first bytes of it. */
+/* Check that the image of EXPECTED bytes is the whole disk or, with --size,
+ * its first bytes.
+ */
 static int
 check_size (struct target *target, uint64_t expected, struct error *error)
 {

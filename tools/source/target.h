@@ -4,9 +4,9 @@
  * A target: a raw file, block device or NBD export in which blocks are
  * replaced.
  *
- * It is opened once, for writing, and never again: a file has one descriptor, and
- * an export one connection, which read it for the first time, write it, and read
- * it back.  So these cannot be of different disks.
+ * A target is opened only once.  The same file descriptor, or the same NBD
+ * connection, is used for the first read, for writing, and for reading back.
+ * So these cannot access different disks.
  */
 
 #ifndef BLKSUM_TARGET_H
@@ -26,58 +26,67 @@ struct source;
 struct target {
   const struct target_ops *ops;
   const char *operand;
-  struct source_options options; /* to scan it */
+  struct source_options options; /* for the scan */
   uint64_t size;                /* of the image, bytes */
-  uint32_t align;               /* of what is read and written, bytes */
+  uint32_t align;               /* of offsets and lengths, bytes */
   bool read_only;
-  struct source *source;        /* to scan it */
+  struct source *source;        /* for the scan */
 
-  struct direct_file file;      /* unless it is an export */
+  struct direct_file file;      /* if the target is not an NBD export */
   struct disk_id id;
 };
 
-/* Open TARGET, of an image of SIZE bytes, for writing unless READ_ONLY, and check
- * all that can be checked.  What was written before is on the storage then, unless
- * READ_ONLY.  The caller has set operand and options, and the rest to 0.  0, or -1
- * with the reason; then the target need not be closed.
+/* Open TARGET, which has an image of SIZE bytes, for reading if READ_ONLY,
+ * otherwise for reading and writing.  Check everything that can be checked
+ * and, unless READ_ONLY, flush data that was written before.  The caller must
+ * set the operand and options of TARGET, and zero the other fields.  Returns
+ * 0, or -1 with the reason in ERROR; in the latter case TARGET must not be
+ * closed.
  */
 int target_open (struct target *target, uint64_t size, bool read_only,
                  struct error *error);
 void target_close (struct target *target);
 
-/* True if OPERAND is the target: the same URI, or the same file under any name.
- * It is not locked and not connected to.
+/* Returns true if OPERAND is the target: the same URI, or the same file or
+ * device under any name (see disk_id_is_same).  The operand is not locked, and
+ * a URI is not connected to.
  */
 bool target_is_operand (const struct target *target, const char *operand);
 
-/* The same for the files of SOURCE, such as a backing file. */
+/* Returns true if the target is one of the files of SOURCE, such as a backing
+ * file.
+ */
 bool target_is_in (const struct target *target, const struct source *source);
 
-/* Check after the scan that nothing was written meanwhile, as far as that can be
- * detected.
+/* Check after the scan that the target was not written since it was opened, as
+ * far as this can be detected.  Returns 0, or -1 with the reason in ERROR.
  */
 int target_check_unmodified (const struct target *target, struct error *error);
 
-/* Check that the size is still the same, and that the name of a file is still that
- * of the target.
+/* Check that a file still has the same size and its path still names it, or
+ * that an NBD connection was not lost.  Returns 0, or -1 with the reason in
+ * ERROR.
  */
 int target_check_same (const struct target *target, struct error *error);
 
-/* In these functions, BUF is aligned to READ_ALIGN, and LEN and OFFSET to
- * target->align.  They return 0, or -1 with the reason.
+/* Read or write LEN bytes at OFFSET.  BUF must be aligned to READ_ALIGN bytes,
+ * and LEN and OFFSET must be multiples of target->align.  Return 0, or -1 with
+ * the reason in ERROR.
  */
 int target_read (const struct target *target, void *buf, size_t len,
                  uint64_t offset, struct error *error);
 int target_write (const struct target *target, const void *buf, size_t len,
                   uint64_t offset, struct error *error);
 
-/* Read what was written and flushed.  It is an error if it can come from the page
- * cache.
+/* Same as target_read, for data that was written and flushed.  Fails if the
+ * data could have come from the page cache.
  */
 int target_read_back (const struct target *target, void *buf, size_t len,
                       uint64_t offset, struct error *error);
 
-/* Wait until what was written is on the storage.  0, or -1 with the reason. */
+/* Flush written data to the storage.  Returns 0, or -1 with the reason in
+ * ERROR.
+ */
 int target_sync (const struct target *target, struct error *error);
 
 #endif /* BLKSUM_TARGET_H */
