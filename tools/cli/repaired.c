@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * What a repair did, as a line or as JSON.
+ * Print the result of a repair, as a line or as JSON.
  *
- * Ranges are printed when they are found, so that their number does not affect
- * the memory.  The JSON of a repair that fails is not terminated.
+ * Each range is printed when it is found, so that memory use does not depend
+ * on the number of ranges.  If the repair fails, the JSON is not terminated.
  */
 
 #include <config.h>
@@ -79,7 +79,7 @@ end_json (struct repaired_output *output, const struct repair_result *result)
 
 /* ---- Lines ---- */
 
-/* Only what remains bad is of interest. */
+/* Ranges that are repaired or repairable are not reported. */
 static const char *const reasons[REPAIR_STATES] = {
   [REPAIR_IMPOSSIBLE] = "are bad, and no source has them",
   [REPAIR_UNALIGNED] = "are bad, and cannot be written directly: they are "
@@ -100,11 +100,12 @@ report_bad (const struct repaired_output *output,
   report (output->options->operands[0], &error);
 }
 
-/* Room for each state with the largest number, such as ", 1 block unaligned". */
-#define LINE_SIZE (sizeof "FAILED ()" + \
-                   REPAIR_STATES * sizeof ", 18446744073709551615 blocks repairable")
+/* Room for all states with the largest numbers, as in ", 1 block unaligned". */
+#define LINE_SIZE \
+  (sizeof "FAILED ()" + \
+   REPAIR_STATES * sizeof ", 18446744073709551615 blocks repairable")
 
-/* "FAILED (2 blocks repaired, 1 bad)" */
+/* Print a line such as "FAILED (2 blocks repaired, 1 bad)". */
 static int
 print_line (const struct repaired_output *output,
             const struct repair_result *result)

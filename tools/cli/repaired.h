@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Print what a repair did, as a line or as JSON.
+ * Print the result of a repair, as a line or as JSON.
  */
 
 #ifndef BLKSUM_REPAIRED_H
@@ -15,20 +15,21 @@ struct repair_result;
 
 struct repaired_output {
   const struct options *options;
-  bool begun;                   /* the JSON */
+  bool begun;                   /* the start of the JSON was printed */
   int error;                    /* errno value of a failed write, or 0 */
 };
 
-/* Print RANGE: the function of a struct repair_request, with a struct
- * repaired_output.  0, or an errno value.
+/* Print RANGE.  This is the found function of a struct repair_request, whose
+ * opaque pointer is the struct repaired_output OUTPUT.  Returns 0, or an errno
+ * value.
  */
 int repaired_range (void *output, const struct repair_range *range);
 
-/* Print the result.  0, or an errno value. */
+/* Print the final result.  Returns 0, or an errno value. */
 int repaired_end (struct repaired_output *output,
                   const struct repair_result *result);
 
-/* True if all blocks are good now. */
+/* Returns true if all blocks are good now. */
 bool repaired_all (const struct repair_result *result);
 
 #endif /* BLKSUM_REPAIRED_H */
