@@ -3,17 +3,19 @@
  *
  * Read and verify consecutive blocks.
  *
- * A block that is wrong or could not be read is read again: alone, or together
- * with others once the request has failed.  Then it is read from the repair
- * sources, which are no more trusted than the plugin.
+ * A block that is wrong or could not be read is read again from the plugin.  It
+ * is read alone, or together with other blocks if the request has already
+ * failed.  If it is still not good, it is read from the repair sources, which
+ * are trusted no more than the plugin.
  *
  * A request fails as a whole.  If it fails because of a wrong block, the other
  * blocks of the same read are still verified, so that all wrong blocks among
  * them are reported.  If it fails because of an unreadable block, nothing more
  * is read, because each block of a disk that does not answer would cost a
- * timeout.  Clients can read the other blocks with smaller requests.  If such a
- * block can be repaired, the request goes on, but after MAX_UNREADABLE of them
- * the plugin is only asked for what the repair sources do not have.
+ * timeout.  Clients can read the other blocks with smaller requests.  If the
+ * unreadable block can be repaired, the request goes on.  After MAX_UNREADABLE
+ * such blocks, the repair sources are read first, and the plugin only for
+ * blocks that they do not have.
  */
 
 #include <config.h>
@@ -39,8 +41,9 @@
 
 /* ---- Reading ---- */
 
-/* Read BATCH and set which blocks are GOOD.  Returns 0; 1 with *ERR if the
- * blocks cannot be read; or -1 with *ERR if they cannot be hashed.
+/* Read BATCH, and set in GOOD which of its blocks are good.  Returns 0; 1 with
+ * *CHECK->err if the blocks cannot be read; or -1 with *CHECK->err if they
+ * cannot be hashed.
  */
 static int
 read_and_compare (const struct check *check, const struct compare_batch *batch,
@@ -88,9 +91,9 @@ retry_block (const struct check *check, const struct compare_batch *block,
   return 0;
 }
 
-/* BLOCK is bad or unreadable, as STATE says.  Replace its content by that of a
- * repair source, and write it to the plugin, if parameters want that.  Returns
- * its new state.
+/* BLOCK is bad or unreadable, as STATE says.  Replace its content with that of
+ * a repair source, and with blkhash-verify-repair-write also write it to the
+ * plugin.  Returns its new state.
  */
 static enum block_state
 repair_block (struct check *check, const struct compare_batch *block,
@@ -108,8 +111,9 @@ repair_block (struct check *check, const struct compare_batch *block,
 /* ---- Failing ---- */
 
 /* Apply the effect of a block in STATE on the request and the disk.  Returns
- * true if the request fails.  If no source was read because the client or nbdkit
- * ends, this does not stop the disk for others.
+ * true if the request fails.  The disk is not stopped if the sources were not
+ * read because the client or nbdkit is ending: the block could be repaired for
+ * other clients.
  */
 static bool
 apply_state (struct check *check, enum block_state state)
@@ -130,9 +134,9 @@ apply_state (struct check *check, enum block_state state)
 /* ---- Batches ---- */
 
 /* The request has already failed because of another block.  Retry the blocks of
- * BATCH that are not GOOD, as often as a single block, each time with one read
- * from the first of them to the last.  Set GOOD for those that are right now.
- * Returns the same as read_and_compare.
+ * BATCH that are not GOOD, as often as retry_block does.  Each retry is one
+ * read from the first of these blocks to the last.  Set GOOD for the blocks
+ * that are good in a retry.  Returns the same as read_and_compare.
  */
 static int
 retry_rest (const struct check *check,
@@ -195,7 +199,7 @@ handle_result (struct check *check, const struct compare_batch *batch, int r,
     if (failed || !apply_state (check, state))
       continue;
     if (state == BLOCK_UNREADABLE)
-      return -1;                /* the next ones could time out as well */
+      return -1;                /* the next blocks could time out as well */
     failed = true;
     block = compare_part (check->disk, batch, i + 1, batch->count - i - 1);
     if (retry_rest (check, &block, good + i + 1) != 0)
@@ -208,11 +212,12 @@ handle_result (struct check *check, const struct compare_batch *batch, int r,
 }
 
 /* Read BATCH.  If a range cannot be read, its first half is read, and so on
- * down to a single block.  If the first half can be read, the second half has
- * the unreadable block, so it is not read as a whole, but halved.  An
- * unreadable block is found with about log2 (count) reads, each of which may
- * end with a timeout.  The next ones are often unreadable, too, so that they are
- * read alone, and then twice as many after each read that is right.
+ * down to a single block.  If the first half can be read, the unreadable block
+ * is in the second half, which is then halved as well instead of being read as
+ * a whole.  So an unreadable block is found with about log2 (count) reads, each
+ * of which may end with a timeout.  The blocks after it are often unreadable as
+ * well, so the next read is of one block, and each successful read doubles the
+ * size of the next one.
  */
 int
 batch_read (struct check *check, const struct compare_batch *batch)

@@ -16,17 +16,17 @@ struct disk;
 struct nbdkit_next_ops;
 struct source;
 
-#define MAX_BATCH 1024          /* blocks that are read at a time */
+#define MAX_BATCH 1024          /* blocks in a call of batch_read */
 
 /* The check of a request. */
 struct check {
   struct disk *disk;
   const struct source *source;
   struct nbdkit_next_ops *next;
-  int *err;                     /* set if it fails */
+  int *err;                     /* set if the request fails */
   bool unproven;                /* content was not read, or is served although
                                  * it is wrong */
-  unsigned unreadable;          /* blocks that were repaired */
+  unsigned unreadable;          /* unreadable blocks that were repaired */
   struct repair_waits waits;
 };
 

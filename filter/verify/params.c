@@ -78,13 +78,14 @@ parse_share (const char *key, const char *value, uint32_t *result)
 {
   if (strata_parse_share (value, result))
     return 1;
-  nbdkit_error ("%s: %s is not a number from 0 to 100, with up to six decimals, "
-                "and a percent sign", key, value);
+  nbdkit_error (
+    "%s: %s is not a number from 0 to 100, with up to six decimals, "
+    "and a percent sign", key, value);
   return -1;
 }
 
-/* Whether the server of a URI exists is not known before it is needed, but what
- * is not a URI is refused.
+/* Refuse a value that is not an NBD URI.  Whether there is a server is not
+ * checked until a block is needed from it.
  */
 static int
 parse_uri (const char *key, const char *value, const char **result)

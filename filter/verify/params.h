@@ -37,12 +37,12 @@ struct verify_params {
   const char *file;             /* absolute path of the result, or NULL */
   const char *name;             /* in the result and the status, or NULL */
   const char *status, *mapfile; /* absolute paths, or NULL */
-  struct repair_param repair[MAX_REPAIR_SOURCES]; /* in the order to read them */
+  struct repair_param repair[MAX_REPAIR_SOURCES]; /* in the order of reading */
   unsigned nr_repair;
-  unsigned repair_timeout;      /* of an NBD server, seconds */
+  unsigned repair_timeout;      /* seconds to wait for an NBD server */
   bool repair_write;            /* write repaired blocks to the plugin */
-  uint32_t repair_limit;        /* of these writes, in millionths of a percent of
-                                 * the blocks of data */
+  uint32_t repair_limit;        /* of such writes, in millionths of a percent
+                                 * of the blocks of data */
 };
 
 /* Set before the server forks, read-only afterwards. */

@@ -3,29 +3,30 @@
  *
  * A repair source that is an NBD export.
  *
- * There is one connection, which is made when the first block is needed, and
- * again when it was lost.  One thread at a time uses it; others wait for it,
- * but hold no lock meanwhile that a read of a good block needs.
+ * There is one connection.  It is made when the first block is needed, and made
+ * again after it was lost.  One thread at a time uses it.  The other threads
+ * wait for it, without holding any lock that a read of a good block needs.
  *
- * If a server does not send a block within the timeout, it is suspended: no
- * request asks it for SUSPENDED seconds, and those that wait for the connection
- * stop at once.  So a server that hangs costs one timeout in that time, whatever
- * the number of bad blocks.  A server that fails is not suspended, because that
- * costs no time.  A request that has waited for a timeout, for several blocks,
- * does not ask this server any more; others do.  Time that passes elsewhere, in
- * the plugin or by waiting for the connection, does not count.
+ * If a server does not send a block within the timeout, it is suspended: for
+ * SUSPENDED seconds no request asks it, and the threads that wait for the
+ * connection give up at once.  So a server that hangs costs one timeout in that
+ * time, however many blocks are bad.  A server that fails is not suspended,
+ * because a failure costs no time.  A request whose waits for this server,
+ * added up over its blocks, reach the timeout does not ask the server again;
+ * other requests still do.  Time that is spent in the plugin, or waiting for
+ * another thread to release the connection, does not count.
  *
- * A connection that was not used for IDLE seconds is made again, because a router
- * can have dropped it, without that anybody is told.
+ * A connection that was not used for IDLE seconds is replaced by a new one,
+ * because a router may have dropped it without notice.
  *
- * libnbd has no timeouts, and nbdkit does not tell a filter that it ends.  So
- * the thread polls the connection in slices, and between them asks nbdkit
- * whether the server or the client ends, by a sleep of no time.  Only the
- * resolver, which libnbd calls, cannot be interrupted.
+ * libnbd has no timeouts, and nbdkit does not tell a filter when it is ending.
+ * So the thread polls the connection in slices.  Between the slices it asks
+ * nbdkit, with a sleep of length zero, whether nbdkit or the client is ending.
+ * Only name resolution in libnbd cannot be interrupted.
  *
- * The URI is the administrator's: it can name a socket, or files for TLS.  It
- * cannot run a program: newer versions of libnbd run ssh for some URIs, which is
- * not allowed.
+ * The URI comes from the administrator, so it may name a Unix socket, or files
+ * for TLS.  It may not run a program: newer versions of libnbd run ssh for some
+ * URIs, and TRANSPORTS excludes that.
  */
 
 #include <config.h>
@@ -48,7 +49,7 @@
 #define SUSPENDED 60            /* seconds */
 #define IDLE 60                 /* seconds */
 #define SLICE 100               /* milliseconds */
-#define MAX_MIN 65536           /* bytes: the largest minimum of the protocol */
+#define MAX_MIN 65536           /* bytes; NBD's largest minimum block size */
 
 #define TRANSPORTS \
   (LIBNBD_ALLOW_TRANSPORT_TCP | LIBNBD_ALLOW_TRANSPORT_UNIX | \
@@ -58,24 +59,25 @@ struct repair_nbd {
   const char *uri;
 
   pthread_mutex_t lock;         /* protects the fields below */
-  pthread_cond_t freed;         /* BUSY is false, or the server is suspended */
+  pthread_cond_t freed;         /* signalled when BUSY becomes false */
   bool busy;                    /* a thread uses the connection */
-  struct timespec resume;       /* the end of the suspension, or the past */
+  struct timespec resume;       /* end of the suspension, or the past */
 
   /* Used by the thread that has set BUSY. */
   struct nbd_handle *handle;    /* NULL: not connected */
   struct source source;         /* size and constraints of the export */
-  struct timespec idle_end;     /* after that the connection is not used */
-  bool has_failed;              /* since the last reply; this was logged */
+  struct timespec idle_end;     /* from then on a new connection is made */
+  bool has_failed;              /* since the last END_DONE; END_LOST and
+                                 * END_FAILED are not logged again */
 };
 
 /* How a request to the server ended. */
 enum end {
   END_DONE,                     /* with a reply */
   END_FAILED,                   /* with a reply that is an error */
-  END_LOST,                     /* there is no connection */
+  END_LOST,                     /* could not connect, or the connection broke */
   END_TIMEOUT,
-  END_STOPPED,                  /* nbdkit or the client ends */
+  END_STOPPED,                  /* nbdkit or the client is ending */
 };
 
 struct request {
@@ -100,7 +102,9 @@ repair_nbd_new (const char *uri)
   return nbd;
 }
 
-/* Does not wait for the server.  After this libnbd writes to no buffer. */
+/* Does not wait for the server.  Afterwards libnbd no longer writes to the
+ * buffer of a request.
+ */
 static void
 disconnect (struct repair_nbd *nbd)
 {
@@ -141,9 +145,9 @@ end_request (struct request *request, enum end end)
   return -1;
 }
 
-/* libnbd returned an error for a read: either there is no connection any more, or
- * the server replied with an error, or libnbd does not send this request.
- * Returns -1.
+/* End REQUEST after libnbd returned an error for a read: the connection broke,
+ * the server replied with an error, or libnbd refused to send the request.
+ * Only a broken connection is closed.  Returns -1.
  */
 static int
 fail_request (struct request *request)
@@ -157,7 +161,7 @@ fail_request (struct request *request)
   return -1;
 }
 
-/* Returns -1 if REQUEST has ended. */
+/* Returns 0, or -1 if REQUEST has ended. */
 static int
 check_time (struct request *request)
 {
@@ -168,7 +172,9 @@ check_time (struct request *request)
   return 0;
 }
 
-/* Wait for the server, for a slice at most. */
+/* Wait for the server, for one slice at most.  Returns 0, or -1 if REQUEST has
+ * ended.
+ */
 static int
 wait_for_server (struct request *request)
 {
@@ -189,7 +195,7 @@ set_size (struct request *request)
   if (size == -1 || min == -1 || max == -1)
     return end_request (request, END_LOST);
   if (min > MAX_MIN || (min & (min - 1)) != 0)
-    min = 1;                    /* nonsense */
+    min = 1;                    /* the server sent an invalid value */
   source_set (&nbd->source, size, min, max);
   return 0;
 }
@@ -252,7 +258,9 @@ read_once (struct request *request, void *buf, size_t len, uint64_t offset)
                     &err) == 0;
 }
 
-/* The server can have closed an old connection, so it is made again once. */
+/* The server may have closed a connection that an earlier read has made.  So if
+ * it turns out to be lost, connect and read once more.
+ */
 static bool
 read_block (struct request *request, void *buf, size_t len, uint64_t offset)
 {
@@ -288,8 +296,9 @@ log_end (const struct request *request)
 
 /* ---- Threads ---- */
 
-/* Wait until no other thread uses the connection, for a timeout at most.  Returns
- * false if the server is suspended, or if REQUEST must not wait any more.
+/* Wait until no other thread uses the connection, and set BUSY.  Returns false
+ * if the server is suspended, if the wait takes longer than the timeout, or if
+ * nbdkit or the client is ending.
  */
 static bool
 claim (struct request *request)

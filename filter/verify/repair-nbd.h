@@ -14,23 +14,25 @@
 struct repair_nbd;
 
 #ifdef HAVE_LIBNBD
-/* URI must live as long.  Does not connect.  Returns NULL after nbdkit_error.
+/* Does not connect yet.  URI must remain valid until repair_nbd_free.  Returns
+ * NULL after nbdkit_error.
  */
 struct repair_nbd *repair_nbd_new (const char *uri);
 
-/* No thread may use NBD, which can be NULL. */
+/* NBD may be NULL.  No other thread may use it. */
 void repair_nbd_free (struct repair_nbd *nbd);
 
-/* Read LEN bytes at OFFSET, by a connection that is made when it is needed.
- * *WAITED, in nanoseconds, is how long the client's request has waited for this
- * server; the wait is added.  Returns false if the export ends before, or the
- * server fails or does not reply in time, or if the client or nbdkit ends: then
+/* Read LEN bytes at OFFSET, and connect first if there is no connection.
+ * *WAITED is how long the client's request has waited for this server so far,
+ * in nanoseconds; the wait for this read is added to it.  Returns false if the
+ * export ends before OFFSET + LEN, if the server fails, is suspended or does
+ * not reply in time, or if the client or nbdkit is ending.  In the last case
  * *STOPPED is set.  Thread-safe.
  */
 bool repair_nbd_read (struct repair_nbd *nbd, void *buf, size_t len,
                       uint64_t offset, uint64_t *waited, bool *stopped);
 #else
-/* params.c accepts no URI. */
+/* Without libnbd, params.c accepts no URI, so there is never a server. */
 static inline struct repair_nbd *
 repair_nbd_new (const char *uri)
 {

@@ -1,14 +1,15 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The repair sources: other disks that may have the blocks that are bad on that
- * of the plugin.
+ * The repair sources: other disks that may have the blocks that are bad on the
+ * plugin's disk.
  *
- * A source is not trusted.  It can be damaged, another snapshot, of another
- * size, or even the plugin's disk: what counts is that a block has the leaf of
- * the manifest.  So the sources are read one after the other, until one has it.
- * Nothing is remembered of a source that had a wrong block.  A block that must
- * be zero needs no source.
+ * A source is not trusted.  It can be damaged, be another snapshot, have
+ * another size, or even be the plugin's disk: a block is only used if it
+ * matches its leaf in the manifest.  The sources are read one after the other
+ * until one of them has a matching block.  A source that had a wrong block is
+ * still read for other blocks.  A block that must be zero is filled with zeros
+ * without reading a source.
  *
  * Files are read without a lock and without a timeout, as a plugin reads them.
  * NBD servers have a timeout: see repair-nbd.c.
@@ -39,7 +40,7 @@ struct repair_source {
   struct repair_nbd *nbd;       /* a server; or NULL */
 };
 
-/* Set before the server forks: the first ones of verify_params.repair. */
+/* Set before the server forks.  sources[I] is verify_params.repair[I]. */
 static struct repair_source sources[MAX_REPAIR_SOURCES];
 static unsigned nr_sources;
 
@@ -52,7 +53,7 @@ refuse (const char *path, const char *why)
   return -1;
 }
 
-/* Returns the file, or -1 after nbdkit_error. */
+/* Returns the file descriptor, or -1 after nbdkit_error. */
 static int
 open_file (const char *path)
 {
@@ -70,7 +71,7 @@ open_file (const char *path)
   return refuse (path, "not a regular file or block device");
 }
 
-/* A file that ends before OFFSET + LEN does not have the block. */
+/* Returns false if the file cannot be read, or ends before OFFSET + LEN. */
 static bool
 read_file (const struct repair_source *source, unsigned char *buf, size_t len,
            uint64_t offset)
@@ -135,7 +136,7 @@ repair_close (void)
   }
 }
 
-/* Read BLOCK from source I.  Returns true if its content is right. */
+/* Read BLOCK from source I.  Returns true if it matches the manifest. */
 static bool
 has_block (unsigned i, struct disk *disk, const struct compare_batch *block,
            struct repair_waits *waits)
@@ -152,7 +153,9 @@ has_block (unsigned i, struct disk *disk, const struct compare_batch *block,
   return have && compare (disk, block, &good) == 0 && good;
 }
 
-/* nbdkit logs each sleep that it ends, so that it is asked only until then. */
+/* nbdkit logs an error each time it interrupts a sleep, so do not sleep again
+ * once the request has stopped.
+ */
 static bool
 is_stopped (struct repair_waits *waits)
 {
@@ -176,7 +179,7 @@ repair_read (struct disk *disk, const struct compare_batch *block,
     memset (block->buf, 0, len);
     return true;
   }
-  copy.buf = malloc (len);      /* BLOCK can be served although it is bad */
+  copy.buf = malloc (len);      /* BLOCK is served as it is with FAIL_WARN */
   if (!copy.buf) {
     nbdkit_error ("blkhash-verify: %m");
     return false;

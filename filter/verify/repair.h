@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The repair sources: other disks that may have the blocks that are bad on that
- * of the plugin.
+ * The repair sources: other disks that may have the blocks that are bad on the
+ * plugin's disk.
  */
 
 #ifndef NBDKIT_BLKHASH_VERIFY_REPAIR_H
@@ -16,22 +16,23 @@
 struct compare_batch;
 struct disk;
 
-/* For a request: how long it has waited for each NBD server, in nanoseconds. */
+/* How long a request has waited for each NBD server, in nanoseconds. */
 struct repair_waits {
   uint64_t of[MAX_REPAIR_SOURCES];
-  bool stopped;                 /* the client or nbdkit ends: nothing more is read
-                                 * for the request */
+  bool stopped;                 /* the client or nbdkit is ending: read no more
+                                 * sources for this request */
 };
 
-/* Open the files, before the server forks.  Returns 0, or -1 after
- * nbdkit_error.
+/* Open the files, and prepare the servers without connecting to them.  Called
+ * before the server forks.  Returns 0, or -1 after nbdkit_error.
  */
 int repair_open (void);
 void repair_close (void);
 
-/* Replace the content of BLOCK, a single one, by that of the first source that
- * has what the manifest says.  Returns false if none has it, or with
- * WAITS->stopped; then the content is unchanged.  Thread-safe.
+/* BLOCK is a single block.  Replace its content with the content of the first
+ * source whose block matches the manifest.  Returns false if no source has a
+ * matching block, or if WAITS->stopped is set; then the content is unchanged.
+ * Thread-safe.
  */
 bool repair_read (struct disk *disk, const struct compare_batch *block,
                   struct repair_waits *waits);

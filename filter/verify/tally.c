@@ -4,9 +4,9 @@
  * The state of each block of a disk.
  *
  * The states are in pages.  A page is allocated when one of its blocks is read,
- * or if only some of them are zero in the manifest.  All pages whose blocks are
- * all zero in the manifest are the same page, which is never modified, because
- * these blocks are not read.
+ * or if some but not all of its blocks are zero in the manifest.  If all of its
+ * blocks are zero in the manifest, zeros_page is used instead.  That page is
+ * never modified, because its blocks are not read.
  */
 
 #include <config.h>
@@ -22,7 +22,7 @@
 #define PAGE 16384              /* bytes */
 #define PAGE_BLOCKS (UINT64_C (2) * PAGE)
 #define TWO 0x11                /* TWO * state: two blocks in that state */
-#define MARK 8                  /* of tally_begin_write, beside a state */
+#define MARK 8                  /* of tally_begin_write, next to the state */
 
 static unsigned char zeros_page[PAGE] = {
   [0 ... PAGE - 1] = BLOCK_GOOD * TWO

@@ -23,25 +23,24 @@ enum block_state {
 };
 
 struct tally {
-  pthread_mutex_t lock;         /* protects the fields below, but BLOCKS is
-                                 * constant */
+  pthread_mutex_t lock;         /* protects the fields below, except BLOCKS,
+                                 * which is constant */
   uint64_t blocks;              /* of the disk */
   uint64_t counts[BLOCK_STATES];
   uint64_t transient;           /* how often a block was bad or unreadable, and
                                  * good when it was retried */
-  uint64_t repaired;            /* how often a block was written back to the
-                                 * plugin, and was good when it was read again
-                                 */
-  uint64_t writes;              /* how many blocks were written back, even if
+  uint64_t repaired;            /* calls of tally_end_write: writes after which
+                                 * the block was good */
+  uint64_t writes;              /* counted by tally_begin_write, even those
                                  * that failed */
   uint64_t proven;              /* blocks of data that were good when they were
                                  * first read */
-  bool limit_reached;           /* a block was not written, because of the
-                                 * limit of WRITES */
+  bool limit_reached;           /* a block was not written, because WRITES had
+                                 * reached the limit */
   uint64_t zeros;               /* good blocks that are zero in the manifest */
-  uint64_t changes;             /* of what is published, by requests: states,
+  uint64_t changes;             /* by requests, of published values: states,
                                  * TRANSIENT, REPAIRED and LIMIT_REACHED */
-  unsigned char **pages;        /* states, 4 bits a block, of which one is the
+  unsigned char **pages;        /* 4 bits for each block: its state and the
                                  * mark of tally_begin_write; NULL: not read */
 };
 
@@ -73,18 +72,21 @@ void tally_add_transient (struct tally *tally);
 void tally_add_proven (struct tally *tally, uint64_t blocks);
 uint64_t tally_get_proven (struct tally *tally);
 
-/* BLOCK is to be written to the plugin.  Until tally_end_write it is marked: it
- * is not known what the storage has, so tally_set makes BLOCK_IN_FLIGHT of
- * BLOCK_GOOD.  Returns true; or false if there were LIMIT writes, with *IS_FIRST
- * if that was the first time; or false if there is no memory.
+/* Mark BLOCK and count a write, before BLOCK is written to the plugin.  The
+ * mark remains until tally_end_write: as long as it is unknown what the storage
+ * has, tally_set stores BLOCK_IN_FLIGHT instead of BLOCK_GOOD.  Returns false
+ * if there were already LIMIT writes, or if there is no memory.  Sets *IS_FIRST
+ * if this is the first write that the limit refuses.
  */
 bool tally_begin_write (struct tally *tally, uint64_t block, uint64_t limit,
                         bool *is_first);
 
-/* BLOCK was written, is stored, and is right.  Counts it as repaired. */
+/* BLOCK was written and flushed, and was good when it was read again.  Remove
+ * its mark, and count it as repaired.
+ */
 void tally_end_write (struct tally *tally, uint64_t block);
 
-/* Was BLOCK written, without tally_end_write? */
+/* Was tally_begin_write called for BLOCK, without tally_end_write? */
 bool tally_is_marked (struct tally *tally, uint64_t block);
 
 /* The COUNT blocks from FIRST on are zero in the manifest, and are never read.

@@ -164,8 +164,8 @@ free_handle (struct handle *handle)
   free (handle);
 }
 
-/* The name "" is not resolved before may_open: only the plugin, and the filters
- * below, know which disk it is.
+/* With blkhash-verify-repair-write the name "" is passed on as it is: may_open
+ * accepts no other name, and the plugin resolves it.
  */
 static const char *
 verify_default_export (nbdkit_next_default_export *next,
@@ -175,8 +175,8 @@ verify_default_export (nbdkit_next_default_export *next,
   return verify_params.repair_write ? "" : next (nxdata, readonly);
 }
 
-/* A plugin can serve a different disk for each name, and clients choose the name.
- * What is written must be the disk of the manifest.
+/* Clients choose the export name, and a plugin can serve a different disk for
+ * each name.  Only the disk of the manifest may be written.
  */
 static bool
 may_open (const char *exportname)
@@ -269,8 +269,8 @@ verify_can_write (nbdkit_next *next, void *handle)
   return 0;
 }
 
-/* Content that is served unverified can differ between connections, and so can
- * what is written.
+/* Two connections can see different content if it is served unverified, or if
+ * one of them writes blocks.
  */
 static int
 verify_can_multi_conn (nbdkit_next *next, void *handle)

@@ -3,24 +3,25 @@
  *
  * Write a repaired block to the plugin.
  *
- * One thread at a time repairs a block.  It reads the block from the plugin once
- * more before it writes, and writes only if the block is still bad.  So a good
- * block is never written, and a block that several clients need is written once.
- * What is written is always the content that the manifest proves, and never more
- * than the block.
+ * Only one thread at a time repairs a given block.  Before it writes, it reads
+ * the block from the plugin once more, and it writes only if the block is still
+ * bad.  So a good block is never written, and a block that several clients need
+ * is written once.  A write never covers more than the block, and its content
+ * always matches the manifest.
  *
- * The number of writes is limited, because a disk of which many blocks differ may
- * be another one than that of the manifest.  Writes that fail count, too.
+ * The number of writes is limited, because a disk on which many blocks differ
+ * may not be the disk of the manifest.  Writes that fail count as well.
  *
- * A block is written once.  If its write, the flush or the read afterwards fails,
- * nobody knows what the storage has, even if the block is read right: the kernel
- * discards what it could not write, and a later flush succeeds.  So the block
- * remains marked, and is never good again in this process.  A block that could
- * not be read before the write is only written if the error is one of the
- * storage.
+ * A block is not written again after a failure.  If the write, the flush or
+ * the read afterwards fails, the content of the storage is unknown, even if a
+ * later read returns the right content: the kernel can discard data that it
+ * failed to write, and then a later flush succeeds.  So the block remains
+ * marked, and does not become good again in this process.  A block that cannot
+ * be read before the write is written only if the error comes from the storage.
  *
- * If the process is killed, the block has the old or the new content, or a mix:
- * then it is still bad, and is repaired when it is read again.
+ * If the process is killed during a write, the block has the old content, the
+ * new content, or a mix of both.  If it is still bad, it is repaired when it is
+ * read again.
  */
 
 #include <config.h>
@@ -45,10 +46,10 @@
 #include "verify/source.h"
 #include "verify/write-back.h"
 
-#define FREE_WRITES 8           /* blocks that may be written before any was right */
+#define FREE_WRITES 8           /* allowed before any block was good */
 
-/* A block that a thread repairs, on its stack.  There is only one disk, because
- * blkhash-verify-exports has no repair.
+/* A block that a thread is repairing; it is on the stack of the thread.  There
+ * is only one disk, because repair is not possible with blkhash-verify-exports.
  */
 struct repair {
   struct repair *next;
@@ -58,8 +59,9 @@ struct repair {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct repair *repairs;  /* protected by lock */
 static pthread_cond_t ended = PTHREAD_COND_INITIALIZER;
-static const struct source *writer; /* without multi-conn, of the only connection
-                                     * that may write; protected by lock */
+static const struct source *writer; /* if the plugin has no multi-conn: the
+                                     * source of the only connection that may
+                                     * write; protected by lock */
 
 /* ---- Connections ---- */
 
@@ -99,7 +101,7 @@ write_back_prepare (const struct disk *disk, struct source *source,
   int can_write = next->can_write (next);
   int multi_conn = next->can_multi_conn (next);
 
-  /* nbdkit caches all these. */
+  /* nbdkit caches these values, so later calls cannot fail. */
   if (can_write == -1 || multi_conn == -1 || next->can_flush (next) == -1 ||
       next->can_fua (next) == -1)
     return -1;
@@ -170,12 +172,12 @@ end (struct repair *repair)
 
 enum content {
   CONTENT_GOOD,
-  CONTENT_BAD,                  /* or the storage cannot read it */
+  CONTENT_BAD,                  /* or the storage failed to read it */
   CONTENT_UNKNOWN,
 };
 
-/* Other errors can mean that the plugin has lost its connection, that the client
- * is gone, or that there is no memory.
+/* Does ERR mean that the storage failed?  Other errors can mean that the plugin
+ * has lost its connection, that the client is gone, or that there is no memory.
  */
 static bool
 is_error_of_storage (int err)
@@ -194,9 +196,9 @@ is_error_of_storage (int err)
   return false;
 }
 
-/* What does the plugin have of BLOCK?  It is read to ROOM.  That has no byte of
- * the block before, so that a read which stores less than the block is not taken
- * for good.
+/* Read BLOCK from the plugin to ROOM, and compare it with the manifest.  Before
+ * the read, each byte of ROOM differs from BLOCK, so that a read that does not
+ * store the whole block cannot look good.
  */
 static enum content
 read_content (struct disk *disk, const struct source *source,
@@ -217,7 +219,7 @@ read_content (struct disk *disk, const struct source *source,
   return good ? CONTENT_GOOD : CONTENT_BAD;
 }
 
-/* Write and flush.  A plugin without flush can have FUA. */
+/* Write and flush, or write with FUA if the plugin has FUA but no flush. */
 static int
 write_bytes (const struct source *source, nbdkit_next *next,
              const unsigned char *buf, size_t len, uint64_t offset, int *err)
@@ -238,8 +240,8 @@ write_bytes (const struct source *source, nbdkit_next *next,
   return flush ? next->flush (next, 0, err) : 0;
 }
 
-/* Returns how many blocks may be written.  With MAX_BLOCKS of disk.c, no product
- * reaches 2^64.
+/* Returns how many writes are allowed so far.  MAX_BLOCKS in disk.c keeps the
+ * products below 2^64.
  */
 static uint64_t
 get_limit (struct disk *disk)
@@ -254,7 +256,7 @@ get_limit (struct disk *disk)
   return MIN (all, now);
 }
 
-/* May BLOCK be written?  Then it is marked. */
+/* Mark BLOCK and return true if it may be written. */
 static bool
 begin_write (struct disk *disk, uint64_t block)
 {
@@ -271,7 +273,9 @@ begin_write (struct disk *disk, uint64_t block)
   return false;
 }
 
-/* BLOCK is bad on the plugin; ROOM has memory for it. */
+/* Write BLOCK, which is bad on the plugin, and read it to ROOM.  Returns true
+ * if the plugin now has the right content.
+ */
 static bool
 write_block (struct disk *disk, const struct source *source, nbdkit_next *next,
              const struct compare_batch *block,
@@ -296,8 +300,9 @@ write_block (struct disk *disk, const struct source *source, nbdkit_next *next,
   return false;
 }
 
-/* With blkhash-verify-size=truncate, the plugin can have more of its block than
- * the disk has of the last one.
+/* Can BLOCK be written without any bytes after it?  With
+ * blkhash-verify-size=truncate, the last block of the disk can end within a
+ * minimum block of the plugin, whose other bytes are not in the manifest.
  */
 static bool
 is_writable (const struct disk *disk, const struct source *source,
@@ -308,8 +313,8 @@ is_writable (const struct disk *disk, const struct source *source,
   return end % source->min == 0 || end == source->size;
 }
 
-/* This thread repairs BLOCK; ROOM has memory for it.  Returns whether the plugin
- * has it.
+/* Repair BLOCK, which no other thread repairs at the same time.  ROOM has
+ * memory for a block.  Returns true if the plugin has the right content.
  */
 static bool
 repair (struct disk *disk, const struct source *source, nbdkit_next *next,

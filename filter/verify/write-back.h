@@ -15,27 +15,32 @@ struct disk;
 struct nbdkit_next_ops;
 struct source;
 
-/* Does the digest of DISK allow to write what it proves?  Returns 0, or -1 after
+/* Check that the digest of DISK is cryptographic: otherwise it does not prove
+ * that a block is right, and nothing may be written.  Returns 0, or -1 after
  * nbdkit_error.
  */
 int write_back_check (const struct disk *disk);
 
-/* Can the connection write single blocks?  Sets SOURCE->may_write, unless another
- * connection may write, and the plugin has no multi-conn: then its connections
- * need not see what the others write.  Returns 0, or -1 after nbdkit_error.
+/* Check that the plugin can write single blocks on this connection, and set
+ * SOURCE->may_write.  If the plugin has no multi-conn, only one connection at a
+ * time may write, because the other connections need not see what it writes.
+ * Returns 0, or -1 after nbdkit_error.
  */
 int write_back_prepare (const struct disk *disk, struct source *source,
                         struct nbdkit_next_ops *next);
 
-/* The connection is closed, also one that write_back_prepare refused. */
+/* Called when a connection is closed, even if write_back_prepare refused it. */
 void write_back_close (struct source *source);
 
-/* Wait until no thread writes BLOCK: a read meanwhile could see a part of it. */
+/* Wait until no thread repairs BLOCK: a read during its write could return a
+ * mix of old and new content.
+ */
 void write_back_wait (uint64_t block);
 
-/* Write BLOCK, a single one whose content is verified, to the plugin, flush it,
- * and read it again, unless the plugin has it meanwhile.  Returns whether the
- * plugin has it.  Thread-safe; needs write_back_prepare on this connection.
+/* BLOCK is a single block whose content has been verified.  Write it to the
+ * plugin, flush, and read it again, unless the plugin's block is good by now.
+ * Returns true if the plugin has the right content.  Thread-safe.  Called after
+ * write_back_prepare on the same connection.
  */
 bool write_back (struct disk *disk, const struct source *source,
                  struct nbdkit_next_ops *next,
