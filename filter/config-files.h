@@ -28,8 +28,9 @@ int config_files_parse (const char *key, const char *value,
  */
 int config_files_check (const char *param, const char *path);
 
-/* Is no file of the other modules' parameters a block device that is in use, for
- * instance mounted?  Returns 0, or -1 after nbdkit_error, which names PARAM.
+/* Check that no file that is a parameter of another module is a block device
+ * that is in use, for instance mounted.  Returns 0, or -1 after nbdkit_error,
+ * whose message begins with PARAM.
  */
 int config_files_check_devices (const char *param);
 

@@ -1,11 +1,11 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Unit test: a repair source that is an NBD export, with a libnbd of the test
- * and a clock that the test sets.  A server that does not reply costs one
- * timeout, and is not asked again for a minute, but only the time that it was
- * waited for counts; one that fails is asked again; the end of nbdkit ends each
- * wait.
+ * Unit test: a repair source that is an NBD export.  The test replaces libnbd
+ * and the clock.  A server that does not reply costs one timeout, and is not
+ * asked again for a minute.  Only time spent waiting for the server counts
+ * towards the timeout.  A server that fails is asked again.  Each wait ends
+ * when nbdkit ends.
  */
 
 #include <config.h>
@@ -32,8 +32,10 @@
 
 /* ---- The clock ---- */
 
-static atomic_llong now = 1000000000000; /* milliseconds: after any time at which
-                                          * a condition variable times out */
+/* Milliseconds.  Later than the real clock, so that no condition variable
+ * reaches its timeout.
+ */
+static atomic_llong now = 1000000000000;
 
 int __wrap_clock_gettime (clockid_t clock, struct timespec *time)
   WRAPS_TIME64 (clock_gettime);
@@ -200,7 +202,7 @@ fake_command_completed (struct nbd_handle *nbd, uint64_t cookie)
   return 1;
 }
 
-/* Waits for all of the slice. */
+/* Waits for the whole slice. */
 static int
 fake_poll (struct nbd_handle *nbd, int timeout)
 {
@@ -306,7 +308,7 @@ test_read (void **state)
   assert_int_equal (errors, 0);
 }
 
-/* What the export does not have is not requested. */
+/* A range that ends after the export is not requested. */
 static void
 test_size (void **state)
 {
@@ -342,7 +344,7 @@ test_constraints (void **state)
   assert_int_equal (errors, 1);
 }
 
-/* One block of a request that reads several. */
+/* Read one block, for a request that reads several. */
 static bool
 read_block (uint64_t *waited)
 {
@@ -395,7 +397,9 @@ test_no_connection (void **state)
   assert_true (read_one ());
 }
 
-/* A request stops to ask a slow server, which other requests ask. */
+/* A request that has waited for a slow server for a timeout in all does not ask
+ * it again; other requests still do.
+ */
 static void
 test_slow (void **state)
 {
@@ -411,7 +415,9 @@ test_slow (void **state)
   assert_true (read_one ());
 }
 
-/* What else takes time, such as the plugin, is not the server's. */
+/* Time that passes between the reads from the server, such as in the plugin,
+ * does not count.
+ */
 static void
 test_slow_plugin (void **state)
 {
@@ -427,7 +433,7 @@ test_slow_plugin (void **state)
   assert_int_equal (errors, 0);
 }
 
-/* A connection that was not used for a minute can have been lost silently. */
+/* A connection that was not used for a minute is replaced by a new one. */
 static void
 test_idle (void **state)
 {
@@ -442,7 +448,7 @@ test_idle (void **state)
   assert_int_equal (errors, 0);
 }
 
-/* libnbd refuses a request: the connection remains. */
+/* If libnbd refuses to send a request, the connection remains. */
 static void
 test_refuses (void **state)
 {
@@ -459,7 +465,7 @@ test_refuses (void **state)
   assert_int_equal (server.connects, 1);
 }
 
-/* A server that fails is asked again, and this is logged once. */
+/* A server that fails is asked again, and only its first failure is logged. */
 static void
 test_failures (void **state)
 {
@@ -474,7 +480,7 @@ test_failures (void **state)
   server.connect = CONNECT;
   assert_true (read_one ());
   server.load_fails = true;
-  assert_true (read_one ());    /* it is loaded */
+  assert_true (read_one ());    /* libnbd is not loaded again */
   server.reply = REPLY_ERROR;
   assert_false (read_one ());
   assert_false (read_one ());
@@ -496,8 +502,8 @@ test_not_loaded (void **state)
   assert_true (read_one ());
 }
 
-/* A connection that was closed meanwhile is made again at once; one that is
- * lost again is not.
+/* If the server has closed the connection since the last read, the same read
+ * connects again.  If the new connection is lost as well, the read fails.
  */
 static void
 test_lost (void **state)
@@ -518,7 +524,7 @@ test_lost (void **state)
   assert_true (read_one ());
 }
 
-/* nbdkit or the client ends: the server is not suspended for it. */
+/* A read that ends because nbdkit or the client ends suspends no server. */
 static void
 test_ending (void **state)
 {
@@ -549,7 +555,7 @@ read_in_thread (void *opaque)
   return read_one () ? nbd : NULL;
 }
 
-/* Returns how many of THREADS requests at the same time were right. */
+/* Run THREADS requests at the same time.  Returns how many succeeded. */
 static unsigned
 read_at_once (void)
 {

@@ -3,13 +3,14 @@
  *
  * Unit test: repair of bad blocks from files, compared with a model.
  *
- * The plugin's disk and up to three sources are damaged at random; the sources
- * are also shorter, longer, or other disks.  A request is right if each of its
- * blocks is good on the plugin or in a source, and fails otherwise.  With
- * blkhash-verify-repair-write the plugin sees every write: it must be the right
- * content of a block that is bad at this moment, and there must be no more writes
- * than blkhash-verify-repair-limit.  Prints the seed, and takes BLKHASH_SEED and
- * BLKHASH_ROUNDS.
+ * The plugin's disk and up to three sources are damaged at random.  A source
+ * can also be shorter, longer, or a disk of zeros.  A request must succeed,
+ * with the right content, if each of its blocks is good on the plugin or in a
+ * source, and must fail otherwise.  With blkhash-verify-repair-write, the
+ * plugin checks every write: it must be the right content of a block that is
+ * bad at that moment, and there may be no more writes than
+ * blkhash-verify-repair-limit allows.  Prints the seed, and takes BLKHASH_SEED
+ * and BLKHASH_ROUNDS.
  */
 
 #include <config.h>
@@ -60,15 +61,15 @@ any (uint64_t limit)
 
 /* ---- The plugin ---- */
 
-static struct plugin plugin;    /* its bytes are those of the damaged disk */
+static struct plugin plugin;    /* with the bytes of the damaged disk */
 static unsigned char truth[MAX_BLOCKS * BLOCK];
 static uint64_t size, blocks;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects: */
 static bool unreadable[MAX_BLOCKS];
 static unsigned writes[MAX_BLOCKS], bad_writes, unflushed;
-static unsigned good_after;     /* the disk is right from this read on */
-static unsigned empty_after;    /* from this read on nothing is stored */
+static unsigned good_after;     /* from this read on, the disk is good */
+static unsigned empty_after;    /* from this read on, reads store nothing */
 static int read_error;          /* of unreadable blocks */
 static unsigned reads;
 
@@ -184,7 +185,7 @@ plugin_can_fua (nbdkit_next *next)
 
 /* ---- Memory ---- */
 
-static bool is_stale;           /* allocated memory has the content of block 1 */
+static bool is_stale;           /* new memory has the content of block 1 */
 
 void *__wrap_malloc (size_t len);
 void *__real_malloc (size_t len);
@@ -272,7 +273,9 @@ damage_plugin (unsigned n)
     }
 }
 
-/* Also another disk, an empty one, one that ends early or has more. */
+/* Make a damaged source.  It can also be a disk of zeros, too short or too
+ * long.
+ */
 static void
 make_source (unsigned number)
 {
@@ -343,7 +346,7 @@ read_range (void *handle, void *buf, uint64_t len, uint64_t offset)
   return r;
 }
 
-/* Can a read of BLOCK be right? */
+/* Can the filter serve BLOCK with the right content? */
 static bool
 is_served (uint64_t block)
 {
@@ -457,8 +460,9 @@ get_limit (void)
   return strcmp (limit, "0%") == 0 ? 0 : MAX (data * atoi (limit) / 100, 1u);
 }
 
-/* Whether all writes that the limit allows were done depends on how many blocks
- * were right before.
+/* How many writes were allowed when a block was repaired depends on how many
+ * good blocks had been read by then, so only a range of REPAIRED can be
+ * checked, except with a limit of 100%.
  */
 static void
 check_limit (uint64_t repaired, uint64_t repairable)
@@ -472,7 +476,9 @@ check_limit (uint64_t repaired, uint64_t repairable)
     assert_true (repaired >= MIN (most, 8u));
 }
 
-/* All blocks were read.  WAS_GOOD, WAS_SERVED: before that. */
+/* Check the states after all blocks were read.  Before that, the blocks in
+ * WAS_GOOD were good on the plugin, and those in WAS_SERVED could be served.
+ */
 static void
 check_states (const bool *was_good, const bool *was_served)
 {
@@ -556,7 +562,7 @@ test_threads (void **state)
     run_round (THREADS);
 }
 
-/* A disk whose block 1 is bad, and a source that has it. */
+/* Make a disk whose block 1 is bad, and a source in which it is good. */
 static void
 make_bad_disk (void)
 {
@@ -577,7 +583,7 @@ make_bad_disk (void)
   limit = "100%";
 }
 
-/* The write fails: the block is still served, and stays bad. */
+/* A block whose write fails is still served, but does not become good. */
 static void
 test_failing_writes (void **state)
 {
@@ -611,8 +617,9 @@ test_failing_writes (void **state)
     assert_int_equal (state_of (1), i == WRITE ? BLOCK_GOOD : BLOCK_IN_FLIGHT);
     assert_int_equal (the_tally ()->repaired, i == WRITE);
     assert_int_equal (writes[1], 1);
-    /* It is not written again, and not good even if it is read right: with
-     * FLUSH_FAILS that can be the page cache.
+    /* It is not written again.  It does not become good, even if the plugin
+     * returns the right content: with FLUSH_FAILS that may come from the page
+     * cache.
      */
     assert_null (check_read_at (handle, BLOCK, BLOCK));
     assert_null (check_read_at (handle, size, 0));
@@ -624,8 +631,8 @@ test_failing_writes (void **state)
   }
 }
 
-/* Writes that fail count, too.  What is over the limit is repaired in flight, and
- * logged once.
+/* Writes that fail count as well.  Once the limit is reached, this is logged
+ * once, and further bad blocks are repaired only in flight.
  */
 static void
 test_limit (void **state)
@@ -649,12 +656,12 @@ test_limit (void **state)
   assert_int_equal (writes[2], 0);
   assert_int_equal (state_of (2), BLOCK_IN_FLIGHT);
   assert_true (the_tally ()->limit_reached);
-  /* A write, two states, and the limit. */
+  /* The failed write, the states of two blocks, and the limit. */
   assert_int_equal (errors, 4);
   filter->close (handle);
   stop_server ();
 
-  /* At least one, unless it is 0. */
+  /* A limit above 0% allows at least one write. */
   make_bad_disk ();
   plugin.bytes[2 * BLOCK] = 55;
   limit = "0.000001%";
@@ -666,8 +673,8 @@ test_limit (void **state)
   stop_server ();
 }
 
-/* On a disk of which no block is right, only FREE_WRITES are written, unless all
- * of it may be; those that must be zero are no proof.
+/* If no block of data is good, only FREE_WRITES blocks are written, unless the
+ * limit is 100%.  Good blocks that must be zero do not allow more writes.
  */
 static void
 test_wrong_disk (void **state)
@@ -705,7 +712,7 @@ test_wrong_disk (void **state)
   }
 }
 
-/* A block that cannot be read is written, unless the error is not one of the
+/* A block that cannot be read is written only if the error comes from the
  * storage.
  */
 static void
@@ -731,8 +738,8 @@ test_unreadable (void **state)
   }
 }
 
-/* A plugin that does not answer costs a few timeouts for each request, whatever
- * the number of blocks.
+/* A plugin that does not answer costs a few timeouts for each request, however
+ * many blocks it reads.
  */
 static void
 test_no_answer (void **state)
@@ -776,8 +783,8 @@ test_no_answer (void **state)
   stop_server ();
 }
 
-/* A client that is gone, or the end of nbdkit, does not stop the disk for others,
- * although no source was read.
+/* If the sources were not read because the client is gone or nbdkit is ending,
+ * the disk is not stopped for other clients.
  */
 static void
 test_ending (void **state)
@@ -800,8 +807,8 @@ test_ending (void **state)
   stop_server ();
 }
 
-/* Without multi-conn, a connection need not see what another one writes: only
- * one of them writes.
+/* Without multi-conn, a connection need not see what another connection writes,
+ * so only one connection at a time may write.
  */
 static void
 test_connections (void **state)
@@ -832,8 +839,8 @@ test_connections (void **state)
   stop_server ();
 }
 
-/* A read of the plugin stores nothing: what was in the memory before is not taken
- * for what the plugin has.
+/* If a read of the plugin stores nothing, what was in the buffer before is not
+ * mistaken for the content of the plugin.
  */
 static void
 test_empty_reads (void **state)
@@ -841,7 +848,7 @@ test_empty_reads (void **state)
   unsigned i;
 
   (void) state;
-  for (i = 3; i <= 4; i++) {    /* before the write, and after it */
+  for (i = 3; i <= 4; i++) {    /* the reads before and after the write */
     void *handle;
 
     make_bad_disk ();
@@ -860,8 +867,8 @@ test_empty_reads (void **state)
   }
 }
 
-/* A part of the bad block is in the cache then: the plugin is not read again,
- * nor is the source.
+/* A read of a part of the bad block puts the repaired block in the cache.  The
+ * next read of a part of it reads neither the plugin nor the source.
  */
 static void
 test_cached (void **state)
@@ -883,7 +890,9 @@ test_cached (void **state)
   stop_server ();
 }
 
-/* The disk is changed by the plugin after it was found to be bad. */
+/* A block that becomes good on the plugin after it was found to be bad is not
+ * written.
+ */
 static void
 test_good_meanwhile (void **state)
 {
@@ -891,7 +900,7 @@ test_good_meanwhile (void **state)
 
   (void) state;
   make_bad_disk ();
-  good_after = 3;               /* reads: the first, again, before the write */
+  good_after = 3;               /* the read before the write is the third */
   start_server ();
   handle = connect_client ();
   assert_null (check_read_at (handle, BLOCK, BLOCK));
@@ -910,7 +919,7 @@ preconnected (nbdkit_backend *nxdata, int readonly)
   return 0;
 }
 
-/* What cannot be written is refused when a client connects. */
+/* A connection on which blocks cannot be written is refused. */
 static void
 test_refused (void **state)
 {
@@ -954,8 +963,9 @@ test_refused (void **state)
   stop_server ();
 }
 
-/* With blkhash-verify-size=truncate: the last block of the manifest shares a
- * block of the plugin with what follows, which must not be written.
+/* With blkhash-verify-size=truncate, the last block of the manifest can end
+ * within a minimum block of the plugin.  It is not written, because the bytes
+ * after it must not be written.
  */
 static void
 test_short_last_block (void **state)
@@ -981,7 +991,8 @@ test_short_last_block (void **state)
   stop_server ();
 }
 
-/* With "warn", what no source has is served as it was read. */
+/* With "warn", a bad block that no source can repair is served as it was read.
+ */
 static void
 test_warn (void **state)
 {
@@ -1002,7 +1013,7 @@ test_warn (void **state)
   stop_server ();
 }
 
-/* With "stop", a block that a source has stops nothing. */
+/* With "stop", a bad block that a source can repair does not stop the disk. */
 static void
 test_stop (void **state)
 {
@@ -1049,7 +1060,8 @@ tear_down (void **state)
 int
 main (void)
 {
-  const char *given = getenv ("BLKHASH_ROUNDS"), *slow = getenv ("BLKHASH_SLOW");
+  const char *given = getenv ("BLKHASH_ROUNDS"),
+    *slow = getenv ("BLKHASH_SLOW");
   const struct CMUnitTest tests[] = {
     cmocka_unit_test (test_random),
     cmocka_unit_test (test_threads),
