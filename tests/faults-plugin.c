@@ -5,39 +5,41 @@
  * name, with faults.  The directory dir=DIR has for export NAME
  *
  *   NAME.disk      the disk
- *   NAME.wrong     a file of the same size: what faults return instead
- *   NAME.faults    a file with a line for each: KIND START END TIMES; of those
- *                  for the same bytes the last one wins
+ *   NAME.wrong     a file of the same size: the wrong bytes for "replace"
+ *   NAME.faults    a file with a line for each fault: KIND START END TIMES; for
+ *                  bytes with several faults, the last line wins
  *
- * A fault is in the bytes from START on, before END.  KIND is
+ * A fault affects the bytes from START up to, but not including, END.  KIND is
  *
- *   replace        they are those of the file "wrong"
- *   short          they are not stored: the buffer has what was there before
+ *   replace        a read returns the bytes of NAME.wrong instead
+ *   short          a read does not store these bytes in the buffer
  *   fail           the read fails
- *   unreadable     the same, but not for bytes that were written
+ *   unreadable     the read fails, unless the bytes have been written
  *
- * TIMES is how many reads find it, from the first one on, of all connections;
- * -1: all; 0: every other read.
+ * TIMES is how many requests, of all connections together, are affected: the
+ * first TIMES; -1: all of them; 0: every other one.
  *
- * With log=FILE the disk can be written, and FILE gets a line for each request,
- * before it is done; those of all connections are done one after the other:
+ * With log=FILE the disk can be written, and FILE gets a line for each request
+ * before the request is done.  The requests of all connections are then done
+ * one after the other:
  *
- *   read OFFSET LENGTH FAULT...         the numbers of those that it found
+ *   read OFFSET LENGTH FAULT...         the numbers of the faults it found
  *   write OFFSET LENGTH STORED END FUA  END is ok, fails or kill
  *   flush END
  *   misuse                              a request that is not allowed
  *
- * FILE.data gets the bytes of writes.  For writes there are these kinds of fault:
+ * FILE.data gets the bytes of all writes.  Writes and flushes have these kinds
+ * of fault:
  *
- *   write-fail     it fails, and nothing is stored
- *   write-tear     it fails, and half of it is stored
- *   write-half     half of it is stored
- *   write-lost     nothing is stored
- *   write-kill     half of it is stored, and nbdkit is killed
- *   flush-fail     flushes fail, whatever START and END are
+ *   write-fail     the write fails, and nothing is stored
+ *   write-tear     the write fails, and its first half is stored
+ *   write-half     the write succeeds, but only its first half is stored
+ *   write-lost     the write succeeds, but nothing is stored
+ *   write-kill     the first half is stored, and nbdkit is killed
+ *   flush-fail     the flush fails, whatever START and END are
  *
- * min=N and max=N are constraints of the sizes of requests, flush=no and fua=yes
- * what the plugin can do.
+ * min=N and max=N set the block size constraints.  With flush=no the plugin has
+ * no flush; with fua=yes it has native FUA.
  */
 
 #include <errno.h>
@@ -78,13 +80,13 @@ struct disk {
   int fd, wrong_fd;
   struct fault faults[MAX_FAULTS];
   unsigned nr_faults;
-  char *written;                /* which bytes were, with log=FILE */
+  char *written;                /* one per byte: was it written? */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects: */
 static struct disk *disks;
 
-/* Held by a request from its line in the log to its end. */
+/* With log=FILE, each request holds this lock while it is logged and done. */
 static pthread_mutex_t log_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static int
@@ -131,7 +133,8 @@ open_file (const struct disk *disk, const char *what)
 
   snprintf (path, sizeof path, "%s/%s.%s", directory, disk->name, what);
   return open (path, O_CLOEXEC |
-               (log_fd != -1 && strcmp (what, "disk") == 0 ? O_RDWR : O_RDONLY));
+               (log_fd != -1 && strcmp (what, "disk") == 0
+                ? O_RDWR : O_RDONLY));
 }
 
 static void
@@ -316,7 +319,8 @@ read_around (const struct disk *disk, char *buf, size_t len, uint64_t offset,
     if (strcmp (fault->kind, "short") == 0)
       memcpy (bytes + (start - offset), buf + (start - offset), end - start);
     else
-      r = read_all (disk->wrong_fd, bytes + (start - offset), end - start, start);
+      r = read_all (disk->wrong_fd, bytes + (start - offset), end - start,
+                    start);
   }
   if (r == 0)
     memcpy (buf, bytes, len);
@@ -324,7 +328,7 @@ read_around (const struct disk *disk, char *buf, size_t len, uint64_t offset,
   return r;
 }
 
-/* Were all bytes of FAULT that a request touches written? */
+/* Have all bytes that are both in FAULT and in the request been written? */
 static bool
 is_written (const struct disk *disk, const struct fault *fault, uint32_t len,
             uint64_t offset)
@@ -417,8 +421,8 @@ do_write (struct disk *disk, const void *buf, uint32_t len, uint64_t offset,
     : strcmp (fault, "fail") == 0 || strcmp (fault, "lost") == 0 ? 0 : len / 2;
 
   put (data_fd, buf, len);
-  log_line ("write %llu %u %u %s %d\n", (unsigned long long) offset, len, stored,
-            fails ? "fails" : kills ? "kill" : "ok", fua);
+  log_line ("write %llu %u %u %s %d\n", (unsigned long long) offset, len,
+            stored, fails ? "fails" : kills ? "kill" : "ok", fua);
   if (pwrite (disk->fd, buf, stored, offset) != (ssize_t) stored)
     abort ();
   memset (disk->written + offset, 1, stored);
