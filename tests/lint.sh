@@ -35,7 +35,7 @@ tidy_all ()
   local file
 
   for file in "${files[@]}"; do
-    clang-tidy --quiet "$file" -- "${flags[@]}" -I"${file%/*}" 2> /dev/null
+    clang-tidy --quiet "$file" -- "${flags[@]}" 2> /dev/null
   done | sed -nE "s,^$PWD/,,; s/^([^ ]+:[0-9]+):[0-9]+: (warning|error): (.*) \[(.*)\]$/\1: \4: \3/p"
 }
 
@@ -47,7 +47,7 @@ analyzer_all ()
     case $file in
       lib/lanes/sha256-*) continue ;;      # each needs flags of its own
     esac
-    gcc -fanalyzer -O2 "${flags[@]}" -I"${file%/*}" -fdiagnostics-plain-output \
+    gcc -fanalyzer -O2 "${flags[@]}" -fdiagnostics-plain-output \
       -c "$file" -o /dev/null 2>&1
   done | sed -nE 's/^([^ ]+:[0-9]+):[0-9]+: (warning|error): (.*) \[-W(.*)\]$/\1: \4: \3/p'
 }
