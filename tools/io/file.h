@@ -50,7 +50,7 @@ void file_free (struct file *file);
  */
 void file_avoid_cache (struct file *file);
 
-/* The inherited descriptor of FILE has O_DIRECT: use no other one.  Called before
+/* Use only the inherited descriptor of FILE, which has O_DIRECT.  Called before
  * the first read.
  */
 void file_set_direct (struct file *file);

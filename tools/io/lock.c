@@ -6,8 +6,8 @@
  * For each permission n that it uses, qemu takes a shared lock on byte 100 + n;
  * for each permission that it does not share, on byte 200 + n.  Then it checks
  * that others have not locked the opposite byte, 200 + n or 100 + n.  A reader
- * uses "consistent read" (0), and does not share "write" (1) and "resize" (3).  A
- * writer also uses "write".
+ * uses "consistent read" (0), and does not share "write" (1) and "resize" (3).
+ * A writer also uses "write".
  */
 
 #include <config.h>

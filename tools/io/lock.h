@@ -20,9 +20,9 @@ struct error;
  */
 int lock_image (int fd, bool take, struct error *error);
 
-/* Take the locks of a writer in qemu, which does not share the image with any
- * other program of qemu; or, if TAKE is false, only check the locks of other programs.
- * FD is open for reading.
+/* Take the locks of a writer in qemu that does not share the image with any other
+ * program of qemu.  If TAKE is false, only check the locks of other programs.
+ * FD is open for reading.  Returns 0, or -1 with the reason.
  */
 int lock_image_for_writing (int fd, bool take, struct error *error);
 

@@ -76,9 +76,9 @@ int job_compare (const struct compare_request *request,
                  struct difference *difference, const char **operand,
                  struct error *error);
 
-/* Repair the operand.  Succeeds also if bad blocks remain.  After an error RESULT is
- * what was repaired before, and the error is about the command line if *OPERAND is
- * NULL.
+/* Repair the operand.  Returns 0, also if bad blocks remain; or -1 with the
+ * reason, which is about *OPERAND, or about the command line if *OPERAND is
+ * NULL.  After an error RESULT counts what was repaired before it.
  */
 int job_repair (const struct repair_request *request,
                 struct repair_result *result, const char **operand,

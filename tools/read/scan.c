@@ -190,8 +190,8 @@ scan_has_failed (struct scan *scan)
   return error_is_set (&scan->error);
 }
 
-/* Find the next range that is missing in the table.  Without a table, everything
- * up to the end of the request is missing.
+/* Find the next range that is missing in the table.  Without a table, all bytes
+ * up to the end of the request are missing.
  */
 static int
 next_missing (struct scan *scan, uint64_t offset, uint64_t *start,

@@ -71,7 +71,7 @@ open_uri (const struct source_options *options, const char *uri,
 
 /* ---- Images ---- */
 
-/* Open an image that is not a raw file.  The source owns QI if this succeeds. */
+/* Open an image that is not a raw file.  After success the source owns QI. */
 static int
 open_qemu (const struct qemu_image *qi, struct source **source,
            struct error *error)
