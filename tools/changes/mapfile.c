@@ -140,8 +140,8 @@ add_line (struct mapfile *map, char *text)
       parse_number (words[1], &len) == -1)
     return line_error (map, "is not a range of a mapfile");
   if (strcmp (words[2], "+") != 0 && strcmp (words[2], "?") != 0)
-    return line_error (map, "has a status that is neither '+', which is "
-                       "changed, nor '?'");
+    return line_error (map, "has a status that is neither '+' (changed) nor "
+                       "'?' (unchanged)");
   if (start != map->end)
     return line_error (map, "does not begin where the range before it ends");
   if (len == 0)
