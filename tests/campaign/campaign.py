@@ -86,7 +86,7 @@ def main():
     for what, number in sorted(tally.items()):
         print("%6d %s" % (number, what))
     faultreport.add("clients, servers and plugins that fail: blkhash filter",
-                    rounds - len(failures), 0, len(failures))
+                    tally["runs"], 0, len(failures))
     if failures:
         print("%d of %d runs failed: %s" % (len(failures), rounds, " ".join(
             f.split()[1].rstrip(":") for f in failures)))
