@@ -70,9 +70,6 @@ class Params:
         self.flush = rng.random() < 0.8
         self.fua = rng.random() < 0.3
         self.constrained = rng.random() < 0.3
-        # Open: with both, 2 of 500 runs refused good content.  It may be the
-        # model: larger reads can use up the faults of other blocks.
-        self.flaky = self.flaky and not self.constrained
         if kills:
             self.fail, self.write, self.limit = "error", True, 100
             self.flaky = self.unreadable = self.write_faults = False
@@ -93,6 +90,7 @@ class Run:
         self.disk = RepairDisk(self.params, directory)
         self.sources, self.servers = [], 0
         self.min, self.max = self.any_constraints()
+        self.disk.max_read = self.max
 
     def any_constraints(self):
         """Of the plugin.  A block can be written if its size is a multiple of
