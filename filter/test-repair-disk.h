@@ -1,0 +1,95 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * For unit tests of online repair: the plugin's disk, which is damaged and
+ * checks each write, the repair sources, and a server with a client.
+ */
+
+#ifndef NBDKIT_BLKHASH_TEST_REPAIR_DISK_H
+#define NBDKIT_BLKHASH_TEST_REPAIR_DISK_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "test-verify-nbdkit.h"
+#include "verify/tally.h"
+
+#define BLOCK 4096              /* bytes */
+#define MAX_BLOCKS 40
+#define SOURCES 3
+
+extern unsigned seed;
+uint64_t any_of (unsigned *s, uint64_t n); /* less than N */
+uint64_t any (uint64_t n);      /* the same, by SEED */
+
+/* ---- The plugin ---- */
+
+extern struct plugin plugin;    /* with the bytes of the damaged disk */
+extern unsigned char truth[MAX_BLOCKS * BLOCK];
+extern uint64_t size, blocks;
+
+extern pthread_mutex_t lock;    /* protects: */
+extern bool unreadable[MAX_BLOCKS];
+extern unsigned writes[MAX_BLOCKS], unflushed;
+extern unsigned good_after;     /* from this read on, the disk is good */
+extern unsigned empty_after;    /* from this read on, reads store nothing */
+extern int read_error;          /* of unreadable blocks */
+extern unsigned reads;
+
+/* Set before clients are connected. */
+enum write_kind { WRITE, WRITE_FAILS, WRITE_IS_LOST, FLUSH_FAILS };
+extern enum write_kind write_kind;
+extern int can_write, can_flush, can_fua;
+
+uint64_t size_of (uint64_t block);
+bool is_good_locked (uint64_t block);
+
+/* ---- The disks ---- */
+
+extern char source_paths[SOURCES][50];
+extern bool in_source[SOURCES][MAX_BLOCKS];
+
+void write_file (const char *path, const void *bytes, size_t len);
+
+/* Of TRUTH. */
+void write_manifest (void);
+
+/* Make a good disk of BYTES, in which about one of six blocks is zero, and its
+ * manifest.
+ */
+void make_truth (uint64_t bytes);
+
+/* Make a disk whose block 1 is bad, and a source in which it is good. */
+void make_bad_disk (void);
+
+/* ---- The server ---- */
+
+extern bool read_zeros, is_writing;
+extern const char *limit;       /* of writes */
+extern unsigned nr_sources;
+
+void start_server (void);
+void stop_server (void);
+
+/* Returns NULL if the filter refuses the connection. */
+void *connect_client (void);
+
+int read_range (void *handle, void *buf, uint64_t len, uint64_t offset);
+
+/* Can the filter serve BLOCK with the right content? */
+bool is_served (uint64_t block);
+
+/* Returns what is wrong with a read, or NULL. */
+const char *check_read_at (void *handle, uint64_t len, uint64_t offset);
+
+struct tally *the_tally (void);
+enum block_state state_of (uint64_t block);
+
+/* ---- The files ---- */
+
+/* Of a group of tests. */
+int set_up (void **state);
+int tear_down (void **state);
+
+#endif /* NBDKIT_BLKHASH_TEST_REPAIR_DISK_H */
