@@ -264,6 +264,24 @@ connect_client (void)
   return filter->prepare (&plugin.next, handle, 0) == 0 ? handle : NULL;
 }
 
+void *
+start_client (void)
+{
+  void *handle;
+
+  start_server ();
+  handle = connect_client ();
+  assert_non_null (handle);
+  return handle;
+}
+
+void
+end_client (void *handle)
+{
+  filter->close (handle);
+  stop_server ();
+}
+
 int
 read_range (void *handle, void *buf, uint64_t len, uint64_t offset)
 {

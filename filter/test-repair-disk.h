@@ -75,6 +75,10 @@ void stop_server (void);
 /* Returns NULL if the filter refuses the connection. */
 void *connect_client (void);
 
+/* The same, with a server that has one client. */
+void *start_client (void);
+void end_client (void *handle);
+
 int read_range (void *handle, void *buf, uint64_t len, uint64_t offset);
 
 /* Can the filter serve BLOCK with the right content? */

@@ -252,8 +252,7 @@ test_no_answer (void **state)
   in_source[0][39] = false;
   nr_sources = 1;
   is_writing = read_zeros = false;
-  start_server ();
-  handle = connect_client ();
+  handle = start_client ();
   assert_null (check_read_at (handle, 39 * BLOCK, 0));
   assert_in_range (reads, 1, most);
   for (k = 0; k < 40; k++)
@@ -269,8 +268,7 @@ test_no_answer (void **state)
   }
   assert_null (check_read_at (handle, size, 0));
   assert_int_equal (state_of (39), BLOCK_GOOD);
-  filter->close (handle);
-  stop_server ();
+  end_client (handle);
 }
 
 /* If the sources were not read because the client is gone or nbdkit is ending,
@@ -285,16 +283,14 @@ test_ending (void **state)
   (void) state;
   make_bad_disk ();
   is_writing = false;
-  start_server ();
+  handle = start_client ();
   verify_params.fail = FAIL_STOP;
-  handle = connect_client ();
   is_ending = true;
   assert_int_equal (read_range (handle, buf, BLOCK, BLOCK), -1);
   is_ending = false;
   assert_null (check_read_at (handle, BLOCK, 0));
   assert_null (check_read_at (handle, BLOCK, BLOCK));
-  filter->close (handle);
-  stop_server ();
+  end_client (handle);
 }
 
 /* A read of a part of the bad block puts the repaired block in the cache.  The
@@ -308,16 +304,14 @@ test_cached (void **state)
   (void) state;
   make_bad_disk ();
   is_writing = false;
-  start_server ();
-  handle = connect_client ();
+  handle = start_client ();
   assert_null (check_read_at (handle, 100, BLOCK));
   assert_int_equal (truncate (source_paths[0], 0), 0);
   assert_null (check_read_at (handle, 100, BLOCK + 50));
   in_source[0][1] = false;
   assert_null (check_read_at (handle, size, 0));
   assert_int_equal (state_of (1), BLOCK_BAD);
-  filter->close (handle);
-  stop_server ();
+  end_client (handle);
 }
 
 /* With "warn", a bad block that no source can repair is served as it was read.
@@ -332,14 +326,12 @@ test_warn (void **state)
   make_bad_disk ();
   is_writing = false;
   write_file (source_paths[0], truth, BLOCK + 1);
-  start_server ();
+  handle = start_client ();
   verify_params.fail = FAIL_WARN;
-  handle = connect_client ();
   assert_int_equal (read_range (handle, buf, BLOCK, BLOCK), 0);
   assert_memory_equal (buf, plugin.bytes + BLOCK, BLOCK);
   assert_int_equal (state_of (1), BLOCK_BAD);
-  filter->close (handle);
-  stop_server ();
+  end_client (handle);
 }
 
 /* With "stop", a bad block that a source can repair does not stop the disk. */
@@ -351,13 +343,11 @@ test_stop (void **state)
   (void) state;
   make_bad_disk ();
   is_writing = false;
-  start_server ();
+  handle = start_client ();
   verify_params.fail = FAIL_STOP;
-  handle = connect_client ();
   assert_null (check_read_at (handle, size, 0));
   assert_null (check_read_at (handle, size, 0));
-  filter->close (handle);
-  stop_server ();
+  end_client (handle);
 }
 
 int

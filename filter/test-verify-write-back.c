@@ -62,9 +62,7 @@ test_failing_writes (void **state)
 
     make_bad_disk ();
     write_kind = i;
-    start_server ();
-    handle = connect_client ();
-    assert_non_null (handle);
+    handle = start_client ();
     assert_null (check_read_at (handle, BLOCK, BLOCK));
     assert_int_equal (errors, i == WRITE ? 1 : 2);
     if (i == WRITE)
@@ -84,8 +82,7 @@ test_failing_writes (void **state)
     assert_int_equal (state_of (1), i == WRITE ? BLOCK_GOOD : BLOCK_IN_FLIGHT);
     assert_int_equal (writes[1], 1);
     assert_int_equal (errors, i == WRITE ? 1 : 2);
-    filter->close (handle);
-    stop_server ();
+    end_client (handle);
   }
 }
 
@@ -103,10 +100,8 @@ test_limit (void **state)
   plugin.bytes[2 * BLOCK] = 55;
   limit = "34%";
   write_kind = WRITE_FAILS;
-  start_server ();
+  handle = start_client ();
   assert_int_equal (exports_first_locked ()->disk->data_blocks, 3);
-  handle = connect_client ();
-  assert_non_null (handle);
   for (i = 0; i < 3; i++)
     assert_null (check_read_at (handle, BLOCK, BLOCK));
   assert_int_equal (writes[1], 1);
@@ -116,19 +111,16 @@ test_limit (void **state)
   assert_true (the_tally ()->limit_reached);
   /* The failed write, the states of two blocks, and the limit. */
   assert_int_equal (errors, 4);
-  filter->close (handle);
-  stop_server ();
+  end_client (handle);
 
   /* A limit above 0% allows at least one write. */
   make_bad_disk ();
   plugin.bytes[2 * BLOCK] = 55;
   limit = "0.000001%";
-  start_server ();
-  handle = connect_client ();
+  handle = start_client ();
   assert_null (check_read_at (handle, size, 0));
   assert_int_equal (writes[1] + writes[2], 1);
-  filter->close (handle);
-  stop_server ();
+  end_client (handle);
 }
 
 /* If no block of data is good, only FREE_WRITES blocks are written, unless the
@@ -157,16 +149,14 @@ test_wrong_disk (void **state)
     nr_sources = 1;
     is_writing = read_zeros = true;
     limit = limits[i];
-    start_server ();
-    handle = connect_client ();
+    handle = start_client ();
     for (k = 0; k < 3; k++)
       assert_null (check_read_at (handle, size, 0));
     for (k = 0; k < MAX_BLOCKS; k++)
       total += writes[k];
     assert_int_equal (total, i == 0 ? 8 : data);
     assert_int_equal (the_tally ()->limit_reached, i == 0);
-    filter->close (handle);
-    stop_server ();
+    end_client (handle);
   }
 }
 
@@ -186,13 +176,11 @@ test_unreadable (void **state)
     make_bad_disk ();
     unreadable[1] = true;
     read_error = errors_of[i];
-    start_server ();
-    handle = connect_client ();
+    handle = start_client ();
     assert_null (check_read_at (handle, BLOCK, BLOCK));
     assert_int_equal (writes[1], i < 2);
     assert_int_equal (state_of (1), i < 2 ? BLOCK_GOOD : BLOCK_IN_FLIGHT);
-    filter->close (handle);
-    stop_server ();
+    end_client (handle);
   }
 }
 
@@ -243,16 +231,14 @@ test_empty_reads (void **state)
     make_bad_disk ();
     write_kind = WRITE_IS_LOST;
     empty_after = i;
-    start_server ();
-    handle = connect_client ();
+    handle = start_client ();
     is_stale = true;
     assert_null (check_read_at (handle, BLOCK, BLOCK));
     is_stale = false;
     assert_int_equal (writes[1], 1);
     assert_int_equal (state_of (1), BLOCK_IN_FLIGHT);
     assert_int_equal (the_tally ()->repaired, 0);
-    filter->close (handle);
-    stop_server ();
+    end_client (handle);
   }
 }
 
@@ -267,15 +253,13 @@ test_good_meanwhile (void **state)
   (void) state;
   make_bad_disk ();
   good_after = 3;               /* the read before the write is the third */
-  start_server ();
-  handle = connect_client ();
+  handle = start_client ();
   assert_null (check_read_at (handle, BLOCK, BLOCK));
   assert_int_equal (good_after, 0);
   assert_int_equal (writes[1], 0);
   assert_int_equal (state_of (1), BLOCK_GOOD);
   assert_int_equal (the_tally ()->repaired, 0);
-  filter->close (handle);
-  stop_server ();
+  end_client (handle);
 }
 
 static int
@@ -314,8 +298,7 @@ test_refused (void **state)
                        "that the plugin writes, 8192 bytes");
   plugin.min = 0;
   assert_int_equal (filter->can_write (&plugin.next, handle), 0);
-  filter->close (handle);
-  stop_server ();
+  end_client (handle);
 
   /* Without the parameter, all of this is allowed. */
   make_bad_disk ();
@@ -325,8 +308,7 @@ test_refused (void **state)
   assert_int_equal (filter->preconnect (preconnected, NULL, 1), 0);
   handle = open_export ("x");
   assert_int_equal (filter->prepare (&plugin.next, handle, 1), 0);
-  filter->close (handle);
-  stop_server ();
+  end_client (handle);
 }
 
 /* With blkhash-verify-size=truncate, the last block of the manifest can end
@@ -352,8 +334,7 @@ test_short_last_block (void **state)
   assert_int_equal (writes[1], 1);
   assert_int_equal (writes[2], 0);
   assert_int_equal (state_of (2), BLOCK_IN_FLIGHT);
-  filter->close (handle);
-  stop_server ();
+  end_client (handle);
 }
 
 int
