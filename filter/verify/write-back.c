@@ -59,9 +59,8 @@ struct repair {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct repair *repairs;  /* protected by lock */
 static pthread_cond_t ended = PTHREAD_COND_INITIALIZER;
-static const struct source *writer; /* if the plugin has no multi-conn: the
-                                     * source of the only connection that may
-                                     * write; protected by lock */
+static const struct source *writer; /* of the connection that may write even
+                                     * without multi-conn; protected by lock */
 
 /* ---- Connections ---- */
 
@@ -80,7 +79,7 @@ choose_writer (struct source *source, bool multi_conn)
 {
   SCOPED_LOCK (&lock);
 
-  if (!multi_conn && !writer)
+  if (!writer)
     writer = source;
   source->may_write = multi_conn || writer == source;
 }
