@@ -107,7 +107,7 @@ plugin_pwrite (nbdkit_next *next, const void *buf, uint32_t len,
 
   (void) next;
   if (!can_write || (flags & ~NBDKIT_FLAG_FUA) || (fua && !can_fua) ||
-      len == 0 || block >= blocks ||
+      (fua && can_flush == 1) || len == 0 || block >= blocks ||
       offset + len > block * BLOCK + size_of (block) ||
       len > (plugin.max ? plugin.max : UINT32_MAX) ||
       memcmp (buf, truth + offset, len) != 0)

@@ -8,15 +8,21 @@
 
 #include <config.h>
 
+#include <assert.h>
 #include <errno.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
+#include "../lib/common/cleanup.h"
 #include "../lib/common/zero.h"
+#include "../lib/construction/leaf.h"
 #include "test-repair-disk.h"
 #include "verify/disk.h"
 #include "verify/export.h"
@@ -25,6 +31,7 @@
 /* ---- Memory ---- */
 
 static bool is_stale;           /* new memory has the content of block 1 */
+static unsigned malloc_fails;   /* in this call for a block from now on */
 
 void *__wrap_malloc (size_t len);
 void *__real_malloc (size_t len);
@@ -32,8 +39,13 @@ void *__real_malloc (size_t len);
 void *
 __wrap_malloc (size_t len)
 {
-  void *memory = __real_malloc (len);
+  void *memory;
 
+  if (len == BLOCK && malloc_fails > 0 && --malloc_fails == 0) {
+    errno = ENOMEM;
+    return NULL;
+  }
+  memory = __real_malloc (len);
   if (memory && is_stale && len == BLOCK)
     memcpy (memory, truth + BLOCK, len);
   return memory;
@@ -105,7 +117,8 @@ test_limit (void **state)
   for (i = 0; i < 3; i++)
     assert_null (check_read_at (handle, BLOCK, BLOCK));
   assert_int_equal (writes[1], 1);
-  assert_null (check_read_at (handle, BLOCK, 2 * BLOCK));
+  for (i = 0; i < 2; i++)
+    assert_null (check_read_at (handle, BLOCK, 2 * BLOCK));
   assert_int_equal (writes[2], 0);
   assert_int_equal (state_of (2), BLOCK_IN_FLIGHT);
   assert_true (the_tally ()->limit_reached);
@@ -166,7 +179,14 @@ test_wrong_disk (void **state)
 static void
 test_unreadable (void **state)
 {
-  static const int errors_of[] = { EIO, ENODATA, ESHUTDOWN, ENOTCONN, ENOMEM };
+  static const int errors_of[] = {
+    EIO, EILSEQ, ENODATA,
+#ifdef EREMOTEIO
+    EREMOTEIO,
+#endif
+    ESHUTDOWN, ENOTCONN, ENOMEM,
+  };
+  const unsigned others = sizeof errors_of / sizeof errors_of[0] - 3;
   unsigned i;
 
   (void) state;
@@ -178,8 +198,8 @@ test_unreadable (void **state)
     read_error = errors_of[i];
     handle = start_client ();
     assert_null (check_read_at (handle, BLOCK, BLOCK));
-    assert_int_equal (writes[1], i < 2);
-    assert_int_equal (state_of (1), i < 2 ? BLOCK_GOOD : BLOCK_IN_FLIGHT);
+    assert_int_equal (writes[1], i < others);
+    assert_int_equal (state_of (1), i < others ? BLOCK_GOOD : BLOCK_IN_FLIGHT);
     end_client (handle);
   }
 }
@@ -200,6 +220,9 @@ test_connections (void **state)
   first = connect_client ();
   second = connect_client ();
   assert_int_equal (filter->can_multi_conn (&plugin.next, first), 0);
+  assert_null (check_read_at (second, BLOCK, BLOCK));
+  filter->close (second);
+  second = connect_client ();
   assert_null (check_read_at (second, BLOCK, BLOCK));
   assert_int_equal (writes[1], 0);
   assert_int_equal (state_of (1), BLOCK_IN_FLIGHT);
@@ -242,6 +265,84 @@ test_empty_reads (void **state)
   }
 }
 
+/* Without memory a block is not repaired, or only in flight. */
+static void
+test_memory (void **state)
+{
+  unsigned i;
+
+  (void) state;
+  for (i = 1; i <= 2; i++) {
+    unsigned char buf[BLOCK];
+    void *handle;
+
+    make_bad_disk ();
+    handle = start_client ();
+    assert_null (check_read_at (handle, BLOCK, 0)); /* caches the manifest */
+    malloc_fails = i;
+    assert_int_equal (read_range (handle, buf, BLOCK, BLOCK), i == 1 ? -1 : 0);
+    assert_int_equal (malloc_fails, 0);
+    assert_int_equal (writes[1], 0);
+    assert_int_equal (state_of (1), i == 1 ? BLOCK_BAD : BLOCK_IN_FLIGHT);
+    assert_null (check_read_at (handle, BLOCK, BLOCK));
+    assert_int_equal (writes[1], 1);
+    assert_int_equal (state_of (1), BLOCK_GOOD);
+    end_client (handle);
+  }
+}
+
+/* ---- Hashing ---- */
+
+static unsigned hash_fails;     /* in this call for a block from now on */
+
+int __real_leaf_batch (struct leaf_engine *engine, struct leaf_block *hashed,
+                       size_t count);
+int __wrap_leaf_batch (struct leaf_engine *engine, struct leaf_block *hashed,
+                       size_t count);
+
+int
+__wrap_leaf_batch (struct leaf_engine *engine, struct leaf_block *hashed,
+                   size_t count)
+{
+  if (hashed->len == BLOCK && hash_fails > 0 && --hash_fails == 0)
+    return ENOMEM;
+  return __real_leaf_batch (engine, hashed, count);
+}
+
+/* A block that cannot be hashed is neither good nor bad.  It is hashed when it
+ * is read, and read again, from the source, before the write and after it.
+ */
+static void
+test_hashing (void **state)
+{
+  unsigned i;
+
+  (void) state;
+  for (i = 1; i <= 5; i++) {
+    unsigned char buf[BLOCK];
+    void *handle;
+    int err = 0, r;
+
+    make_bad_disk ();
+    handle = start_client ();
+    hash_fails = i;
+    r = filter->pread (&plugin.next, handle, buf, BLOCK, BLOCK, 0, &err);
+    assert_int_equal (hash_fails, 0);
+    assert_int_equal (r, i <= 3 ? -1 : 0);
+    assert_int_equal (err, i <= 2 ? ENOMEM : i == 3 ? EIO : 0);
+    assert_int_equal (writes[1], i == 5);
+    assert_int_equal (state_of (1), i <= 2 ? BLOCK_NOT_READ :
+                      i == 3 ? BLOCK_BAD : BLOCK_IN_FLIGHT);
+    assert_int_equal (the_tally ()->repaired, 0);
+    /* Only the block whose content is unknown after the write stays as it is.
+     */
+    assert_null (check_read_at (handle, BLOCK, BLOCK));
+    assert_int_equal (writes[1], 1);
+    assert_int_equal (state_of (1), i == 5 ? BLOCK_IN_FLIGHT : BLOCK_GOOD);
+    end_client (handle);
+  }
+}
+
 /* A block that becomes good on the plugin after it was found to be bad is not
  * written.
  */
@@ -262,11 +363,145 @@ test_good_meanwhile (void **state)
   end_client (handle);
 }
 
+/* ---- Threads ---- */
+
+static atomic_uint waits, holds, ends;
+static atomic_bool is_released;
+static pthread_t main_thread;
+static int (*pwrite_plugin) (nbdkit_next *, const void *, uint32_t, uint64_t,
+                             uint32_t, int *);
+
+int __real_pthread_cond_wait (pthread_cond_t *cond, pthread_mutex_t *mutex);
+int __wrap_pthread_cond_wait (pthread_cond_t *cond, pthread_mutex_t *mutex);
+
+int
+__wrap_pthread_cond_wait (pthread_cond_t *cond, pthread_mutex_t *mutex)
+{
+  assert (is_released || !pthread_equal (pthread_self (), main_thread));
+  waits++;
+  return __real_pthread_cond_wait (cond, mutex);
+}
+
+static int
+held_pwrite (nbdkit_next *next, const void *buf, uint32_t len, uint64_t offset,
+             uint32_t flags, int *err)
+{
+  holds += offset == BLOCK;
+  while (offset == BLOCK && !is_released)
+    usleep (100);
+  return pwrite_plugin (next, buf, len, offset, flags, err);
+}
+
+static void *
+read_block_1 (void *handle)
+{
+  const char *wrong = check_read_at (handle, BLOCK, BLOCK);
+
+  ends++;
+  return (void *) wrong;
+}
+
+/* Wait until threads have been held, have begun to wait, or have ended, COUNT
+ * times in all.  The limit is for a test that fails.
+ */
+static void
+wait_for (unsigned count)
+{
+  unsigned i;
+
+  for (i = 0; holds + waits + ends < count && i < 600000; i++)
+    usleep (100);
+  assert_true (holds + waits + ends >= count);
+}
+
+static void
+run_same_block (unsigned retry)
+{
+  pthread_t threads[3];
+  unsigned i;
+  void *handle;
+
+  make_bad_disk ();
+  plugin.bytes[2 * BLOCK] = 55;
+  pwrite_plugin = plugin.next.pwrite;
+  plugin.next.pwrite = held_pwrite;
+  main_thread = pthread_self ();
+  holds = waits = ends = 0;
+  is_released = false;
+  handle = start_client ();
+  verify_params.retry = retry;
+  for (i = 0; i < 3; i++) {
+    assert_int_equal (pthread_create (&threads[i], NULL, read_block_1, handle),
+                      0);
+    wait_for (i + 1);
+  }
+  assert_int_equal (holds, 1);
+  assert_int_equal (waits, 2);
+  /* The end of this repair wakes both, and they wait again. */
+  assert_null (check_read_at (handle, BLOCK, 2 * BLOCK));
+  assert_int_equal (writes[2], 1);
+  wait_for (5);
+  is_released = true;
+  for (i = 0; i < 3; i++) {
+    void *wrong;
+
+    pthread_join (threads[i], &wrong);
+    assert_null (wrong);
+  }
+  assert_int_equal (writes[1], 1);
+  assert_int_equal (the_tally ()->transient, 2 * retry);
+  assert_int_equal (the_tally ()->repaired, 2);
+  assert_int_equal (state_of (1), BLOCK_GOOD);
+  end_client (handle);
+}
+
+/* While a block is written, other threads that need it wait: before their last
+ * retry, in which it is good, or without retries before they would repair it.
+ * Another block is repaired meanwhile.
+ */
+static void
+test_same_block (void **state)
+{
+  (void) state;
+  run_same_block (1);
+  run_same_block (0);
+}
+
+/* ---- Connections ---- */
+
 static int
 preconnected (nbdkit_backend *nxdata, int readonly)
 {
   (void) nxdata; (void) readonly;
   return 0;
+}
+
+static int
+failing (nbdkit_next *next)
+{
+  (void) next;
+  return -1;
+}
+
+/* What the plugin cannot tell is not guessed. */
+static void
+test_unknown (void **state)
+{
+  unsigned i;
+
+  (void) state;
+  for (i = 0; i < 4; i++) {
+    void *handle;
+
+    make_bad_disk ();
+    start_server ();
+    *(i == 0 ? &plugin.next.can_write : i == 1 ? &plugin.next.can_flush :
+      i == 2 ? &plugin.next.can_fua : &plugin.next.can_multi_conn) = failing;
+    handle = open_export ("");
+    assert_int_equal (filter->prepare (&plugin.next, handle, 0), -1);
+    assert_int_equal (errors, 0);
+    end_client (handle);
+  }
 }
 
 /* A connection on which blocks cannot be written is refused. */
@@ -347,7 +582,11 @@ main (void)
     cmocka_unit_test (test_unreadable),
     cmocka_unit_test (test_connections),
     cmocka_unit_test (test_empty_reads),
+    cmocka_unit_test (test_memory),
+    cmocka_unit_test (test_hashing),
     cmocka_unit_test (test_good_meanwhile),
+    cmocka_unit_test (test_same_block),
+    cmocka_unit_test (test_unknown),
     cmocka_unit_test (test_refused),
     cmocka_unit_test (test_short_last_block),
   };
