@@ -17,6 +17,23 @@ requires_direct () {
   can_repair || skip "files here cannot be repaired: see above"
 }
 
+# requires_loop: loop devices can be set up.  valgrind warns of their ioctls, which it
+# does not know.
+requires_loop () {
+  requires_root
+  requires_program losetup
+  VALGRIND_OPTS=--sim-hints=lax-ioctls
+  export VALGRIND_OPTS
+}
+
+# attach FILE [OPTION]...: sets $device to a loop device with direct I/O, or skips the
+# test.
+attach () {
+  device=$(losetup --find --show --direct-io=on "$@" 2> "$dir/losetup.log") ||
+    skip "no loop device with direct I/O: $(cat "$dir/losetup.log")"
+  at_exit "losetup -d $device"
+}
+
 # make_good FILE: a disk of 4 MiB and 4 KiB, in blocks of 64 KiB: 0 to 23 are data,
 # 24 to 39 are zeros, 40 to 64 are data, and the last one is short.
 make_good () {
@@ -26,14 +43,20 @@ make_good () {
   write_data "$1" 2621440 1576960
 }
 
-# damage FILE BLOCK...: changes some bytes within these blocks of 64 KiB.
-damage () {
-  damaged=$1
-  shift
+# damage_blocks SIZE FILE BLOCK...: changes some bytes within these blocks of SIZE
+# bytes.
+damage_blocks () {
+  damaged_size=$1 damaged=$2
+  shift 2
   for block; do
-    printf damaged |
-      dd of="$damaged" bs=1 seek=$((block * 65536 + 50)) conv=notrunc status=none
+    printf damaged | dd of="$damaged" bs=1 seek=$((block * damaged_size + 50)) \
+      conv=notrunc status=none
   done
+}
+
+# damage FILE BLOCK...: the same with blocks of 64 KiB.
+damage () {
+  damage_blocks 65536 "$@"
 }
 
 # make_manifest FILE: writes FILE.blkm, and sets $sum.
@@ -41,13 +64,17 @@ make_manifest () {
   sum=$(blksum --tag --no-names --manifest "$1.blkm" "$1")
 }
 
-# repair STATUS OUTPUT ARGUMENT...: repairs a disk by the manifest good.blkm; the
-# exit status is STATUS, and all of the standard output is OUTPUT.
+# by_good ARGUMENT...: runs blksum to repair a disk by the manifest good.blkm.
+by_good () {
+  blksum --expect manifest:good.blkm --expect-sum "$sum" --repair-limit 50% "$@"
+}
+
+# repair STATUS OUTPUT ARGUMENT...: does this; the exit status is STATUS, and all of the
+# standard output is OUTPUT.
 repair () {
   wanted_status=$1 wanted_output=$2
   shift 2
-  run "$wanted_status" blksum --expect manifest:good.blkm --expect-sum "$sum" \
-    --repair-limit 50% "$@"
+  run "$wanted_status" by_good "$@"
   [ "$(cat "$dir/stdout")" = "$wanted_output" ] ||
     fail "does not print '$wanted_output'"
 }
@@ -72,4 +99,38 @@ leaves_alone () {
   same "$left" "$dir/before"
   [ "$(stat -c %Y "$left")" = "$(date -d 2001-01-01 +%s)" ] ||
     fail "$left was written"
+}
+
+# hold FILE [MODE]: starts a process that has FILE open for writing, or in another mode
+# of Python, and takes no lock; sets $holder to its process id.
+hold () {
+  rm -f "$dir/held"
+  "$PYTHON" -c 'import sys, time
+disk = open(sys.argv[1], sys.argv[2])
+print("open", flush=True)
+time.sleep(600)' "$1" "${2:-r+b}" > "$dir/held" &
+  holder=$!
+  kill_at_exit $holder
+  wait_until test -s "$dir/held"
+}
+
+# hold_lock FILE: starts a process that has the locks of a program of qemu that reads
+# FILE, and does not share it with those that write.
+hold_lock () {
+  rm -f "$dir/held"
+  "$PYTHON" -c 'import fcntl, struct, sys, time
+disk = open(sys.argv[1], "rb")
+lock = struct.pack("hhqqi4x", fcntl.F_RDLCK, 0, 201, 1, 0)
+fcntl.fcntl(disk, 37, lock)     # F_OFD_SETLK
+print("locked", flush=True)
+time.sleep(600)' "$1" > "$dir/held" &
+  holder=$!
+  kill_at_exit $holder
+  wait_until test -s "$dir/held"
+}
+
+# release: ends the process that was started by one of these.
+release () {
+  kill $holder
+  wait $holder 2> /dev/null || :
 }

@@ -7,23 +7,12 @@
 
 . "$(dirname "$0")/functions.sh"
 . "$abs_top_srcdir/tests/repair-functions.sh"
-requires_root
-requires_program losetup
-# valgrind warns of the ioctls of loop devices, which it does not know.
-VALGRIND_OPTS=--sim-hints=lax-ioctls
-export VALGRIND_OPTS
+requires_loop
 
 cd "$dir"
 requires_direct
 make_good good
 make_manifest good
-
-# attach FILE [OPTION]...: sets $device to a loop device, or skips the test.
-attach () {
-  device=$(losetup --find --show --direct-io=on "$@" 2> losetup.log) ||
-    skip "no loop device with direct I/O: $(cat losetup.log)"
-  at_exit "losetup -d $device"
-}
 
 # The page cache of the device has what was there before.
 cp good disk
@@ -51,8 +40,7 @@ cat disk >> shifted
 attach shifted --offset 512
 leaves_alone shifted refuses \
   "$device: cannot be repaired: it begins within a block of the file system of '.*/shifted'" \
-  blksum --expect manifest:good.blkm --expect-sum "$sum" --repair-limit 50% \
-  --repair-from good "$device"
+  by_good --repair-from good "$device"
 
 # A device that answers from the page cache of its file, and partitions of it.
 cp good cached
@@ -61,13 +49,11 @@ no_direct=$(losetup --find --show --partscan cached) || skip "no loop device"
 at_exit "losetup -d $no_direct"
 leaves_alone cached refuses \
   "$no_direct: cannot be repaired: it is on a loop device that answers from the page cache; losetup --direct-io=on, or repair '.*/cached'" \
-  blksum --expect manifest:good.blkm --expect-sum "$sum" --repair-limit 50% \
-  --repair-from good "$no_direct"
+  by_good --repair-from good "$no_direct"
 if addpart "$no_direct" 1 0 8200 2> addpart.log && [ -b "${no_direct}p1" ]; then
   leaves_alone cached refuses \
     "${no_direct}p1: cannot be repaired: it is on a loop device that answers" \
-    blksum --expect manifest:good.blkm --expect-sum "$sum" --repair-limit 50% \
-    --repair-from good "${no_direct}p1"
+    by_good --repair-from good "${no_direct}p1"
   delpart "$no_direct" 1
 else
   echo "no partition of a loop device is tested: $(cat addpart.log)"
@@ -94,8 +80,7 @@ if [ "$(stat -f -c %T /dev/shm)" = tmpfs ]; then
     read -r shm_device < shm.device
     at_exit "losetup -d $shm_device"
     leaves_alone "$shm" refuses "$shm_device: .*\(file system is tmpfs\|answers from the page cache\)" \
-      blksum --expect manifest:good.blkm --expect-sum "$sum" --repair-limit 50% \
-      --repair-from good "$shm_device"
+      by_good --repair-from good "$shm_device"
   fi
 fi
 
@@ -109,16 +94,14 @@ same disk good
 damage twin 5
 attach twin
 for pair in "twin $twin" "$twin twin" "$twin $twin" "$twin $device"; do
-  refuses "${pair% *}: is the disk that is to be repaired" blksum \
-    --expect manifest:good.blkm --expect-sum "$sum" --repair-limit 50% \
-    --repair-from ${pair% *} ${pair#* }
+  refuses "${pair% *}: is the disk that is to be repaired" \
+    by_good --repair-from ${pair% *} ${pair#* }
 done
 node=$dir/node
 mknod "$node" b $((0x$(stat -c %t "$twin"))) $((0x$(stat -c %T "$twin")))
 if (: < "$node") 2> stderr; then
-  refuses "$node: is the disk that is to be repaired" blksum \
-    --expect manifest:good.blkm --expect-sum "$sum" --repair-limit 50% \
-    --repair-from "$node" "$twin"
+  refuses "$node: is the disk that is to be repaired" \
+    by_good --repair-from "$node" "$twin"
 fi
 
 # Two partitions of a loop device are two disks.
@@ -132,9 +115,8 @@ if addpart "$device" 1 2048 8200 2> addpart.log &&
   repair 0 "${device}p1: OK (1 block repaired)" --repair-from "${device}p2" "${device}p1"
   dd if=partitions bs=1M skip=1 count=4198400 iflag=count_bytes status=none > part
   same part good
-  refuses "${device}p1: is the disk that is to be repaired" blksum \
-    --expect manifest:good.blkm --expect-sum "$sum" --repair-limit 50% \
-    --repair-from "${device}p1" "${device}p1"
+  refuses "${device}p1: is the disk that is to be repaired" \
+    by_good --repair-from "${device}p1" "${device}p1"
   delpart "$device" 1
   delpart "$device" 2
 else
@@ -159,9 +141,8 @@ holder=$!
 kill_at_exit $holder
 if wait_until test -s opened -o ! -d "/proc/$holder" && [ -s opened ]; then
   leaves_alone disk refuses \
-    "$device: is in use: process $holder (python[^)]*) has it open for writing$" blksum \
-    --expect manifest:good.blkm --expect-sum "$sum" --repair-limit 50% \
-    --repair-from good "$device"
+    "$device: is in use: process $holder (python[^)]*) has it open for writing$" \
+    by_good --repair-from good "$device"
   kill $holder
   wait $holder 2> /dev/null || :
 else
@@ -172,8 +153,7 @@ same disk good
 
 # A device that is read-only.
 attach twin --read-only
-run 2 blksum --expect manifest:good.blkm --expect-sum "$sum" --repair-limit 50% \
-  --repair-from good "$device"
+run 2 by_good --repair-from good "$device"
 says_once "$device: cannot be written: the device is read-only$"
 repair 1 "$device: FAILED (1 block repairable)" --dry-run --repair-from good "$device"
 
@@ -186,8 +166,7 @@ if ! cat "$device" > old 2> read.log; then
     blksum --expect manifest:good.blkm --expect-sum "$sum" --repair-from good \
     "$device"
   leaves_alone disk refuses "$device: cannot read at offset" \
-    blksum --expect manifest:good.blkm --expect-sum "$sum" --repair-limit 50% \
-    -f raw --repair-from good "$device"
+    by_good -f raw --repair-from good "$device"
 fi
 
 # A device that is replaced under the same number while it is read.

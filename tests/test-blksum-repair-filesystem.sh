@@ -20,8 +20,7 @@ refuses_on () {
   name=$1 file=$2
   shift 2
   refuses "$file: cannot be repaired: its file system is $name, where direct I/O can be answered from the page cache; repair it on the host that has its ext4, xfs or block device, or through qemu-nbd$" \
-    blksum --expect manifest:good.blkm --expect-sum "$sum" --repair-limit 50% \
-    --repair-from good "$@" "$file"
+    by_good --repair-from good "$@" "$file"
   same "$file" bad
   tested="$tested $name"
 }

@@ -7,55 +7,19 @@
 
 . "$(dirname "$0")/functions.sh"
 . "$abs_top_srcdir/tests/repair-functions.sh"
-requires_root
-requires_program losetup
-# valgrind warns of the ioctls of loop devices, which it does not know.
-VALGRIND_OPTS=--sim-hints=lax-ioctls
-export VALGRIND_OPTS
+requires_loop
 
 cd "$dir"
 requires_direct
 make_good good
 make_manifest good
 
-# attach FILE [OPTION]...: sets $device to a loop device, or skips the test.
-attach () {
-  device=$(losetup --find --show --direct-io=on "$@" 2> losetup.log) ||
-    skip "no loop device with direct I/O: $(cat losetup.log)"
-  at_exit "losetup -d $device"
-}
-
-# repair_from_good DISK
-repair_from_good () {
-  blksum --expect manifest:good.blkm --expect-sum "$sum" --repair-limit 50% \
-    --repair-from good "$1"
-}
-
-# hold FILE: starts a process that has FILE open for writing, and takes no lock.
-cat > holder.py << 'END'
-import sys, time
-disk = open(sys.argv[1], "r+b")
-print("open", flush=True)
-time.sleep(600)
-END
-hold () {
-  rm -f open
-  "$PYTHON" holder.py "$1" > open &
-  holder=$!
-  kill_at_exit $holder
-  wait_until test -s open
-}
-release () {
-  kill $holder
-  wait $holder 2> /dev/null || :
-}
-
 # refuses_writer FILE DISK OPEN: FILE is that of DISK, and OPEN is open for writing.
 refuses_writer () {
   hold "$3"
   leaves_alone "$1" refuses \
     "$2: is in use: process $holder ([^)]*) has a device or file that has a part of it open for writing$" \
-    repair_from_good "$2"
+    by_good --repair-from good "$2"
   release
 }
 
@@ -77,23 +41,11 @@ repair 0 "$first: OK (1 block repaired)" --repair-from good "$first"
 same disk good
 
 # The locks of a program of qemu that reads the file of a loop device.
-cat > reader.py << 'END'
-import fcntl, struct, time
-disk = open("disk", "rb")
-lock = struct.pack("hhqqi4x", fcntl.F_RDLCK, 0, 201, 1, 0)
-fcntl.fcntl(disk, 37, lock)     # F_OFD_SETLK
-print("locked", flush=True)
-time.sleep(600)
-END
 damage disk 3
-"$PYTHON" reader.py > locked &
-reader=$!
-kill_at_exit $reader
-wait_until test -s locked
+hold_lock disk
 leaves_alone disk refuses "$first: .* is of '.*/disk', which is in use by another program, which reads or writes it" \
-  repair_from_good "$first"
-kill $reader
-wait $reader 2> /dev/null || :
+  by_good --repair-from good "$first"
+release
 
 # ---- A partition and its disk, but not two partitions ----
 

@@ -20,16 +20,6 @@ sparse () {
   write_data "$1" $(($2 * 4096)) $(($3 * 4096))
 }
 
-# break_blocks FILE BLOCK...: changes some bytes within these blocks of 4 KiB.
-break_blocks () {
-  broken=$1
-  shift
-  for block; do
-    printf damaged |
-      dd of="$broken" bs=1 seek=$((block * 4096 + 50)) conv=notrunc status=none
-  done
-}
-
 # with STATUS MANIFEST DISK [OPTION]...: repairs DISK, if it may.
 with () {
   wanted_status=$1 manifest=$2 disk=$3
@@ -82,11 +72,11 @@ repaired "2 blocks repaired" blkm more --repair-limit 6.25%
 # ---- A few blocks of data: one may be bad, but not with 0% ----
 
 cp --sparse=always good disk
-break_blocks disk 110
+damage_blocks 4096 disk 110
 refused "1 of its first 111 blocks is bad, more than 0% of the 32 .*" blkm disk \
   --repair-limit 0%
 repaired "1 block repaired" blkm disk
-break_blocks disk 8000
+damage_blocks 4096 disk 8000
 repaired "1 block repaired" blkm disk --repair-limit 0.00001%
 
 # ---- One percent of 299 blocks ----
@@ -94,9 +84,9 @@ repaired "1 block repaired" blkm disk --repair-limit 0.00001%
 sparse good 100 299
 blksum -b 4k --manifest blkm good > stdout
 cp --sparse=always good disk
-break_blocks disk 110 8000
+damage_blocks 4096 disk 110 8000
 repaired "2 blocks repaired" blkm disk
-break_blocks disk 110 8000 8191
+damage_blocks 4096 disk 110 8000 8191
 refused "3 of its first 8192 blocks are bad, more than 1% of the 299 .*" blkm disk
 
 # ---- A manifest without data: nothing may be bad, unless there is no limit ----
@@ -114,7 +104,7 @@ repaired "1 block repaired" blkm disk --repair-limit 100%
 sparse good 0 1
 blksum -b 4k --manifest blkm good > stdout
 cp --sparse=always good disk
-break_blocks disk 0
+damage_blocks 4096 disk 0
 refused "1 of its first 1 blocks is bad, more than 1% of the 1 .*" blkm disk
 refused "1 of its first 1 blocks is bad, more than 99.9% of the 1 .*" blkm disk \
   --repair-limit 99.9%

@@ -64,8 +64,7 @@ for content in good bad; do
     can_flush="exit 0" pread="$reads" pwrite="$writes" \
     flush="echo EIO >&2; exit 1"
   leaves_alone disk refuses "$uri: the server cannot flush what was written: " \
-    blksum --expect manifest:good.blkm --expect-sum "$sum" --repair-limit 50% \
-    --repair-from good "$uri"
+    by_good --repair-from good "$uri"
   stop
 done
 cp bad disk
@@ -74,8 +73,7 @@ start_nbdkit eval get_size="echo 4198400" can_write="exit 0" \
   can_flush="exit 0" pread="$reads" pwrite="$writes" \
   flush="[ ! -e $dir/flushed ] || { echo EIO >&2; exit 1; }; : > $dir/flushed"
 refuses "cannot flush what was written: .*; 4 blocks were written, and not verified" \
-  blksum --expect manifest:good.blkm --expect-sum "$sum" --repair-limit 50% \
-  --repair-from good "$uri"
+  by_good --repair-from good "$uri"
 stop
 
 # A server that says what is zero, and that is not true: all is read.
@@ -98,8 +96,7 @@ start_nbdkit eval get_size="echo 4198400" can_write="exit 0" \
       { echo EIO >&2; exit 1; }
     $reads" pwrite="$writes"
 leaves_alone disk refuses "$uri: cannot read at offset [0-9]*: " \
-  blksum --expect manifest:good.blkm --expect-sum "$sum" --repair-limit 50% \
-  --repair-from good "$uri"
+  by_good --repair-from good "$uri"
 stop
 
 # Servers that do not write, do not flush, or not these blocks.
@@ -131,8 +128,7 @@ stop
 # Writes that fail.
 cp bad disk
 start_nbdkit --filter=error file disk error-pwrite=ENOSPC error-pwrite-rate=100%
-refuses "cannot write at offset 196608: .*No space left.*; 1 block was written, and not verified" blksum \
-  --expect manifest:good.blkm --expect-sum "$sum" --repair-limit 50% \
+refuses "cannot write at offset 196608: .*No space left.*; 1 block was written, and not verified" by_good \
   --repair-from good "$uri"
 same disk bad
 stop
@@ -327,8 +323,7 @@ uri="nbd+unix:///?socket=$dir/qcow2.sock"
 run 2 timeout $limit blksum --expect manifest:good.blkm --expect-sum "$sum" \
   --repair-limit 50% --repair-from "$uri" --size 4198400 "$uri"
 says_once "$uri: is the disk that is to be repaired$"
-run 0 blksum --expect manifest:good.blkm --expect-sum "$sum" --repair-limit 50% \
-  --repair-from good --size 4198400 "$uri"
+run 0 by_good --repair-from good --size 4198400 "$uri"
 grep -q ": OK (2 blocks repaired)$" stdout || fail "not repaired"
 server=$(cat qcow2.pid)
 stop

@@ -61,13 +61,7 @@ done
 
 # ---- Too few descriptors to find out ----
 
-"$PYTHON" -c 'import time
-disk = open("disk", "r+b")
-print("open", flush=True)
-time.sleep(600)' > held &
-holder=$!
-kill_at_exit $holder
-wait_until test -s held
+hold disk
 for n in 4 5 6 7 8 9 10 11 12; do
   [ -z "$wrapper" ] || break    # valgrind has descriptors of its own
   leaves_alone disk run 2 repair_with sh -c 'ulimit -n "$1" && shift && exec "$@"' sh $n
@@ -87,8 +81,7 @@ if [ "$SANITIZE" = no ] && [ -z "$wrapper" ] &&
 else
   echo "no other /proc is tested"
 fi
-kill $holder
-wait $holder 2> /dev/null || :
+release
 [ -z "$no_proc" ] || run 0 repair_with unshare --pid --fork
 cp good disk
 damage disk 3

@@ -128,39 +128,43 @@ other () {
 }
 repair_meanwhile 0 other
 
+# stopped_after CALL PATH SOURCE COMMAND...: repairs the disk from SOURCE, stops blksum
+# after its first system call CALL, which is on PATH unless that is empty, runs COMMAND,
+# and continues blksum, which ends with status 2.
+stopped_after () {
+  call=$1 path=$2 source=$3
+  shift 3
+  cp good disk
+  damage disk 3
+  : > trace
+  timeout $limit strace -f -qq ${path:+-P "$path"} -o trace -e trace="$call" \
+    -e inject="$call":signal=SIGSTOP:when=1 blksum --expect manifest:good.blkm \
+    --expect-sum "$sum" --repair-limit 50% --repair-from "$source" disk \
+    > stdout 2> stderr &
+  pid=$!
+  wait_until grep -q "stopped by SIGSTOP" trace
+  "$@"
+  kill -CONT "$(sed -n '/stopped by SIGSTOP/{s/ .*//p;q}' trace)"
+  status=0
+  wait $pid || status=$?
+  [ $status = 2 ] || fail "exit status $status"
+}
+
 # A FIFO replaces a source after its type was seen: it is not waited for.
-cp good disk
-damage disk 3
 cp good replaced
-timeout $limit strace -f -qq -P "$dir/replaced" -o trace -e trace=%%stat \
-  -e inject=%%stat:signal=SIGSTOP:when=1 blksum \
-  --expect manifest:good.blkm --expect-sum "$sum" --repair-from "$dir/replaced" disk \
-  > stdout 2> stderr &
-pid=$!
-wait_until grep -q "stopped by SIGSTOP" trace
-rm replaced
-mkfifo replaced
-kill -CONT "$(sed -n '/stopped by SIGSTOP/{s/ .*//p;q}' trace)"
-status=0
-wait $pid || status=$?
-[ $status = 2 ] || fail "exit status $status"
+replace_by_fifo () {
+  rm replaced
+  mkfifo replaced
+}
+stopped_after %%stat "$dir/replaced" "$dir/replaced" replace_by_fifo
 says_once "$dir/replaced: can only be read sequentially, like a pipe"
 
 # The file is modified while it is flushed, which can take long.
-cp good disk
-damage disk 3
-: > trace
-timeout $limit strace -f -qq -o trace -e trace=fdatasync \
-  -e inject=fdatasync:signal=SIGSTOP:when=1 blksum --expect manifest:good.blkm \
-  --expect-sum "$sum" --repair-limit 50% --repair-from good disk > stdout 2> stderr &
-pid=$!
-wait_until grep -q "stopped by SIGSTOP" trace
-damage disk 5
-cp disk after
-kill -CONT "$(sed -n '/stopped by SIGSTOP/{s/ .*//p;q}' trace)"
-status=0
-wait $pid || status=$?
-[ $status = 2 ] || fail "exit status $status"
+damage_meanwhile () {
+  damage disk 5
+  cp disk after
+}
+stopped_after fdatasync "" good damage_meanwhile
 says_once "disk: the file changed while it was read; nothing was written"
 same disk after
 
@@ -190,14 +194,7 @@ says_once "large: is in use: process $(cat holder) ([^)]*) has it open for writi
 same large before
 while kill -0 "$(cat holder)" 2> kill.log; do sleep 0.05; done
 
-# A file that changes while it is read for the first time.
-truncate -s 300m large
-write_data large 0 100000
-write_data large 200000000 100000
-blksum --manifest large.blkm large > stdout
-cp large twin
-write_data large 7000 100
-cp large before
+# The same file changes while it is read for the first time.
 status=0
 midway 'printf x | dd of=large bs=1 seek=250000000 conv=notrunc status=none' \
   --no-extents --expect manifest:large.blkm --expect-sum none --repair-limit 100% \

@@ -26,8 +26,7 @@ not () {
 no () {
   says=$1
   shift
-  not "$says" blksum --expect manifest:good.blkm --expect-sum "$sum" \
-    --repair-limit 50% --repair-from good "$@"
+  not "$says" by_good --repair-from good "$@"
 }
 
 # ---- The command line ----
@@ -171,38 +170,16 @@ leaves_alone disk refuses "disk: cannot write at offset 196608: File too large" 
 # ---- Locks ----
 
 # A program that reads the disk, and does not share it with those that write.
-cat > reader.py << 'END'
-import fcntl, struct, time
-disk = open("disk", "rb")
-lock = struct.pack("hhqqi4x", fcntl.F_RDLCK, 0, 201, 1, 0)
-fcntl.fcntl(disk, 37, lock)     # F_OFD_SETLK
-print("locked", flush=True)
-time.sleep(600)
-END
 cp bad disk
-"$PYTHON" reader.py > locked &
-reader=$!
-kill_at_exit $reader
-wait_until test -s locked
+hold_lock disk
 for option in "" --dry-run --force-share; do
   no "disk: is in use by another program, which reads or writes it" $option disk
 done
-kill $reader
-wait $reader 2> /dev/null || :
+release
 
 # A program that has it open, for writing or not, and takes no lock.
-cat > holder.py << 'END'
-import sys, time
-disk = open(sys.argv[1], sys.argv[2])
-print("open", flush=True)
-time.sleep(600)
-END
 for mode in r+b rb; do
-  rm -f open
-  "$PYTHON" holder.py disk $mode > open &
-  holder=$!
-  kill_at_exit $holder
-  wait_until test -s open
+  hold disk $mode
   if [ $mode = rb ]; then
     repair 1 "disk: FAILED (1 block repairable)" --dry-run --repair-from good disk
   else
@@ -210,8 +187,7 @@ for mode in r+b rb; do
     no "disk: is in use: process $holder ([^)]*) has it open for writing$" \
       --dry-run disk
   fi
-  kill $holder
-  wait $holder 2> /dev/null || :
+  release
 done
 
 requires_qemu
@@ -243,10 +219,8 @@ damage good 9
 cp good twin
 damage twin 3
 in_use
-run 2 blksum --expect manifest:good.blkm --expect-sum "$sum" --repair-limit 50% \
-  --repair-from disk twin
+run 2 by_good --repair-from disk twin
 says_once "disk: is in use by another program"
-run 0 blksum --expect manifest:good.blkm --expect-sum "$sum" --repair-limit 50% \
-  -U --repair-from disk twin
+run 0 by_good -U --repair-from disk twin
 same twin disk
 free

@@ -169,8 +169,7 @@ if mount -o data=journal "$device" journal 2> mount.log; then
   damage journal/disk 3
   leaves_alone journal/disk refuses \
     "journal/disk: cannot be repaired: the kernel does not say that direct I/O of this file bypasses the page cache" \
-    blksum --expect manifest:good.blkm --expect-sum "$sum" --repair-limit 50% \
-    --repair-from good journal/disk
+    by_good --repair-from good journal/disk
 else
   echo "no file system with data=journal is tested: $(cat mount.log)"
 fi

@@ -7,23 +7,18 @@
 
 . "$(dirname "$0")/functions.sh"
 . "$abs_top_srcdir/tests/repair-functions.sh"
-requires_root
-requires_program losetup unshare
+requires_loop
+requires_program unshare
 requires unshare --mount true
-# valgrind warns of the ioctls of loop devices, which it does not know.
-VALGRIND_OPTS=--sim-hints=lax-ioctls
-export VALGRIND_OPTS
 
 cd "$dir"
 requires_direct
 make_good good
 make_manifest good
 
-# attach FILE: sets $device to a loop device, and $sys to its directory in /sys.
-attach () {
-  device=$(losetup --find --show --direct-io=on "$@" 2> losetup.log) ||
-    skip "no loop device with direct I/O: $(cat losetup.log)"
-  at_exit "losetup -d $device"
+# attach_known FILE: also sets $sys to the directory of $device in /sys.
+attach_known () {
+  attach "$1"
   sys=/sys/devices/virtual/block/${device#/dev/}
 }
 
@@ -50,7 +45,7 @@ repair_with () {
 echo 131072 > physical
 cp good disk
 damage disk 3
-attach disk
+attach_known disk
 for path in "$sys" /sys/dev/block/"$(stat -c %Hd:%Ld disk)"; do
   queue=$path/queue
   [ -d "$queue" ] || queue=$(realpath "$path/..")/queue
@@ -85,7 +80,7 @@ says_once "$device: cannot be repaired: it begins within a physical sector of [0
 cp good below
 damage disk 3
 top=$device top_sys=$sys
-attach below
+attach_known below
 below=$device
 mkdir slaves
 ln -s "$sys" "slaves/${below#/dev/}"
@@ -100,7 +95,7 @@ done
 repair_with slaves "$top_sys/slaves" 0 --repair-from good below
 # Two devices that are made of the same one.
 cp good sibling
-attach sibling
+attach_known sibling
 sibling=$device
 run 0 unshare --mount sh -c '
   mount --bind slaves "$1" && mount --bind slaves "$2" && shift 2 && exec "$@"' sh \
