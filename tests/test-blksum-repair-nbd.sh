@@ -125,15 +125,26 @@ repair 0 "$uri: OK (1 block repaired)" --repair-from good "$uri"
 same disk good
 stop
 
-# Writes that fail.
+# Writes that fail: before anything was written, and after that.
 cp bad disk
 start_nbdkit --filter=error file disk error-pwrite=ENOSPC error-pwrite-rate=100%
-refuses "cannot write at offset 196608: .*No space left.*; 1 block was written, and not verified" by_good \
-  --repair-from good "$uri"
+refuses "cannot write at offset 196608: .*No space left on device$" \
+  by_good --repair-from good "$uri"
 same disk bad
 stop
+for part in 100 65536; do
+  cp bad disk
+  start_nbdkit eval get_size="echo 4198400" can_write="exit 0" \
+    can_flush="exit 0" flush="exit 0" pread="$reads" \
+    pwrite="head -c $part | $writes; echo EIO >&2; exit 1"
+  refuses "cannot write at offset 196608: .*; 1 block was written, and not verified$" \
+    by_good --repair-from good "$uri"
+  ! cmp -s disk bad || fail "nothing was written"
+  stop
+done
 
 # Writes that are lost.
+cp bad disk
 start_nbdkit eval get_size="echo 4198400" can_write="exit 0" can_flush="exit 0" \
   pread="dd if=$dir/disk bs=64k skip=\$4 count=\$3 iflag=skip_bytes,count_bytes status=none" \
   pwrite="cat > /dev/null" flush="exit 0"

@@ -163,7 +163,7 @@ repair 0 "disk: OK (1 block repaired)" --repair-from good --repair-limit 1% disk
 
 # A limit for the size of files is an error, and not a signal.
 cp bad disk
-leaves_alone disk refuses "disk: cannot write at offset 196608: File too large" \
+leaves_alone disk refuses "disk: cannot write at offset 196608: File too large$" \
   env GCOV_PREFIX=/dev/null sh -c 'ulimit -f 64 && exec "$@"' sh blksum --expect manifest:good.blkm \
   --expect-sum "$sum" --repair-from good --repair-limit 50% disk
 

@@ -178,20 +178,23 @@ check_again (const struct repair_batch *batch, size_t i, struct error *error)
                                  (unsigned long long) block->offset);
 }
 
-/* The block counts as written even if the write fails, because a part of it
- * can have been written.
+/* If the write fails, a part of the block can have been written.  So the block
+ * counts as written, unless it still has its bad content.
  */
 static int
 write_block (struct repair_batch *batch, size_t i, struct error *error)
 {
   struct repair_block *block = &batch->blocks[i];
+  struct error ignored = { "" };
+  int r;
 
   if (check_again (batch, i, error) == -1)
     return -1;
   memcpy (batch->spare, repair_batch_bytes (batch, i), block->len);
-  block->written = true;
-  return target_write (batch->target, batch->spare, block->len, block->offset,
-                       error);
+  r = target_write (batch->target, batch->spare, block->len, block->offset,
+                    error);
+  block->written = r == 0 || check_again (batch, i, &ignored) == -1;
+  return r;
 }
 
 static int
