@@ -13,6 +13,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,22 +48,28 @@ block_device_exists (dev_t dev)
   return access (path, F_OK) == 0;
 }
 
+/* Store the first line of the file PATH in TEXT. */
 static bool
-read_attribute (dev_t dev, const char *folder, const char *name, char *text,
-                size_t size)
+read_line (const char *path, char *text, size_t size)
 {
-  char path[PATH_SIZE];
-  FILE *file;
-  bool found;
+  FILE *file = fopen (path, "re");
+  bool found = file && fgets (text, size, file);
 
-  format_path (path, dev, folder, name);
-  file = fopen (path, "re");
-  found = file && fgets (text, size, file);
   if (file)
     fclose (file);
   if (found)
     text[strcspn (text, "\n")] = '\0';
   return found;
+}
+
+static bool
+read_attribute (dev_t dev, const char *folder, const char *name, char *text,
+                size_t size)
+{
+  char path[PATH_SIZE];
+
+  format_path (path, dev, folder, name);
+  return read_line (path, text, size);
 }
 
 bool
@@ -81,73 +88,51 @@ block_device_disk_attribute (dev_t dev, const char *name, char *text,
 
 /* ---- Other devices ---- */
 
-/* Store the device number from the file NAME/dev below DIR in *DEV.  Returns
+/* Store the device number in the file PATH, such as "7:0", in *DEV.  Returns
  * false if it cannot be read.
  */
 static bool
-read_number (int dir, const char *name, dev_t *dev)
+read_number (const char *path, dev_t *dev)
 {
-  char path[sizeof ((struct dirent *) 0)->d_name + sizeof "/dev"];
   unsigned major_number, minor_number;
-  bool found;
-  FILE *file;
-  int fd;
+  char text[32];
 
-  snprintf (path, sizeof path, "%s/dev", name);
-  fd = openat (dir, path, O_RDONLY | O_CLOEXEC);
-  file = fd != -1 ? fdopen (fd, "r") : NULL;
-  found = file &&
-    fscanf (file, "%u:%u", &major_number, &minor_number) == 2;
-  if (file)
-    fclose (file);
-  else if (fd != -1)
-    close (fd);
-  if (found)
-    *dev = makedev (major_number, minor_number);
-  return found;
+  if (!read_line (path, text, sizeof text) ||
+      sscanf (text, "%u:%u", &major_number, &minor_number) != 2)
+    return false;
+  *dev = makedev (major_number, minor_number);
+  return true;
 }
 
 dev_t
 block_device_whole (dev_t dev)
 {
-  char text[32];
-  unsigned major_number, minor_number;
+  char path[PATH_SIZE], text[32];
+  dev_t whole;
 
-  if (read_attribute (dev, "", "partition", text, sizeof text) &&
-      read_attribute (dev, "../", "dev", text, sizeof text) &&
-      sscanf (text, "%u:%u", &major_number, &minor_number) == 2)
-    return makedev (major_number, minor_number);
-  return dev;
+  format_path (path, dev, "../", "dev");
+  return read_attribute (dev, "", "partition", text, sizeof text) &&
+    read_number (path, &whole) ? whole : dev;
 }
 
-static DIR *
-open_slaves (dev_t dev)
-{
-  char path[PATH_SIZE];
-  DIR *dir;
-
-  format_path (path, dev, "", "slaves");
-  dir = opendir (path);
-  if (dir)
-    return dir;
-  format_path (path, dev, "../", "slaves");
-  return opendir (path);
-}
-
-/* Call FUNCTION for each device in DIR until it returns non-zero, and close
- * DIR.  DIR can be NULL.
+/* Call FUNCTION for each device with a directory or link in FOLDER, until it
+ * returns non-zero.
  */
 static int
-each_device (DIR *dir, int (*function) (void *opaque, dev_t dev), void *opaque)
+each_device (const char *folder, int (*function) (void *opaque, dev_t dev),
+             void *opaque)
 {
+  char path[PATH_SIZE + NAME_MAX + sizeof "//dev"];
+  DIR *dir = opendir (folder);
   struct dirent *entry;
   dev_t dev;
   int r = 0;
 
-  while (dir && r == 0 && (entry = readdir (dir)))
-    if (entry->d_name[0] != '.' &&
-        read_number (dirfd (dir), entry->d_name, &dev))
+  while (dir && r == 0 && (entry = readdir (dir))) {
+    snprintf (path, sizeof path, "%s/%s/dev", folder, entry->d_name);
+    if (entry->d_name[0] != '.' && read_number (path, &dev))
       r = function (opaque, dev);
+  }
   if (dir)
     closedir (dir);
   return r;
@@ -157,14 +142,19 @@ int
 block_device_each_slave (dev_t dev, int (*function) (void *opaque, dev_t slave),
                          void *opaque)
 {
-  return each_device (open_slaves (dev), function, opaque);
+  char path[PATH_SIZE];
+
+  format_path (path, dev, "", "slaves");
+  if (access (path, F_OK) == -1)
+    format_path (path, dev, "../", "slaves");
+  return each_device (path, function, opaque);
 }
 
 int
 block_device_each_disk (int (*function) (void *opaque, dev_t disk),
                         void *opaque)
 {
-  return each_device (opendir ("/sys/block"), function, opaque);
+  return each_device ("/sys/block", function, opaque);
 }
 
 /* ---- Opening ---- */
