@@ -53,9 +53,6 @@ check_byte (int fd, off_t byte)
   return found == F_UNLCK ? 0 : -1;
 }
 
-/* Lock before the check, so that of two processes that start at the same time
- * each finds the locks of the other.
- */
 static void
 take_bytes (int fd, const off_t *bytes, size_t count)
 {
