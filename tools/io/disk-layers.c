@@ -37,21 +37,15 @@ add (struct disk_layers *layers, const struct disk_layer *layer)
 }
 
 void
-disk_layers_add_file (struct disk_layers *layers, dev_t dev, ino_t ino)
-{
-  const struct disk_layer layer = { .dev = dev, .ino = ino };
-
-  add (layers, &layer);
-}
-
-void
 disk_layers_add_loop_file (struct disk_layers *layers,
                            const struct loop_file *file)
 {
+  const struct disk_layer layer = { .dev = file->dev, .ino = file->ino };
+
   if (file->device)
     disk_layers_add_device (layers, file->device);
   else
-    disk_layers_add_file (layers, file->dev, file->ino);
+    add (layers, &layer);
 }
 
 static int

@@ -29,11 +29,12 @@ struct disk_layers {
   bool incomplete;              /* more than MAX_DISK_LAYERS */
 };
 
-/* Add a block device and all devices and files below it, or a regular file. */
+/* Add a block device and all devices and files below it. */
 void disk_layers_add_device (struct disk_layers *layers, dev_t number);
-void disk_layers_add_file (struct disk_layers *layers, dev_t dev, ino_t ino);
 
-/* Add the backing file of a loop device, and everything below it. */
+/* Add the regular file or block device FILE, such as the backing file of a
+ * loop device, and everything below it.
+ */
 void disk_layers_add_loop_file (struct disk_layers *layers,
                                 const struct loop_file *file);
 
