@@ -180,8 +180,8 @@ direct_file_check_unmodified (const struct direct_file *file,
                     "nothing was written");
 }
 
-int
-direct_file_check_size (const struct direct_file *file, struct error *error)
+static int
+check_size (const struct direct_file *file, struct error *error)
 {
   off_t size = find_size (file->fd);
 
@@ -195,11 +195,14 @@ direct_file_check_size (const struct direct_file *file, struct error *error)
 }
 
 int
-direct_file_check_path (const struct direct_file *file, struct error *error)
+direct_file_check_same (const struct direct_file *file, struct error *error)
 {
   struct stat now;
-  bool same = stat (file->path, &now) == 0;
+  bool same;
 
+  if (check_size (file, error) == -1)
+    return -1;
+  same = stat (file->path, &now) == 0;
   if (same && S_ISBLK (file->st.st_mode))
     same = S_ISBLK (now.st_mode) && now.st_rdev == file->st.st_rdev;
   else if (same)

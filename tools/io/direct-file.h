@@ -43,13 +43,11 @@ void direct_file_close (struct direct_file *file);
 int direct_file_check_unmodified (const struct direct_file *file,
                                   struct error *error);
 
-/* Check that the size of the open file is still FILE->size, or that FILE->path
- * still names the open file or device.  Return 0, or -1 with the reason in
- * ERROR.
+/* Check that the size of the open file is still FILE->size, and that
+ * FILE->path still names the open file or device.  Returns 0, or -1 with the
+ * reason in ERROR.
  */
-int direct_file_check_size (const struct direct_file *file,
-                            struct error *error);
-int direct_file_check_path (const struct direct_file *file,
+int direct_file_check_same (const struct direct_file *file,
                             struct error *error);
 
 /* Read or write LEN bytes at OFFSET.  BUF must be aligned to READ_ALIGN bytes,

@@ -60,9 +60,7 @@ check_unmodified_file (const struct target *target, struct error *error)
 static int
 check_same_file (const struct target *target, struct error *error)
 {
-  if (direct_file_check_size (&target->file, error) == -1)
-    return -1;
-  return direct_file_check_path (&target->file, error);
+  return direct_file_check_same (&target->file, error);
 }
 
 static int
