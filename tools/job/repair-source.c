@@ -42,11 +42,10 @@
 static void
 limit_size (struct repair_source *source)
 {
-  uint64_t size = source->source->size;
+  uint64_t size = source->source->size, image = source->target->size;
 
   source->source->size =
-    size < source->size ? ROUND_DOWN (size, (uint64_t) source->block_size)
-                        : source->size;
+    size < image ? ROUND_DOWN (size, (uint64_t) source->block_size) : image;
 }
 
 static int
@@ -105,7 +104,7 @@ repair_source_init (struct repair_source *source, const char *operand,
 {
   *source = (struct repair_source) {
     .operand = operand, .options = request->source, .request = request,
-    .target = target, .size = target->size, .block_size = block_size,
+    .target = target, .block_size = block_size,
   };
   source->options.size = SOURCE_WHOLE;
   source->options.extents = false;

@@ -23,7 +23,6 @@ struct repair_source {
   struct source_options options;
   const struct hash_request *request;
   const struct target *target;
-  uint64_t size;                /* of the image, bytes; the rest is not read */
   uint32_t block_size;          /* bytes */
   struct source *source;        /* NULL if it is not open */
   bool unusable;                /* reopening failed, or too many failures */
