@@ -169,7 +169,8 @@ if ! cat "$device" > old 2> read.log; then
     by_good -f raw --repair-from good "$device"
 fi
 
-# A device that is replaced under the same number while it is read.
+# A device that is replaced under the same number, or opened exclusively, while it is
+# read.
 truncate -s 300m large
 write_data large 0 100000
 write_data large 200000000 100000
@@ -179,12 +180,15 @@ write_data bad 7000 100
 cp bad other
 device=$(losetup --find --show --direct-io=on bad)
 at_exit "[ -e $dir/detached ] || losetup -d $device"
-midway "losetup -d $device; : > detached
+midway "$PYTHON -c 'import os; os.open(\"$device\", os.O_EXCL)' 2> open.log && : > shared
+    losetup -d $device; : > detached
     losetup --direct-io=on $device other 2> losetup.log && : > replaced || :" \
   --no-extents --expect manifest:large.blkm --expect-sum none --repair-from large \
   "$device" > stdout 2> stderr || fail "exit status $?"
 [ "$(cat stdout)" = "$device: OK (1 block repaired)" ] || fail "not repaired"
 [ ! -e replaced ] || fail "the device was replaced"
+[ ! -e shared ] || fail "the device is not in exclusive use"
+grep -q "busy" open.log || fail "not tried: $(cat open.log)"
 same bad large
 
 # A device that is mounted, and with --size one that is larger.

@@ -51,7 +51,7 @@ cp bad disk
 start_nbdkit --filter=log file disk logfile="$dir/log2"
 repair 1 "$uri: FAILED (4 blocks repairable)" --dry-run --repair-from good "$uri"
 same disk bad
-! grep ' Write' log2 || fail "--dry-run writes"
+! grep -e ' Write' -e ' Flush' log2 || fail "--dry-run writes or flushes"
 stop
 
 # A server that cannot flush, if nothing is bad, too: what it returns can be only
@@ -255,6 +255,15 @@ from 1 "FAILED (3 blocks repaired, 1 bad)" "$uri"
 grep -q "^blksum: disk: 65536 bytes at 327680 are bad" stderr || fail "another one"
 from 0 "OK (4 blocks repaired)" "$uri" "$good_uri"
 same disk good
+
+# The next source is read only where the first has not the block.
+first=$uri
+start_nbdkit --filter=log file good logfile="$dir/log3"
+from 0 "OK (4 blocks repaired)" "$first" "$uri"
+same disk good
+grep ' Read ' log3 > reads
+! grep -v ' offset=0x5[0-9a-f]\{4\} ' reads && [ -s reads ] || fail "other reads"
+stop
 
 # One that fails in 16 blocks in a row is given up.
 damage bad 0 1 2 4 6 7 8 9 10 11 12 13 14 15 16 17 18 19

@@ -136,10 +136,11 @@ stopped_after () {
   shift 3
   cp good disk
   damage disk 3
+  touch -d @1000000000.5 disk
   : > trace
   timeout $limit strace -f -qq ${path:+-P "$path"} -o trace -e trace="$call" \
     -e inject="$call":signal=SIGSTOP:when=1 blksum --expect manifest:good.blkm \
-    --expect-sum "$sum" --repair-limit 50% --repair-from "$source" disk \
+    --expect-sum "$sum" --repair-limit 50% --repair-from "$source" --size 4198400 disk \
     > stdout 2> stderr &
   pid=$!
   wait_until grep -q "stopped by SIGSTOP" trace
@@ -159,14 +160,22 @@ replace_by_fifo () {
 stopped_after %%stat "$dir/replaced" "$dir/replaced" replace_by_fifo
 says_once "$dir/replaced: can only be read sequentially, like a pipe"
 
-# The file is modified while it is flushed, which can take long.
-damage_meanwhile () {
-  damage disk 5
+# The file is modified while it is flushed, which can take long: its content, only the
+# seconds or nanoseconds of its time, or only its size.
+modify () {
+  case $what in
+    content) damage disk 5 ;;
+    seconds) touch -d @1000000001.5 disk ;;
+    nanoseconds) touch -d @1000000000.6 disk ;;
+    size) truncate -s +4096 disk && touch -d @1000000000.5 disk ;;
+  esac
   cp disk after
 }
-stopped_after fdatasync "" good damage_meanwhile
-says_once "disk: the file changed while it was read; nothing was written"
-same disk after
+for what in content seconds nanoseconds size; do
+  stopped_after fdatasync "" good modify
+  says_once "disk: the file changed while it was read; nothing was written"
+  same disk after
+done
 
 # A program that opens the file meanwhile.
 cat > holder.py << 'END'
@@ -193,6 +202,14 @@ kill "$(cat holder)" 2> kill.log || :
 says_once "large: is in use: process $(cat holder) ([^)]*) has it open for writing$"
 same large before
 while kill -0 "$(cat holder)" 2> kill.log; do sleep 0.05; done
+
+# Another blksum reads the file.
+midway 'blksum --expect manifest:large.blkm --expect-sum none --repair-limit 100% \
+    --repair-from twin large > other.out 2> other.err || :' \
+  --no-extents large > stdout || fail "not hashed"
+[ ! -s other.out ] && grep -q "^blksum: large: is in use by another program" other.err ||
+  fail "not refused: $(cat other.out other.err)"
+same large before
 
 # The same file changes while it is read for the first time.
 status=0

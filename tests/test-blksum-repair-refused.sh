@@ -196,6 +196,13 @@ cp disk.qcow2 before.qcow2
 no "disk.qcow2: its format is qcow2, and only raw disks can be repaired" disk.qcow2
 same disk.qcow2 before.qcow2
 
+# A raw disk to which a guest wrote such a header.
+blksum -f raw --manifest headed.blkm disk.qcow2 > stdout
+damage disk.qcow2 3
+run 0 blksum -f raw --expect manifest:headed.blkm --expect-sum none --repair-from \
+  before.qcow2 disk.qcow2
+same disk.qcow2 before.qcow2
+
 # in_use: starts a server of the disk.
 in_use () {
   qemu-nbd -f raw -t -k "$dir/qemu.sock" --pid-file "$dir/qemu.pid" disk &

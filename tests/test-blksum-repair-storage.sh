@@ -10,7 +10,7 @@
 . "$(dirname "$0")/functions.sh"
 . "$abs_top_srcdir/tests/repair-functions.sh"
 requires_root
-requires_program losetup mkfs.ext4 strace
+requires_program losetup mkfs.ext4 strace unshare
 [ -z "$wrapper" ] || skip "no strace in valgrind"
 [ "$SANITIZE" = no ] || skip "no strace with sanitizers"
 requires strace -f -o "$dir/tmp/log" true
@@ -123,6 +123,24 @@ with_error 2
 says_once "; 2 blocks were written, and not verified"
 repair 0 "fs/disk: OK" --repair-from good fs/disk
 same fs/disk good
+
+# --dry-run does not flush.
+damage fs/disk 3
+sync fs/disk
+run 1 strace -f -qq -o trace -e trace=fdatasync -e inject=fdatasync:error=EIO blksum \
+  --expect manifest:good.blkm --expect-sum "$sum" --repair-limit 50% --dry-run \
+  --repair-from good fs/disk
+[ ! -s trace ] || fail "it is flushed"
+repair 0 "fs/disk: OK (1 block repaired)" --repair-from good fs/disk
+
+# ---- The device of the file system cannot be opened ----
+
+damage fs/disk 3
+leaves_alone fs/disk run 2 unshare --mount sh -c 'mount -t tmpfs none /dev && exec "$@"' \
+  sh blksum --expect manifest:good.blkm --expect-sum "$sum" --repair-limit 50% \
+  --repair-from good fs/disk
+says_once "fs/disk: cannot be repaired: its loop device is of '.*/storage', which cannot be compared with the file of the device, which cannot be opened$"
+repair 0 "fs/disk: OK (1 block repaired)" --repair-from good fs/disk
 
 # ---- Pages that another program has read and locked ----
 

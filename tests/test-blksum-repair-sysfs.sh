@@ -43,6 +43,7 @@ repair_with () {
 # ---- Physical sectors ----
 
 echo 131072 > physical
+echo 512 > misaligned
 cp good disk
 damage disk 3
 attach_known disk
@@ -61,6 +62,9 @@ for path in "$sys" /sys/dev/block/"$(stat -c %Hd:%Ld disk)"; do
     leaves_alone disk repair_with physical "$queue/physical_block_size" 2 \
       --repair-from good "$device"
     says_once "$device: cannot be repaired: its loop device is of '.*/disk', which cannot be repaired: its file system has blocks"
+    leaves_alone disk repair_with misaligned "$(realpath "$path")/alignment_offset" 2 \
+      --repair-from good disk
+    says_once "disk: cannot be repaired: it begins within a physical sector of [0-9]* bytes of its drive"
   fi
 done
 blksum -b 128k --manifest 128k.blkm good > stdout
@@ -68,7 +72,6 @@ with physical "$sys/queue/physical_block_size" 0 blksum --expect manifest:128k.b
   --expect-sum none --repair-from good "$device"
 same disk good
 
-echo 512 > misaligned
 damage disk 3
 leaves_alone disk repair_with misaligned "$sys/alignment_offset" 2 \
   --repair-from good "$device"
@@ -112,3 +115,28 @@ ln -s "/sys/devices/virtual/block/${no_direct#/dev/}" "cached/${no_direct#/dev/}
 damage disk 3
 leaves_alone disk repair_with cached "$top_sys/slaves" 2 --repair-from good "$top"
 says_once "$top: cannot be repaired: it is on a loop device that answers from the page cache"
+
+# ---- What /sys does not say ----
+
+# A device that is made of an unknown one, and of itself.
+mkdir -p unknown/one
+echo 7:1048575 > unknown/one/dev
+leaves_alone disk repair_with unknown "$top_sys/slaves" 2 --repair-from good "$top"
+says_once "$top: cannot be repaired: /sys does not say what device 7:1048575 is$"
+mkdir itself
+ln -s "$top_sys" "itself/${top#/dev/}"
+leaves_alone disk repair_with itself "$top_sys/slaves" 2 --repair-from good "$top"
+says_once "$top: cannot be repaired: /sys does not say what device $(cat "$top_sys/dev") is$"
+
+# A device that is made of more devices than are recorded could be any.
+mkdir many
+for i in $(seq 256); do
+  mkdir "many/$i"
+  echo "7:$((1000000 + i))" > "many/$i/dev"
+done
+leaves_alone disk repair_with many "$top_sys/slaves" 2 --repair-from good "$top"
+says_once "$top: is made of too many devices$"
+cp good disk2
+damage disk2 3
+leaves_alone disk2 repair_with many "$top_sys/slaves" 2 --repair-from "$top" disk2
+says_once "$top: is the disk that is to be repaired$"
