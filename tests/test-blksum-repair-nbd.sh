@@ -265,6 +265,16 @@ grep ' Read ' log3 > reads
 ! grep -v ' offset=0x5[0-9a-f]\{4\} ' reads && [ -s reads ] || fail "other reads"
 stop
 
+# No source is read for a block that cannot be written.
+cp good disk
+damage disk 3
+start_nbdkit --filter=log file good logfile="$dir/log4"
+run 1 blksum --expect manifest:small.blkm --expect-sum none --repair-limit 5% \
+  --repair-from "$uri" disk
+says_once "disk: 512 bytes at 196608 are bad, and cannot be written directly"
+! grep ' Read ' log4 || fail "it is read"
+stop
+
 # One that fails in 16 blocks in a row is given up.
 damage bad 0 1 2 4 6 7 8 9 10 11 12 13 14 15 16 17 18 19
 cp bad worse

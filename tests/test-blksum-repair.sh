@@ -26,8 +26,11 @@ is_silent
 same disk good
 repair 0 "disk: OK" --repair-from good disk
 
-# One bad block.
+# One bad block; one that is zeros.
 damage disk 7
+repair 0 "disk: OK (1 block repaired)" --repair-from good disk
+same disk good
+write_zeros disk 524288 65536
 repair 0 "disk: OK (1 block repaired)" --repair-from good disk
 same disk good
 
@@ -55,13 +58,20 @@ cp good a
 cp good b
 damage a 1 2 3
 damage b 3 4 5
+printf 'in another way' | dd of=b bs=1 seek=200000 conv=notrunc status=none
+cp a a.expected
+cp b b.expected
+for block in 1 2; do
+  dd if=good of=a.expected bs=64k skip=$block seek=$block count=1 conv=notrunc status=none
+done
+for block in 4 5; do
+  dd if=good of=b.expected bs=64k skip=$block seek=$block count=1 conv=notrunc status=none
+done
 repair 1 "a: FAILED (2 blocks repaired, 1 bad)" --repair-from b a
 says_once "a: 65536 bytes at 196608 are bad, and no source has them$"
 repair 1 "b: FAILED (2 blocks repaired, 1 bad)" --repair-from a b
-cp good expected
-damage expected 3
-same a expected
-same b expected
+same a a.expected
+same b b.expected
 repair 1 "a: FAILED (1 block bad)" --repair-from b a
 repair 0 "a: OK (1 block repaired)" --repair-from b --repair-from good a
 same a good
@@ -136,7 +146,19 @@ for kind in "-b 4k" "-b 1m -d sha512" "-b 16m" "--streams 64" \
   same disk good
 done
 
-# Blocks that direct I/O cannot write are not written, and their sources not read.
+# More than one batch: blocks of 16 MiB are repaired one by one.
+truncate -s 40m large
+write_data large 0 200000
+write_data large 36000000 200000
+blksum -b 16m --manifest 16m.blkm large > stdout
+cp large large.bad
+damage large.bad 0 256 512
+run 0 blksum --expect manifest:16m.blkm --repair-limit 100% --expect-sum none \
+  --repair-from large large.bad
+[ "$(cat stdout)" = "large.bad: OK (3 blocks repaired)" ] || fail "not repaired"
+same large.bad large
+
+# Blocks that direct I/O cannot write are not written.
 for size in 4 512; do
   blksum -b $size --manifest other.blkm good > stdout
   cp damaged disk
