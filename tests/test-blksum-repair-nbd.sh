@@ -125,6 +125,22 @@ repair 0 "$uri: OK (1 block repaired)" --repair-from good "$uri"
 same disk good
 stop
 
+# Small blocks that are neighbours, from different sources.
+cp good disk
+for block in 384 385; do
+  cp good without-$block
+  damage_blocks 512 without-$block $block
+done
+start_nbdkit file disk
+for first in 384 385; do
+  damage_blocks 512 disk 384 385
+  run 0 blksum --expect manifest:small.blkm --expect-sum none \
+    --repair-from without-$first --repair-from without-$((769 - first)) "$uri"
+  [ "$(cat stdout)" = "$uri: OK (2 blocks repaired)" ] || fail "not repaired"
+  same disk good
+done
+stop
+
 # Writes that fail: before anything was written, and after that.
 cp bad disk
 start_nbdkit --filter=error file disk error-pwrite=ENOSPC error-pwrite-rate=100%
