@@ -30,8 +30,7 @@
 #include "util/result.h"
 
 struct expected {
-  char *text;                   /* SPEC and HEX point into it */
-  const char *spec;             /* "sha256/64k", or NULL if it is not given */
+  char *text;                   /* HEX points into it */
   const char *hex;
   struct expected_sum sum;      /* the hash parameters */
 };
@@ -89,7 +88,6 @@ parse (const struct expect_request *request, struct expected *expected,
 {
   const struct hash_request *hash = &request->hash;
   const char *path = job_manifest_path (request->expected);
-  struct error reason = { "" };
 
   if (path && job_manifest_is_stdin (&hash->source, request->expected) &&
       job_manifest_is_stdin (&hash->source, hash->operand))
@@ -103,12 +101,9 @@ parse (const struct expect_request *request, struct expected *expected,
   }
   if (!expected->text)
     return error_set (error, "--expect: out of memory");
-  if (sum_text_split (expected->text, "--expect", &expected->spec,
+  if (sum_text_parse (expected->text, "--expect", hash->opts, &expected->sum,
                       &expected->hex, error) == -1)
     return -1;
-  if (expected_sum_set (&expected->sum, expected->spec, expected->hex,
-                        hash->opts, &reason) == -1)
-    return error_set (error, "--expect: %s", reason.text);
   return check_params (hash, expected->sum.opts, error);
 }
 

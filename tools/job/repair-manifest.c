@@ -54,17 +54,14 @@ check_sum (const struct repair_manifest *manifest,
            const struct repair_request *request, struct error *error)
 {
   struct expected_sum expected = { .spec = NULL };
-  struct error reason = { "" };
   char *text = strdup (request->expected_sum);
-  const char *spec, *hex;
+  const char *hex;
   int r;
 
   if (!text)
     return error_errno (error, ENOMEM, "cannot check the sum");
-  r = sum_text_split (text, "--expect-sum", &spec, &hex, error);
-  if (r == 0 && expected_sum_set (&expected, spec, hex, request->hash.opts,
-                                  &reason) == -1)
-    r = error_set (error, "--expect-sum: %s", reason.text);
+  r = sum_text_parse (text, "--expect-sum", request->hash.opts, &expected, &hex,
+                      error);
   if (r == 0)
     r = compare_sum (manifest, &expected, hex, error);
   expected_sum_destroy (&expected);

@@ -16,6 +16,7 @@
 
 #include "blkhash.h"
 
+#include "job/expected-sum.h"
 #include "job/sum-text.h"
 #include "util/error.h"
 
@@ -37,9 +38,12 @@ refuse_prefix (const char *prefix, const char *option, struct error *error)
                     "different", option, prefix, digest);
 }
 
-int
-sum_text_split (char *text, const char *option, const char **spec,
-                const char **hex, struct error *error)
+/* Split TEXT into the hash spec, such as "sha256/64k", or NULL if there is
+ * none, and the digits.
+ */
+static int
+split (char *text, const char *option, const char **spec, const char **hex,
+       struct error *error)
 {
   char *end = strstr (text, " = "), *digits = text;
 
@@ -60,5 +64,21 @@ sum_text_split (char *text, const char *option, const char **spec,
   if (*digits || digits == *hex)
     return error_set (error, "%s: '%s' is not a hexadecimal checksum", option,
                       *hex);
+  return 0;
+}
+
+int
+sum_text_parse (char *text, const char *option,
+                const struct blkhash_opts *defaults,
+                struct expected_sum *expected, const char **hex,
+                struct error *error)
+{
+  struct error reason = { "" };
+  const char *spec;
+
+  if (split (text, option, &spec, hex, error) == -1)
+    return -1;
+  if (expected_sum_set (expected, spec, *hex, defaults, &reason) == -1)
+    return error_set (error, "%s: %s", option, reason.text);
   return 0;
 }

@@ -7,14 +7,19 @@
 #ifndef BLKSUM_SUM_TEXT_H
 #define BLKSUM_SUM_TEXT_H
 
+struct blkhash_opts;
 struct error;
+struct expected_sum;
 
-/* Split TEXT, the argument of OPTION, into the hash spec, such as
- * "sha256/64k", and the hexadecimal digits.  *SPEC is set to NULL if TEXT has
- * only digits.  Both point into TEXT, which is modified.  Returns 0, or -1
- * with the reason in ERROR.
+/* Parse TEXT, the argument of OPTION.  Set EXPECTED to its hash parameters;
+ * those that are not in TEXT are taken from DEFAULTS.  Set *HEX to its
+ * hexadecimal digits; it points into TEXT, which is modified.  EXPECTED must
+ * be zeroed before, and destroyed in any case.  Returns 0, or -1 with the
+ * reason in ERROR.
  */
-int sum_text_split (char *text, const char *option, const char **spec,
-                    const char **hex, struct error *error);
+int sum_text_parse (char *text, const char *option,
+                    const struct blkhash_opts *defaults,
+                    struct expected_sum *expected, const char **hex,
+                    struct error *error);
 
 #endif /* BLKSUM_SUM_TEXT_H */
