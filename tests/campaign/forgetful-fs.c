@@ -12,15 +12,15 @@
  *   -c N      cut the power in the Nth change
  *   -f N      the Nth change fails; with -r the Nth read; with -a all later
  *             reads and changes fail too
- *   -w N      the Nth read returns wrong bytes; with -a all later ones too
+ *   -w N      the Nth read returns wrong bytes
  *   -x NAME   reads of this file are neither counted nor wrong
  *   -d MS     each change takes so many milliseconds
  *   -l FILE   log each change and each read
  *
- * A change is a create, write, truncate, allocate, link, rename, unlink or
- * sync; a read is an open or a read.  After a cut the program has written what is
- * durable to DIRECTORY, is not mounted any more, and its status is 3.  A sync
- * that fails loses what was not synced, as in Linux.
+ * A change is a create, write, truncate, allocate, rename, unlink or sync; a
+ * read is an open or a read.  After a cut the program has written what is durable
+ * to DIRECTORY, is not mounted any more, and its status is 3.  A sync that fails
+ * loses what was not synced, as in Linux.  Files cannot be listed or linked.
  */
 
 #define FUSE_USE_VERSION 35
@@ -130,7 +130,7 @@ read_fails (fuse_req_t req, const char *what, const struct inode *inode)
   return true;
 }
 
-/* Wrong bytes: a bit, a byte, or sectors of zeros or of other data. */
+/* Wrong bytes: a bit, or a sector of zeros or of other data. */
 static void
 spoil (char *bytes, size_t len)
 {
@@ -138,14 +138,11 @@ spoil (char *bytes, size_t len)
                          options.seed, options.seed >> 16, reads }) % len;
   size_t sector = at / 512 * 512, n = len - sector < 512 ? len - sector : 512;
 
-  switch (options.seed % 4) {
+  switch (options.seed % 3) {
   case 0:
     bytes[at] ^= 1 << at % 8;
     break;
   case 1:
-    bytes[at] ^= 0x5a;
-    break;
-  case 2:
     memset (bytes + sector, 0, n);
     break;
   default:
@@ -160,14 +157,12 @@ static struct stat
 attributes (const struct inode *inode)
 {
   struct stat st = { .st_ino = FUSE_ROOT_ID, .st_mode = S_IFDIR | 0755,
-                     .st_nlink = 2, .st_uid = geteuid (),
-                     .st_gid = getegid () };
+                     .st_uid = geteuid (), .st_gid = getegid () };
 
   if (inode) {
     st = inode->st;
     st.st_size = inode->now.size;
     st.st_blocks = (st.st_size + 511) / 512;
-    st.st_nlink = store_links (inode);
   }
   return st;
 }
@@ -240,21 +235,6 @@ fs_create (fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
 }
 
 static void
-fs_link (fuse_req_t req, fuse_ino_t ino, fuse_ino_t parent, const char *name)
-{
-  struct inode *inode = store_find_number (ino);
-  struct fuse_entry_param e;
-
-  (void) parent;
-  if (change_fails (req, "link", name, 0))
-    return;
-  store_link (name, inode);
-  cut_if_due ();
-  e = entry (inode);
-  fuse_reply_entry (req, &e);
-}
-
-static void
 fs_rename (fuse_req_t req, fuse_ino_t parent, const char *name,
            fuse_ino_t newparent, const char *newname, unsigned flags)
 {
@@ -280,42 +260,6 @@ fs_unlink (fuse_req_t req, fuse_ino_t parent, const char *name)
   store_unlink (name);
   cut_if_due ();
   fuse_reply_err (req, 0);
-}
-
-struct list {
-  fuse_req_t req;
-  char *text;
-  size_t len, max;
-};
-
-static void
-add_entry (void *opaque, const char *name, const struct inode *inode)
-{
-  struct list *list = opaque;
-  const struct stat st = attributes (inode);
-  size_t n = fuse_add_direntry (list->req, NULL, 0, name, &st, 0);
-
-  if (list->len + n > list->max)
-    errx (1, "too many files for a list");
-  fuse_add_direntry (list->req, list->text + list->len, n, name, &st,
-                     list->len + n);
-  list->len += n;
-}
-
-static void
-fs_readdir (fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
-            struct fuse_file_info *fi)
-{
-  char text[65536];
-  struct list list = { req, text, 0, sizeof text };
-
-  (void) ino;
-  (void) fi;
-  store_list (add_entry, &list);
-  if (off > list.len)
-    off = list.len;
-  fuse_reply_buf (req, text + off, list.len - off < size ? list.len - off
-                                                         : size);
 }
 
 /* ---- Files ---- */
@@ -353,8 +297,7 @@ fs_read (fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
     err (1, "read");
   if (len > 0)
     memcpy (bytes, inode->now.bytes + off, len);
-  if (len > 0 && options.wrong > 0 && !is_exempt (inode) &&
-      (reads == options.wrong || (options.all_later && reads > options.wrong)))
+  if (len > 0 && reads == options.wrong && !is_exempt (inode))
     spoil (bytes, len);
   fuse_reply_buf (req, bytes, len);
   free (bytes);
@@ -435,10 +378,9 @@ fs_fsyncdir (fuse_req_t req, fuse_ino_t ino, int datasync,
 
 static const struct fuse_lowlevel_ops ops = {
   .lookup = fs_lookup, .getattr = fs_getattr, .setattr = fs_setattr,
-  .create = fs_create, .link = fs_link, .rename = fs_rename,
-  .unlink = fs_unlink, .readdir = fs_readdir, .open = fs_open,
-  .read = fs_read, .write = fs_write, .fallocate = fs_fallocate,
-  .fsync = fs_fsync, .fsyncdir = fs_fsyncdir,
+  .create = fs_create, .rename = fs_rename, .unlink = fs_unlink,
+  .open = fs_open, .read = fs_read, .write = fs_write,
+  .fallocate = fs_fallocate, .fsync = fs_fsync, .fsyncdir = fs_fsyncdir,
 };
 
 /* ---- The program ---- */

@@ -189,10 +189,8 @@ store_sync (struct inode *inode)
 {
   const struct change *change;
 
-  for (change = inode->pending; change; change = change->next) {
+  for (change = inode->pending; change; change = change->next)
     apply (&inode->durable, change);
-    inode->backing = NULL;
-  }
   store_lose (inode);
 }
 
@@ -232,27 +230,6 @@ store_find_number (ino_t ino)
   return inode;
 }
 
-void
-store_list (void (*visit) (void *opaque, const char *name,
-                           const struct inode *inode), void *opaque)
-{
-  const struct name *p;
-
-  for (p = names_now; p; p = p->next)
-    visit (opaque, p->name, p->inode);
-}
-
-size_t
-store_links (const struct inode *inode)
-{
-  const struct name *p;
-  size_t n = 0;
-
-  for (p = names_now; p; p = p->next)
-    n += p->inode == inode;
-  return n;
-}
-
 const char *
 store_name (const struct inode *inode)
 {
@@ -270,6 +247,7 @@ new_inode (mode_t mode)
 
   inode->st.st_ino = ++last_ino;
   inode->st.st_mode = S_IFREG | (mode & 07777);
+  inode->st.st_nlink = 1;
   inode->st.st_uid = geteuid ();
   inode->st.st_gid = getegid ();
   clock_gettime (CLOCK_REALTIME, &inode->st.st_mtim);
@@ -286,12 +264,6 @@ store_create (const char *name, mode_t mode)
 
   change_name (NULL, name, inode);
   return inode;
-}
-
-void
-store_link (const char *name, struct inode *inode)
-{
-  change_name (NULL, name, inode);
 }
 
 void
@@ -420,7 +392,6 @@ keep_changes (struct inode *inode)
   for (change = inode->pending; change; change = change->next) {
     if (!is_kept (change))
       continue;
-    inode->backing = NULL;
     if (!change->resize && keep == KEEP_ZEROS) {
       if (change->offset + change->len > durable->size)
         resize (durable, change->offset + change->len);
@@ -484,7 +455,6 @@ load (int dir, const char *name)
     memcpy (inode->durable.bytes, inode->now.bytes, st.st_size);
   set_name (&names_now, name, inode);
   set_name (&names_durable, name, inode);
-  inode->backing = check (strdup (name));
 }
 
 /* Calls VISIT for each file in DIRECTORY. */
@@ -508,19 +478,10 @@ store_load (const char *directory)
   each_file (directory, load);
 }
 
-/* The file NAME is what it was when it was loaded. */
-static bool
-is_unchanged (const struct name *name)
-{
-  return name && name->inode->backing &&
-    strcmp (name->inode->backing, name->name) == 0;
-}
-
 static void
-remove_changed (int dir, const char *name)
+remove_file (int dir, const char *name)
 {
-  if (!is_unchanged (*find (&names_durable, name)) &&
-      unlinkat (dir, name, 0) == -1)
+  if (unlinkat (dir, name, 0) == -1)
     err (1, "%s", name);
 }
 
@@ -530,8 +491,6 @@ save (int dir, const struct name *name)
   const struct content *content = &name->inode->durable;
   int fd;
 
-  if (is_unchanged (name))
-    return;
   fd = open_in (dir, name->name, O_WRONLY | O_CREAT | O_EXCL);
   if (write (fd, content->bytes, content->size) != content->size ||
       fchmod (fd, name->inode->st.st_mode & 07777) == -1)
@@ -547,7 +506,7 @@ store_save (const char *directory, enum keep what, uint64_t seed)
 
   keep = what;
   cut (seed);
-  dir = each_file (directory, remove_changed);
+  dir = each_file (directory, remove_file);
   for (name = names_durable; name; name = name->next)
     save (dir, name);
 }

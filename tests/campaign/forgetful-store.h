@@ -21,11 +21,9 @@ struct content {
 
 struct inode {
   struct inode *next;
-  struct stat st;               /* without the size and the number of links */
+  struct stat st;               /* without the size */
   struct content now, durable;
   struct change *pending, **pending_tail; /* not synced, in their order */
-  const char *backing;          /* the file that has the durable content, or
-                                 * NULL: it was changed */
 };
 
 /* What a cut keeps of the changes that were not synced. */
@@ -55,16 +53,11 @@ void store_save (const char *directory, enum keep keep, uint64_t seed);
 /* Returns NULL if there is no file NAME. */
 struct inode *store_find (const char *name);
 struct inode *store_find_number (ino_t ino);
-/* Calls VISIT for each name. */
-void store_list (void (*visit) (void *opaque, const char *name,
-                                const struct inode *inode), void *opaque);
-size_t store_links (const struct inode *inode);
-/* One of its names, or "-". */
+/* Its name, or "-" if it has none. */
 const char *store_name (const struct inode *inode);
 
 /* Changes, which are not durable before a sync. */
 struct inode *store_create (const char *name, mode_t mode);
-void store_link (const char *name, struct inode *inode);
 void store_rename (const char *old, const char *new_name);
 void store_unlink (const char *name);
 void store_resize (struct inode *inode, uint64_t size);
