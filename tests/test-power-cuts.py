@@ -14,8 +14,9 @@ the same is true.
         [--job NAME]... [--kind KIND]... [--seeds N] [-v]
 
 Without --faults each job is cut at each of its changes, with each kind of
-forgetting, those that are random with several seeds.  With --faults, N random
-faults.  BLKHASH_SEED is the seed.  At the end it prints how the runs ended.
+forgetting, those that are random with several seeds.  With --faults there are N
+faults: first the cuts that notice a sync that is missing, then random ones.
+BLKHASH_SEED is the seed.  At the end it prints how the runs ended.
 """
 
 import argparse
@@ -34,14 +35,16 @@ import time
 sys.dont_write_bytecode = True
 
 import cutjobs
+import cutmodel
 import faultreport
 import forgetful
-from cutjobs import (ERROR, OPTIONS, RIGHT, Discarded, Images, Job, Resume,
-                     content)
+from cutjobs import (ERROR, OPTIONS, RIGHT, Discarded, Images, Job, Restarted,
+                     Resume, content)
 from forgetful import KEEPS, RANDOM_KEEPS, Failed, Mount
 
 WORKERS = 6                     # they mostly wait
 WRONG, HANG = "wrong", "hang"
+FIRST = "cut, keep none", "cut, keep last", "cut, keep zeros"
 Run = collections.namedtuple("Run", "job fault next")
 
 
@@ -148,6 +151,7 @@ class Campaign:
         before = self.interrupted(first)
         yield Resume(images, "resume, continued", before)
         yield Discarded(images, before)
+        yield Restarted(images, before)
         slow = Resume(images, "resume, slow")
         slow.delay, slow.is_slow = 250, True
         yield slow
@@ -179,6 +183,9 @@ class Campaign:
                                                                outcome))
         job.judge_next(place.store, [outcome])
         changes, reads, contents = forgetful.count(events)
+        # crash-model.py has what is possible after each change of the filter.
+        job.syncs = [] if job.name.startswith("filter") else [
+            event.number for event in events if event.what == "sync"]
         synced = sum(event[0] == "synced" and event[2] == "m"
                      for event in events)
         if job.is_slow and synced < 4:
@@ -217,22 +224,29 @@ class Campaign:
                 yield Run(job, forgetful.wrong(at, self.seed()), [])
         yield Run(job, forgetful.delay(20), [])
 
+    @staticmethod
+    def is_first(run):
+        """Before and after a sync, as much as possible is lost.  After the end
+        nothing is that must be durable."""
+        kind, at, _ = run.fault
+        return kind in FIRST and (at is None or at in run.job.syncs)
+
     def sample(self, faults, n):
-        """N faults: a cut after the end of each job, and random ones; each job
-        and kind is as likely."""
+        """N faults: cuts after the end of each job and in its syncs, and random
+        faults, among which each job and kind is as likely."""
         groups = collections.defaultdict(list)
         for run in faults:
             groups[run.job.name, run.fault.kind].append(run)
-        ends = [run for run in faults if run.fault.at is None and
-                run.fault.kind == "cut, keep none"]
+        first = [run for run in faults if self.is_first(run)]
         groups = list(groups.values())
         self.rng.shuffle(groups)
-        return (ends + [self.rng.choice(groups[i % len(groups)])
+        return (first + [self.rng.choice(groups[i % len(groups)])
                         for i in range(n)])[:n]
 
     # ---- Runs ----
 
     def run(self):
+        cutmodel.check(self.args.fs, self.where)
         faults = []
         for job in self.jobs():
             if self.args.job and job.name not in self.args.job or \

@@ -45,7 +45,7 @@ else
   echo "without the filter: nbdkit or its Python module is missing"
 fi
 
-is_long || BLKHASH_ROUNDS=${BLKHASH_ROUNDS:-70}
+is_long || BLKHASH_ROUNDS=${BLKHASH_ROUNDS:-200}
 PYTHONPATH="$abs_top_srcdir/tests:$abs_top_srcdir/tests/campaign" \
   PYTHONDONTWRITEBYTECODE=1 \
   "$PYTHON" "$abs_top_srcdir/tests/test-power-cuts.py" \

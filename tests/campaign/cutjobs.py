@@ -255,3 +255,15 @@ class Discarded(Resume):
            not any(event.what == "fail" for event in events):
             need(found is None, "a crash brings the journal back")
         return how
+
+
+class Restarted(Resume):
+    """The journal is that of another image, with other leaves."""
+
+    def __init__(self, images, before):
+        state = before["m.state"].replace(b"\nfile: ", b"\nfile: 1", 1)
+        super().__init__(images, "resume, restarted", {
+            "m": with_wrong_leaves(before["m"]), "m.state": state})
+
+    def judge_work(self, store, found, events):
+        pass                    # none of it may be used

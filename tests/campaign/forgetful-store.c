@@ -327,7 +327,7 @@ enum keep
 store_keep_from_name (const char *name)
 {
   static const char *const names[] = {
-    "none", "all", "ordered", "subset", "torn", "zeros"
+    "none", "all", "ordered", "last", "subset", "torn", "zeros"
   };
   size_t i;
 
@@ -361,6 +361,8 @@ is_kept (const struct change *change)
     return false;
   case KEEP_ORDERED:
     return change->number <= last_kept;
+  case KEEP_LAST:
+    return !change->next;
   case KEEP_SUBSET:
     return random_below (2);
   default:

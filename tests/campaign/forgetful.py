@@ -9,7 +9,7 @@ import subprocess
 LIMIT = 300                     # timeout in seconds, far above a passing run
 CUT = 3                         # exit status after a cut
 
-KEEPS = "none", "all", "ordered", "subset", "torn", "zeros"
+KEEPS = "none", "all", "ordered", "last", "subset", "torn", "zeros"
 RANDOM_KEEPS = "ordered", "subset", "torn"
 
 # KIND is that of the report; AT is the number of the change or read, and
