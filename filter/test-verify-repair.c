@@ -229,6 +229,29 @@ test_threads (void **state)
 
 /* ---- Repair in flight ---- */
 
+/* A bad block is read until it is good, and only then from the source. */
+static void
+test_retry (void **state)
+{
+  unsigned i;
+
+  (void) state;
+  for (i = 1; i <= 5; i++) {
+    void *handle;
+
+    make_bad_disk ();
+    is_writing = false;
+    good_after = i;
+    handle = start_client ();
+    verify_params.retry = 3;
+    assert_null (check_read_at (handle, BLOCK, BLOCK));
+    assert_int_equal (reads, MIN (i, 4u));
+    assert_int_equal (state_of (1), i <= 4 ? BLOCK_GOOD : BLOCK_IN_FLIGHT);
+    assert_int_equal (the_tally ()->transient, i > 1 && i <= 4);
+    end_client (handle);
+  }
+}
+
 /* A plugin that does not answer costs a few timeouts for each request, however
  * many blocks it reads.
  */
@@ -358,6 +381,7 @@ main (void)
   const struct CMUnitTest tests[] = {
     cmocka_unit_test (test_random),
     cmocka_unit_test (test_threads),
+    cmocka_unit_test (test_retry),
     cmocka_unit_test (test_no_answer),
     cmocka_unit_test (test_ending),
     cmocka_unit_test (test_cached),

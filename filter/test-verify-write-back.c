@@ -455,8 +455,8 @@ run_same_block (unsigned retry)
   end_client (handle);
 }
 
-/* While a block is written, other threads that need it wait: before their last
- * retry, in which it is good, or without retries before they would repair it.
+/* While a block is written, other threads that need it wait: before they retry,
+ * so that it is good then, or without retries before they would repair it.
  * Another block is repaired meanwhile.
  */
 static void

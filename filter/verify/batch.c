@@ -72,21 +72,19 @@ retry_block (const struct check *check, const struct compare_batch *block,
              bool unreadable, enum block_state *state)
 {
   unsigned tries = verify_params.retry;
-  bool good = false;
 
   *state = unreadable ? BLOCK_UNREADABLE : BLOCK_BAD;
-  for (; tries > 0 && !good; tries--) {
+  for (; tries > 0 && *state != BLOCK_GOOD; tries--) {
+    bool good = false;
     int r;
 
-    if (tries == 1 && verify_params.repair_write)
-      write_back_wait (block->first);
+    write_back_wait (block->first);
     r = read_and_compare (check, block, &good);
     if (r == -1)
       return -1;
     *state = r == 1 ? BLOCK_UNREADABLE : good ? BLOCK_GOOD : BLOCK_BAD;
-    good = *state == BLOCK_GOOD;
   }
-  if (good)
+  if (*state == BLOCK_GOOD)
     tally_add_transient (&check->disk->tally);
   return 0;
 }
