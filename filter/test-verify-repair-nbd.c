@@ -23,8 +23,13 @@
 #include "../lib/common/libnbd.h"
 #include "../lib/common/numbers.h"
 #include "../lib/common/test-time64.h"
+#include "../lib/construction/leaf.h"
+#include "../lib/digest/digest.h"
 #include "test-verify-nbdkit.h"
+#include "verify/compare.h"
+#include "verify/disk.h"
 #include "verify/params.h"
+#include "verify/repair.h"
 #include "verify/repair-nbd.h"
 
 #define SIZE 100000
@@ -415,6 +420,38 @@ test_slow (void **state)
   assert_true (read_one ());
 }
 
+/* The wait for each server counts on its own.  No server has the block. */
+static void
+test_two_servers (void **state)
+{
+  unsigned char buf[1000], leaf[BLKHASH_MAX_MD_SIZE] = { 0 };
+  struct disk disk = { .size = SIZE, .block_size = sizeof buf };
+  struct compare_batch block = { .first = 5, .count = 1, .leaves = leaf,
+                                 .buf = buf };
+  struct repair_waits waits = { .stopped = false };
+  unsigned i;
+
+  (void) state;
+  disk.digest = digest_create ("sha256");
+  assert_non_null (disk.digest);
+  disk.leaf_size = digest_size (disk.digest);
+  disk.engine = leaf_engine_create (disk.digest, disk.block_size);
+  assert_non_null (disk.engine);
+  for (i = 0; i < 2; i++)
+    verify_params.repair[i] = (struct repair_param) {
+      .name = "nbd://server", .is_uri = true
+    };
+  verify_params.nr_repair = 2;
+  assert_int_equal (repair_open (), 0);
+  server.reply = REPLY_SLOWLY;
+  for (i = 0; i < 3; i++)
+    assert_false (repair_read (&disk, &block, &waits));
+  assert_int_equal (server.requests, 4);
+  repair_close ();
+  leaf_engine_free (disk.engine);
+  digest_free (disk.digest);
+}
+
 /* Time that passes between the reads from the server, such as in the plugin,
  * does not count.
  */
@@ -597,7 +634,8 @@ main (void)
   cmocka_unit_test_setup_teardown (test_##name, set_up, tear_down)
   const struct CMUnitTest tests[] = {
     TEST (read), TEST (size), TEST (constraints), TEST (no_reply),
-    TEST (no_connection), TEST (slow), TEST (slow_plugin),
+    TEST (no_connection), TEST (slow), TEST (two_servers),
+    TEST (slow_plugin),
     TEST (idle), TEST (refuses), TEST (failures), TEST (not_loaded),
     TEST (lost), TEST (ending), TEST (threads),
   };
