@@ -184,6 +184,8 @@ for mode in r+b rb; do
     repair 1 "disk: FAILED (1 block repairable)" --dry-run --repair-from good disk
   else
     no "disk: is in use: process $holder ([^)]*) has it open for writing$" disk
+    # Before it is read.
+    no "disk: is in use: process $holder " --size 4198401 disk
     no "disk: is in use: process $holder ([^)]*) has it open for writing$" \
       --dry-run disk
   fi

@@ -142,15 +142,16 @@ leaves_alone fs/disk run 2 unshare --mount sh -c 'mount -t tmpfs none /dev && ex
 says_once "fs/disk: cannot be repaired: its loop device is of '.*/storage', which cannot be compared with the file of the device, which cannot be opened$"
 repair 0 "fs/disk: OK (1 block repaired)" --repair-from good fs/disk
 
-# ---- Pages that another program has read and locked ----
+# ---- A page that another program has read and locked ----
 
 cat > holder.py << 'END'
 import ctypes, mmap, sys, time
 libc = ctypes.CDLL(None, use_errno=True)
 with open("fs/disk", "r+b") as f:
-    pages = mmap.mmap(f.fileno(), 65536, offset=196608)
-    address = ctypes.addressof(ctypes.c_char.from_buffer(pages))
-    if libc.mlock(ctypes.c_void_p(address), 65536) != 0:
+    page = mmap.mmap(f.fileno(), mmap.PAGESIZE, offset=196608)
+    page.madvise(mmap.MADV_RANDOM)
+    address = ctypes.addressof(ctypes.c_char.from_buffer(page))
+    if libc.mlock(ctypes.c_void_p(address), mmap.PAGESIZE) != 0:
         sys.exit("mlock")
 open("held", "w").write("held")
 time.sleep(600)
