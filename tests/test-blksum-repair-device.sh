@@ -191,6 +191,23 @@ midway "$PYTHON -c 'import os; os.open(\"$device\", os.O_EXCL)' 2> open.log && :
 grep -q "busy" open.log || fail "not tried: $(cat open.log)"
 same bad large
 
+# The name is that of another device then.
+attach bad
+number="$((0x$(stat -c %t "$device"))) $((0x$(stat -c %T "$device")))"
+node=$dir/replaced-node
+mknod "$node" b $number
+if (: < "$node") 2> stderr; then
+  write_data bad 7000 100
+  cp bad before
+  status=0
+  midway "rm $node; mknod $node b $((0x$(stat -c %t "$twin"))) $((0x$(stat -c %T "$twin")))" \
+    --no-extents --expect manifest:large.blkm --expect-sum none --repair-from large \
+    "$node" > stdout 2> stderr || status=$?
+  [ $status = 2 ] || fail "exit status $status"
+  says_once "$node: was replaced by another file$"
+  same bad before
+fi
+
 # A device that is mounted, and with --size one that is larger.
 requires_program mkfs.ext4 unshare
 truncate -s 16m fs

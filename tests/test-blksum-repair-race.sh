@@ -140,8 +140,8 @@ stopped_after () {
   : > trace
   timeout $limit strace -f -qq ${path:+-P "$path"} -o trace -e trace="$call" \
     -e inject="$call":signal=SIGSTOP:when=1 blksum --expect manifest:good.blkm \
-    --expect-sum "$sum" --repair-limit 50% --repair-from "$source" --size 4198400 disk \
-    > stdout 2> stderr &
+    --expect-sum "$sum" --repair-limit 50% --repair-from "$source" --size 4198400 \
+    "$dir/disk" > stdout 2> stderr &
   pid=$!
   wait_until grep -q "stopped by SIGSTOP" trace
   "$@"
@@ -159,6 +159,15 @@ replace_by_fifo () {
 }
 stopped_after %%stat "$dir/replaced" "$dir/replaced" replace_by_fifo
 says_once "$dir/replaced: can only be read sequentially, like a pipe"
+
+# A FIFO replaces the disk after its type was seen.
+replace_disk_by_fifo () {
+  rm disk
+  mkfifo disk
+}
+stopped_after %%stat "$dir/disk" good replace_disk_by_fifo
+says_once "$dir/disk: was replaced while it was opened$"
+rm disk
 
 # The file is modified while it is flushed, which can take long: its content, only the
 # seconds or nanoseconds of its time, or only its size.
