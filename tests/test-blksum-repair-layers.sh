@@ -37,6 +37,12 @@ refuses_writer disk disk "$first"
 attach "$first"
 refuses_writer disk "$first" "$device"
 refuses_writer disk disk "$device"
+# The name of the device below is that of another one.
+requires_program unshare
+leaves_alone disk run 2 unshare --mount sh -c 'mount --bind "$1" "$2" && shift 2 &&
+    exec "$@"' sh "$second" "$first" blksum --expect manifest:good.blkm \
+  --expect-sum "$sum" --repair-limit 50% --repair-from good "$device"
+says_once "$device: cannot be repaired: its loop device is of '$first', which is another file now$"
 repair 0 "$first: OK (1 block repaired)" --repair-from good "$first"
 same disk good
 
