@@ -133,13 +133,18 @@ run 1 strace -f -qq -o trace -e trace=fdatasync -e inject=fdatasync:error=EIO bl
 [ ! -s trace ] || fail "it is flushed"
 repair 0 "fs/disk: OK (1 block repaired)" --repair-from good fs/disk
 
-# ---- The device of the file system cannot be opened ----
+# ---- The device of the file system cannot be opened, or is not the one of its name ----
 
 damage fs/disk 3
-leaves_alone fs/disk run 2 unshare --mount sh -c 'mount -t tmpfs none /dev && exec "$@"' \
-  sh blksum --expect manifest:good.blkm --expect-sum "$sum" --repair-limit 50% \
-  --repair-from good fs/disk
-says_once "fs/disk: cannot be repaired: its loop device is of '.*/storage', which cannot be compared with the file of the device, which cannot be opened$"
+truncate -s 1m another
+other=$(losetup --find --show another)
+at_exit "losetup -d $other"
+for change in "mount -t tmpfs none /dev" "mount --bind $other $device"; do
+  leaves_alone fs/disk run 2 unshare --mount sh -c "$change && exec \"\$@\"" sh blksum \
+    --expect manifest:good.blkm --expect-sum "$sum" --repair-limit 50% \
+    --repair-from good fs/disk
+  says_once "fs/disk: cannot be repaired: its loop device is of '.*/storage', which cannot be compared with the file of the device, which cannot be opened$"
+done
 repair 0 "fs/disk: OK (1 block repaired)" --repair-from good fs/disk
 
 # ---- A page that another program has read and locked ----

@@ -47,6 +47,7 @@ echo 512 > misaligned
 cp good disk
 damage disk 3
 attach_known disk
+disk_device=$device disk_sys=$sys
 for path in "$sys" /sys/dev/block/"$(stat -c %Hd:%Ld disk)"; do
   queue=$path/queue
   [ -d "$queue" ] || queue=$(realpath "$path/..")/queue
@@ -77,12 +78,26 @@ leaves_alone disk repair_with misaligned "$sys/alignment_offset" 2 \
   --repair-from good "$device"
 says_once "$device: cannot be repaired: it begins within a physical sector of [0-9]* bytes of its drive"
 
+# A partition that begins within a block of the file system, if sectors are smaller.
+echo 0 > aligned
+truncate -s 10m partitioned
+attach_known partitioned
+part=${device}p1
+if addpart "$device" 1 1 8200 2> addpart.log && [ -b "$part" ]; then
+  leaves_alone partitioned repair_with aligned "$sys/${part#/dev/}/alignment_offset" 2 \
+    --repair-from good "$part"
+  says_once "$part: cannot be repaired: it begins within a block of the file system of '.*/partitioned'$"
+  delpart "$device" 1
+else
+  echo "no partition of a loop device is tested: $(cat addpart.log)"
+fi
+
 # ---- Devices that are made of others ----
 
 # The device is made of $below, whose file is "below".
 cp good below
 damage disk 3
-top=$device top_sys=$sys
+top=$disk_device top_sys=$disk_sys
 attach_known below
 below=$device
 mkdir slaves
@@ -105,6 +120,16 @@ run 0 unshare --mount sh -c '
   "$top_sys/slaves" "$sys/slaves" blksum --expect manifest:good.blkm \
   --expect-sum "$sum" --repair-limit 50% --repair-from "$sibling" "$top"
 same disk good
+
+# A partition of a device that is made of $below.
+attach_known partitioned
+part=${device}p1
+if addpart "$device" 1 2048 8200 2> addpart.log && [ -b "$part" ]; then
+  leaves_alone partitioned repair_with slaves "$sys/slaves" 2 --repair-from "$below" \
+    "$part"
+  says_once "$below: is the disk that is to be repaired$"
+  delpart "$device" 1
+fi
 
 # The lower device answers from the page cache.
 cp good lower
