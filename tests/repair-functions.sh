@@ -114,16 +114,17 @@ time.sleep(600)' "$1" "${2:-r+b}" > "$dir/held" &
   wait_until test -s "$dir/held"
 }
 
-# hold_lock FILE: starts a process that has the locks of a program of qemu that reads
-# FILE, and does not share it with those that write.
+# hold_lock FILE [BYTE]: starts a process that has a lock of a program of qemu on FILE: it
+# reads FILE, and does not share it with those that write; or another one, see
+# tools/io/lock.c.
 hold_lock () {
   rm -f "$dir/held"
   "$PYTHON" -c 'import fcntl, struct, sys, time
 disk = open(sys.argv[1], "rb")
-lock = struct.pack("hhqqi4x", fcntl.F_RDLCK, 0, 201, 1, 0)
+lock = struct.pack("hhqqi4x", fcntl.F_RDLCK, 0, int(sys.argv[2]), 1, 0)
 fcntl.fcntl(disk, 37, lock)     # F_OFD_SETLK
 print("locked", flush=True)
-time.sleep(600)' "$1" > "$dir/held" &
+time.sleep(600)' "$1" "${2:-201}" > "$dir/held" &
   holder=$!
   kill_at_exit $holder
   wait_until test -s "$dir/held"

@@ -100,4 +100,19 @@ else
 fi
 kill $other 2> kill.log || :
 wait $other 2> /dev/null || :
+
+# ---- Another user than root, who does not see the files of others ----
+
+chmod 755 "$dir"
+chmod 666 disk good.blkm
+user="setpriv --reuid 65534 --regid 65534 --clear-groups"
+if [ "$(id -u)" = 0 ] && $user blksum --version > version 2> setpriv.log; then
+  hold disk
+  run 0 repair_with $user
+  release
+  same disk good
+  damage disk 3
+else
+  echo "another user is not tested"
+fi
 repair 0 "disk: OK (1 block repaired)" --repair-from good disk

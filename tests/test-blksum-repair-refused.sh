@@ -177,6 +177,17 @@ for option in "" --dry-run --force-share; do
 done
 release
 
+# One that writes or resizes it, and one that does not share it with those that read.
+for byte in 101 103 200; do
+  hold_lock disk $byte
+  no "disk: is in use by another program, which reads or writes it" disk
+  release
+done
+# One that shares it with those that read, and only reads.
+hold_lock disk 100
+repair 1 "disk: FAILED (1 block repairable)" --dry-run --repair-from good disk
+release
+
 # A program that has it open, for writing or not, and takes no lock.
 for mode in r+b rb; do
   hold disk $mode
