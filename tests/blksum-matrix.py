@@ -189,8 +189,9 @@ class Images:
 
 def attach(path):
     """The loop device, or None if none is free."""
-    losetup = subprocess.run(["losetup", "--find", "--show", "--read-only",
-                              path], stdout=subprocess.PIPE,
+    losetup = subprocess.run(["flock", "/dev/loop-control", "losetup",
+                              "--find", "--show", "--read-only", path],
+                             stdout=subprocess.PIPE,
                              stderr=subprocess.PIPE, text=True, check=False)
     if losetup.returncode != 0:
         note(losetup.stderr.strip())

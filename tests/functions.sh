@@ -99,6 +99,19 @@ requires_program () {
   done
 }
 
+# loop_device FILE [OPTION]...: sets up a loop device, and prints its name.  The lock is
+# for tests that run beside this one: losetup opens the first device that is free, and
+# then has the device of another test open for a moment if that was faster.
+loop_device () {
+  flock /dev/loop-control losetup --find --show "$@" 2> "$dir/losetup.log"
+}
+
+# attach FILE [OPTION]...: sets $device to a loop device, or skips the test.
+attach () {
+  device=$(loop_device "$@") || skip "no loop device: $(cat "$dir/losetup.log")"
+  at_exit "losetup -d $device"
+}
+
 # requires_nbdkit [PLUGIN|--filter=FILTER]...
 requires_nbdkit () {
   requires_nbd

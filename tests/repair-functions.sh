@@ -26,12 +26,9 @@ requires_loop () {
   export VALGRIND_OPTS
 }
 
-# attach FILE [OPTION]...: sets $device to a loop device with direct I/O, or skips the
-# test.
-attach () {
-  device=$(losetup --find --show --direct-io=on "$@" 2> "$dir/losetup.log") ||
-    skip "no loop device with direct I/O: $(cat "$dir/losetup.log")"
-  at_exit "losetup -d $device"
+# attach_direct FILE [OPTION]...: attach, with direct I/O.
+attach_direct () {
+  attach --direct-io=on "$@"
 }
 
 # make_good FILE: a disk of 4 MiB and 4 KiB, in blocks of 64 KiB: 0 to 23 are data,

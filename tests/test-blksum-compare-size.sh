@@ -251,8 +251,6 @@ done
 
 requires_root
 requires_program losetup
-device=$(losetup --find --show zeros 2> losetup.log) ||
-  skip "no loop device: $(cat losetup.log)"
-at_exit "losetup -d $device"
+attach zeros
 size=$(blockdev --getsize64 "$device" 2> tmp/log || echo 4999680)
 reports "$device: $zero $((size - 1000004)) bytes" 1000004 image "$device"

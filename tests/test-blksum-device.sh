@@ -11,13 +11,6 @@ requires_program losetup
 make_image "$dir/raw"
 sum=$(reference "$dir/raw")
 
-# attach FILE: sets $device to a loop device, or skips the test.
-attach () {
-  device=$(losetup --find --show "$1" 2> "$dir/losetup.log") ||
-    skip "no loop device: $(cat "$dir/losetup.log")"
-  at_exit "losetup -d $device"
-}
-
 attach "$dir/raw"
 from_stdin () { blksum "$@" < "$device"; }
 prints_sum "$sum" blksum "$device"

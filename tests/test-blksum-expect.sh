@@ -200,8 +200,6 @@ stop_evil_server
 
 requires_root
 requires_program losetup
-device=$(losetup --find --show raw 2> losetup.log) ||
-  skip "no loop device: $(cat losetup.log)"
-at_exit "losetup -d $device"
+attach raw
 is $sum "$device"
 is_not $zeros "$device"

@@ -9,13 +9,6 @@
 requires_root
 requires_program losetup
 
-# attach FILE: sets $device to a loop device, or skips the test.
-attach () {
-  device=$(losetup --find --show "$1" 2> "$dir/losetup.log") ||
-    skip "no loop device: $(cat "$dir/losetup.log")"
-  at_exit "losetup -d $device"
-}
-
 make_image "$dir/raw"
 attach "$dir/raw"
 hide_proc

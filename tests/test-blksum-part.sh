@@ -236,7 +236,7 @@ of_any_kind from_stdin
 (cat image; head -c 100000 large) > longer
 of_any_kind blksum --size 8m longer
 if [ "$(id -u)" = 0 ] && command -v losetup > stdout &&
-   device=$(losetup --find --show image 2> losetup.log)
+   device=$(loop_device image)
 then
   at_exit "losetup -d $device"
   of_any_kind blksum $device

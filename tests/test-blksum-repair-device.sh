@@ -16,7 +16,7 @@ make_manifest good
 
 # The page cache of the device has what was there before.
 cp good disk
-attach disk
+attach_direct disk
 cat "$device" > old
 damage disk 3 30 64
 repair 0 "$device: OK (3 blocks repaired)" --repair-from good "$device"
@@ -37,7 +37,7 @@ same disk good
 # A device that begins within a block of the file system of its file.
 truncate -s 512 shifted
 cat disk >> shifted
-attach shifted --offset 512
+attach_direct shifted --offset 512
 leaves_alone shifted refuses \
   "$device: cannot be repaired: it begins within a block of the file system of '.*/shifted'" \
   by_good --repair-from good "$device"
@@ -45,7 +45,7 @@ leaves_alone shifted refuses \
 # A device that answers from the page cache of its file, and partitions of it.
 cp good cached
 damage cached 3
-no_direct=$(losetup --find --show --partscan cached) || skip "no loop device"
+no_direct=$(loop_device --partscan cached)
 at_exit "losetup -d $no_direct"
 leaves_alone cached refuses \
   "$no_direct: cannot be repaired: it is on a loop device that answers from the page cache; losetup --direct-io=on, or repair '.*/cached'" \
@@ -61,7 +61,7 @@ fi
 
 # A device whose file was removed, and another one that has the name in /sys.
 cp good removed
-attach removed
+attach_direct removed
 rm removed
 shown=$(cat "/sys/block/${device#/dev/}/loop/backing_file")
 for other in absent present; do
@@ -76,8 +76,7 @@ if [ "$(stat -f -c %T /dev/shm)" = tmpfs ]; then
   shm=$(mktemp /dev/shm/blkhash-test-XXXXXX)
   at_exit "rm $shm"
   cp cached "$shm"
-  if losetup --find --show --direct-io=on "$shm" > shm.device 2> losetup.log; then
-    read -r shm_device < shm.device
+  if shm_device=$(loop_device --direct-io=on "$shm"); then
     at_exit "losetup -d $shm_device"
     leaves_alone "$shm" refuses "$shm_device: .*\(file system is tmpfs\|answers from the page cache\)" \
       by_good --repair-from good "$shm_device"
@@ -86,13 +85,13 @@ fi
 
 # From a device; the disk under another name.
 cp good twin
-attach twin
+attach_direct twin
 twin=$device
 damage disk 5
 repair 0 "disk: OK (1 block repaired)" --repair-from "$twin" disk
 same disk good
 damage twin 5
-attach twin
+attach_direct twin
 for pair in "twin $twin" "$twin twin" "$twin $twin" "$twin $device"; do
   refuses "${pair% *}: is the disk that is to be repaired" \
     by_good --repair-from ${pair% *} ${pair#* }
@@ -108,7 +107,7 @@ fi
 truncate -s 10m partitions
 dd if=good of=partitions bs=1M seek=1 conv=notrunc status=none
 dd if=good of=partitions bs=1M seek=6 conv=notrunc status=none
-attach partitions --partscan
+attach_direct partitions --partscan
 if addpart "$device" 1 2048 8200 2> addpart.log &&
     addpart "$device" 2 12288 8200 2>> addpart.log && [ -b "${device}p2" ]; then
   damage partitions 19
@@ -125,7 +124,7 @@ fi
 
 # A program that has the device open by a node of its own, as a guest of libvirt.
 cp good disk
-attach disk
+attach_direct disk
 damage disk 3
 cat > holder << 'END'
 mount -t tmpfs none private && mknod private/vda b "$1" "$2" || exit 1
@@ -152,14 +151,14 @@ repair 0 "$device: OK (1 block repaired)" --repair-from good "$device"
 same disk good
 
 # A device that is read-only.
-attach twin --read-only
+attach_direct twin --read-only
 run 2 by_good --repair-from good "$device"
 says_once "$device: cannot be written: the device is read-only$"
 repair 1 "$device: FAILED (1 block repairable)" --dry-run --repair-from good "$device"
 
 # Bytes that cannot be read, because the file of the device ends before them.
 cp good disk
-attach disk
+attach_direct disk
 truncate -s 3932160 disk
 if ! cat "$device" > old 2> read.log; then
   leaves_alone disk refuses "cannot read the last bytes: .*; -f raw repairs it" \
@@ -178,7 +177,7 @@ blksum --manifest large.blkm large > stdout
 cp large bad
 write_data bad 7000 100
 cp bad other
-device=$(losetup --find --show --direct-io=on bad)
+device=$(loop_device --direct-io=on bad)
 at_exit "[ -e $dir/detached ] || losetup -d $device"
 midway "$PYTHON -c 'import os; os.open(\"$device\", os.O_EXCL)' 2> open.log && : > shared
     losetup -d $device; : > detached
@@ -192,7 +191,7 @@ grep -q "busy" open.log || fail "not tried: $(cat open.log)"
 same bad large
 
 # The name is that of another device then.
-attach bad
+attach_direct bad
 number="$((0x$(stat -c %t "$device"))) $((0x$(stat -c %T "$device")))"
 node=$dir/replaced-node
 mknod "$node" b $number
@@ -225,7 +224,7 @@ blksum --expect manifest:fs.blkm --expect-sum none --repair-from good.fs "$1" ||
 umount at
 exit $status
 END
-attach fs
+attach_direct fs
 if mkdir probe && unshare --mount mount -o ro,noload "$device" probe 2> mount.log
 then
   run 2 unshare --mount sh mounted "$device"

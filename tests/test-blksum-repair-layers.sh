@@ -27,14 +27,14 @@ refuses_writer () {
 
 cp good disk
 damage disk 3
-attach disk
+attach_direct disk
 first=$device
-attach disk
+attach_direct disk
 second=$device
 refuses_writer disk "$first" disk
 refuses_writer disk "$first" "$second"
 refuses_writer disk disk "$first"
-attach "$first"
+attach_direct "$first"
 refuses_writer disk "$first" "$device"
 refuses_writer disk disk "$device"
 # The name of the device below is that of another one.
@@ -58,7 +58,7 @@ release
 truncate -s 10m partitions
 dd if=good of=partitions bs=1M seek=1 conv=notrunc status=none
 dd if=good of=partitions bs=1M seek=6 conv=notrunc status=none
-attach partitions --partscan
+attach_direct partitions --partscan
 if addpart "$device" 1 2048 8200 2> addpart.log &&
     addpart "$device" 2 12288 8200 2>> addpart.log && [ -b "${device}p2" ]; then
   cp partitions good.partitions
@@ -89,9 +89,9 @@ requires mkfs.ext4 -q fs
 blksum --manifest fs.blkm fs > stdout
 cp fs good.fs
 damage fs 200
-attach fs
+attach_direct fs
 mounted=$device
-attach fs
+attach_direct fs
 # repair-mounted OPTIONS DEVICE DISK: while DEVICE is mounted, in a mount namespace.
 cat > repair-mounted << 'END'
 mkdir -p at
@@ -110,7 +110,7 @@ then
     says_once "$disk: is in use: the loop device '$mounted' over it is mounted, or in exclusive use$"
     same fs before.fs
   done
-  attach fs --read-only
+  attach_direct fs --read-only
   run 0 unshare --mount sh repair-mounted ro,noload "$device" fs
   same fs good.fs
 else

@@ -23,9 +23,7 @@ make_manifest good
 # A file system in the file "storage", whose blocks are those of the loop device.
 truncate -s 64m storage
 requires mkfs.ext4 -q -b 4096 storage
-device=$(losetup --find --show --direct-io=on storage 2> losetup.log) ||
-  skip "no loop device: $(cat losetup.log)"
-at_exit "losetup -d $device"
+attach_direct storage
 mkdir fs
 mount "$device" fs 2> mount.log || skip "cannot mount: $(cat mount.log)"
 at_exit "umount $dir/fs"
@@ -137,7 +135,7 @@ repair 0 "fs/disk: OK (1 block repaired)" --repair-from good fs/disk
 
 damage fs/disk 3
 truncate -s 1m another
-other=$(losetup --find --show another)
+other=$(loop_device another)
 at_exit "losetup -d $other"
 for change in "mount -t tmpfs none /dev" "mount --bind $other $device"; do
   leaves_alone fs/disk run 2 unshare --mount sh -c "$change && exec \"\$@\"" sh blksum \
@@ -184,8 +182,7 @@ repair 0 "fs/disk: OK" --repair-from good fs/disk
 
 truncate -s 64m storage2
 mkfs.ext4 -q storage2
-device=$(losetup --find --show --direct-io=on storage2)
-at_exit "losetup -d $device"
+attach_direct storage2
 mkdir journal
 if mount -o data=journal "$device" journal 2> mount.log; then
   at_exit "umount $dir/journal"

@@ -18,7 +18,7 @@ make_manifest good
 
 # attach_known FILE: also sets $sys to the directory of $device in /sys.
 attach_known () {
-  attach "$1"
+  attach_direct "$1"
   sys=/sys/devices/virtual/block/${device#/dev/}
 }
 
@@ -133,7 +133,7 @@ fi
 
 # The lower device answers from the page cache.
 cp good lower
-no_direct=$(losetup --find --show lower) || skip "no loop device"
+no_direct=$(loop_device lower)
 at_exit "losetup -d $no_direct"
 mkdir cached
 ln -s "/sys/devices/virtual/block/${no_direct#/dev/}" "cached/${no_direct#/dev/}"

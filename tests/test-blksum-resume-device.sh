@@ -14,9 +14,7 @@ image=$dir/image
 make_large_image "$image"
 sum=$(reference "$image")
 blksum --manifest "$dir/expected" "$image" > /dev/null
-device=$(losetup --find --show "$image" 2> "$dir/losetup.log") ||
-  skip "no loop device: $(cat "$dir/losetup.log")"
-at_exit "losetup -d $device"
+attach "$image"
 
 refuses "needs --assume-unchanged" blksum --resume --manifest "$dir/m" "$device"
 [ ! -e "$dir/m" ] || fail "left behind"

@@ -252,11 +252,6 @@ done
 
 requires_root
 requires_program losetup
-attach () {
-  device=$(losetup --find --show "$1" 2> losetup.log) ||
-    skip "no loop device: $(cat losetup.log)"
-  at_exit "losetup -d $device"
-}
 attach raw
 for n in $few; do
   has_sum $n blksum --size $n $device

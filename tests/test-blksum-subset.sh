@@ -357,7 +357,7 @@ is_compared () {
   run 1 blksum --expect manifest:a.blkm --subset 4/5 "$@"
 }
 if [ "$(id -u)" = 0 ] && command -v losetup > stdout &&
-   device=$(losetup --find --show b 2> losetup.log)
+   device=$(loop_device b)
 then
   at_exit "losetup -d $device"
   is_compared $device

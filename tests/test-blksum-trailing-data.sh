@@ -166,11 +166,6 @@ run 0 blksum -q --expect $sum --size $size "$uri"
 
 requires_root
 requires_program losetup
-attach () {
-  device=$(losetup --find --show "$1" 2> losetup.log) ||
-    skip "no loop device: $(cat losetup.log)"
-  at_exit "losetup -d $device"
-}
 attach data
 reports "$(from 1048577)" $device
 attach zeros

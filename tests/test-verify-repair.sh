@@ -240,7 +240,7 @@ refuses "blkhash-verify-repair: .*none: No such file" \
 # to.
 cp "$image" disk
 damage disk 2
-if [ "$(id -u)" = 0 ] && device=$(losetup -f --show disk 2> /dev/null); then
+if [ "$(id -u)" = 0 ] && device=$(loop_device disk); then
   at_exit "losetup -d $device"
   mkfifo held
   "$PYTHON" -c 'import os, signal, sys
