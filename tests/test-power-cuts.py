@@ -249,10 +249,12 @@ class Campaign:
         cutmodel.check(self.args.fs, self.where)
         faults = []
         for job in self.jobs():
-            if self.args.job and job.name not in self.args.job or \
-               self.args.faults and job.is_slow:
+            if self.args.job and job.name not in self.args.job:
                 continue
-            faults += [run for run in self.faults(job, *self.count(job))
+            counts = self.count(job)
+            if self.args.faults and job.is_slow:
+                continue
+            faults += [run for run in self.faults(job, *counts)
                        if not self.args.kind or
                        run.fault.kind in self.args.kind]
         if self.args.faults:

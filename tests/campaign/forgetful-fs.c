@@ -30,9 +30,11 @@
 #include <fcntl.h>
 #include <fuse_lowlevel.h>
 #include <linux/falloc.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -419,6 +421,8 @@ main (int argc, char *argv[])
   struct fuse_args args = FUSE_ARGS_INIT (3, fuse_argv);
   const char *mountpoint = parse (argc, argv);
 
+  /* If the test is killed, it must not leave a mount. */
+  prctl (PR_SET_PDEATHSIG, SIGTERM);
   store_load (options.directory);
   session = fuse_session_new (&args, &ops, sizeof ops, NULL);
   if (!session || fuse_set_signal_handlers (session) == -1 ||
