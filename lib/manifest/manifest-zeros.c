@@ -69,14 +69,15 @@ manifest_zeros_hash (struct manifest_zeros *zeros)
   return err;
 }
 
+/* The first byte of most leaves is not that of LEAF: one call less for them. */
 static bool
 is_in (const unsigned char *leaf, const unsigned char *leaves, size_t count,
        size_t leaf_size)
 {
   size_t i;
 
-  for (i = 0; i < count; i++)
-    if (memcmp (leaves + i * leaf_size, leaf, leaf_size) == 0)
+  for (i = 0; i < count; i++, leaves += leaf_size)
+    if (leaves[0] == leaf[0] && memcmp (leaves, leaf, leaf_size) == 0)
       return true;
   return false;
 }

@@ -71,12 +71,33 @@ test_parts (void **state)
     }
 }
 
+/* Data that is so long that it is divided. */
+static void
+test_long (void **state)
+{
+  static unsigned char buf[5 * 3 * 4096 + 100];
+  size_t i, n;
+
+  (void) state;
+  for (i = 0; i < sizeof buf; i++)
+    buf[i] = i * i >> 3;
+  for (n = 3 * 4096 - 9; n < sizeof buf; n += 1021)
+    for (i = 0; i < 9; i += 4) {
+      uint32_t whole = crc32c_portable (i, buf + i, n - i);
+
+      assert_int_equal (crc32c (i, buf + i, n - i), whole);
+      assert_int_equal (crc32c (crc32c (i, buf + i, 100), buf + i + 100,
+                                n - i - 100), whole);
+    }
+}
+
 int
 main (void)
 {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test (test_published),
     cmocka_unit_test (test_parts),
+    cmocka_unit_test (test_long),
   };
 
   return cmocka_run_group_tests (tests, NULL, NULL);
