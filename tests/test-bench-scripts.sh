@@ -10,9 +10,9 @@
 bench=$abs_top_srcdir/tests/bench
 
 for script in bench-blksum bench-data bench-digest bench-filter bench-hole \
-              bench-judge bench-lanes bench-latency bench-null bench-passes \
-              bench-peers bench-report bench-requests bench-verify bench-zero \
-              make-images plot; do
+              bench-jobs bench-judge bench-lanes bench-latency bench-null \
+              bench-passes bench-peers bench-report bench-requests \
+              bench-verify bench-zero make-images plot; do
   run 0 "$PYTHON" "$bench/$script" --help
   grep -q "^usage: $script" "$dir/stdout" || fail "$script has no help"
 done
@@ -135,3 +135,9 @@ mkdir "$dir/without"
 echo 'raise ImportError ("none")' > "$dir/without/matplotlib.py"
 fails_with "package python3-matplotlib" env PYTHONPATH="$dir/without" \
   "$PYTHON" "$bench/plot" "$dir/results/hole.json"
+
+# The jobs of blksum, compared with the same build.
+run 0 "$PYTHON" "$bench/bench-jobs" --build "$abs_top_builddir" \
+  --vs "$abs_top_builddir" --output "$dir/results" --runs 1 --size 16 "$dir"
+[ "$(grep -c "^[a-z].* time .* cpu .* peak " "$dir/stdout")" = 24 ] ||
+  fail "bench-jobs measured other jobs"

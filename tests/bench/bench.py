@@ -204,6 +204,20 @@ def run_json(*command):
     return result
 
 
+def peak_memory(argv):
+    """In MiB.  A process begins with that of the one that forked, so a small
+    one forks."""
+    return int(subprocess.run(
+        [sys.executable, "-c", """if True:
+            import os, resource, sys
+            if os.fork() == 0:
+                os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+                os.execvp(sys.argv[1], sys.argv[1:])
+            os.wait()
+            print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+        """, *argv], stdout=subprocess.PIPE, check=True).stdout) / 1024
+
+
 def rounds(args, cases, measure):
     """Measure each case once per round; returns a list of runs for each."""
     runs = [[] for _ in cases]
