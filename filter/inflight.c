@@ -63,7 +63,7 @@ inflight_begin (struct inflight *inflight, struct request *request,
 
   *request = (struct request) {
     .change = change, .tracked = true, .offset = offset, .end = offset + len,
-    .hidden = offset + len, .hidden_end = offset + len
+    .unproven = offset + len, .unproven_end = offset + len
   };
   taint_overlaps (request, inflight->changes);
   if (change)
@@ -124,10 +124,10 @@ inflight_taint_reads (struct inflight *inflight, uint64_t offset, uint64_t end)
 void
 inflight_replaced (struct request *request, uint64_t offset, uint64_t end)
 {
-  if (request->hidden == request->hidden_end) {
-    request->hidden = offset;
-    request->hidden_end = end;
+  if (request->unproven == request->unproven_end) {
+    request->unproven = offset;
+    request->unproven_end = end;
   }
-  request->hidden = MIN (request->hidden, offset);
-  request->hidden_end = MAX (request->hidden_end, end);
+  request->unproven = MIN (request->unproven, offset);
+  request->unproven_end = MAX (request->unproven_end, end);
 }

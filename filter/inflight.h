@@ -24,10 +24,11 @@ struct request {
   bool ignored;                 /* its content proves nothing */
   uint64_t offset, end;         /* bytes; END is exclusive */
   uint64_t taint, taint_end;    /* the tainted part; empty if they are equal */
-  uint64_t hidden, hidden_end;  /* of a read, the part that proves nothing; of
-                                 * a change, the part that a flush of another
-                                 * connection may have overwritten; empty if
-                                 * they are equal */
+  uint64_t unproven, unproven_end; /* the part whose content this request does
+                                 * not prove: of a read, from the first hidden
+                                 * byte to the last; of a change, what a flush
+                                 * of another connection may have overwritten;
+                                 * empty if they are equal */
   const void *by;               /* struct unflushed of its connection; set by
                                  * the caller after inflight_begin */
   bool tainted;                 /* taint is not empty; atomic, never reset */

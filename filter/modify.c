@@ -253,11 +253,11 @@ static void
 invalidate_conflicts_locked (struct conn *conn, const struct request *request,
                              bool known)
 {
-  bool replaced = request->hidden < request->hidden_end;
+  bool replaced = request->unproven < request->unproven_end;
   uint64_t offset, run_end;
 
   if (replaced)
-    invalidate_around (conn, request->hidden, request->hidden_end);
+    invalidate_around (conn, request->unproven, request->unproven_end);
   for (offset = request->offset; offset < request->end; offset = run_end)
     if (is_conflict_locked (conn, offset, request->end, &run_end))
       invalidate_around (conn, offset, run_end);

@@ -30,20 +30,20 @@
 #include "observe.h"
 #include "params.h"
 
-/* Set the hidden range of REQUEST: one range from the first hidden byte to the
+/* Set the unproven part of REQUEST: one range from the first hidden byte to the
  * last.
  */
 static void
-hide_locked (struct conn *conn, struct request *request)
+set_unproven_locked (struct conn *conn, struct request *request)
 {
   uint64_t offset, run_end;
 
   for (offset = request->offset; offset < request->end; offset = run_end)
     if (visibility_hidden (&conn->disk->visibility, &conn->unflushed,
                            offset, request->end, &run_end)) {
-      if (request->hidden == request->end)
-        request->hidden = offset;
-      request->hidden_end = run_end;
+      if (request->unproven == request->end)
+        request->unproven = offset;
+      request->unproven_end = run_end;
     }
 }
 
@@ -63,7 +63,7 @@ observe_begin_locked (struct conn *conn, struct request *request,
     export_catch_up_locked (conn->export);
   request->ignored = conn_is_ignored_locked (conn);
   if (!request->ignored)
-    hide_locked (conn, request);
+    set_unproven_locked (conn, request);
   return joined;
 }
 
@@ -99,8 +99,8 @@ observe_data (struct conn *conn, const struct request *request, const void *buf)
 {
   if (request->ignored)
     return;
-  observe_range (conn, request, buf, request->offset, request->hidden);
-  observe_range (conn, request, buf, request->hidden_end, request->end);
+  observe_range (conn, request, buf, request->offset, request->unproven);
+  observe_range (conn, request, buf, request->unproven_end, request->end);
 }
 
 /* An extents reply proves nothing for blocks that clients have written or
@@ -145,9 +145,9 @@ observe_extents (struct conn *conn, const struct request *request,
       end = request->end;
     if (e.type & NBDKIT_EXTENT_ZERO) {
       observe_zero (conn, offset,
-                    end < request->hidden ? end : request->hidden);
-      observe_zero (conn, offset > request->hidden_end ? offset
-                                                     : request->hidden_end,
+                    end < request->unproven ? end : request->unproven);
+      observe_zero (conn, offset > request->unproven_end ? offset
+                                                     : request->unproven_end,
                     end);
     }
   }

@@ -237,7 +237,7 @@ read_range (const struct reading *r, void *buf, struct range range,
 
   observe_begin (conn, &request, range.start, range.end - range.start);
   if (r->pass->sample &&
-      (request.ignored || request.hidden < request.hidden_end)) {
+      (request.ignored || request.unproven < request.unproven_end)) {
     observe_end (conn, &request, 0);
     return PASS_STALE;
   }
