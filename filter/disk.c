@@ -96,7 +96,7 @@ disk_flush_ended (struct disk *disk, struct unflushed *by, bool ok)
     for (offset = request->offset; offset < request->end; offset = run_end)
       if (visibility_flushing (by, offset, request->end, &run_end) &&
           request->by != by)
-        inflight_replaced (request, offset, run_end);
+        inflight_add_unproven (request, offset, run_end);
 }
 
 bool

@@ -122,7 +122,7 @@ inflight_taint_reads (struct inflight *inflight, uint64_t offset, uint64_t end)
 }
 
 void
-inflight_replaced (struct request *request, uint64_t offset, uint64_t end)
+inflight_add_unproven (struct request *request, uint64_t offset, uint64_t end)
 {
   if (request->unproven == request->unproven_end) {
     request->unproven = offset;

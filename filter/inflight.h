@@ -45,10 +45,9 @@ void inflight_begin (struct inflight *inflight, struct request *request,
                      bool change, uint64_t offset, uint64_t len);
 void inflight_end (struct inflight *inflight, struct request *request);
 
-/* Record that a flush of another connection may have overwritten this range of
- * REQUEST, which is a change.
- */
-void inflight_replaced (struct request *request, uint64_t offset, uint64_t end);
+/* Extend the unproven part of REQUEST to include this range. */
+void inflight_add_unproven (struct request *request,
+                            uint64_t offset, uint64_t end);
 
 /* Taint all requests of the connection BY. */
 void inflight_taint_by (struct inflight *inflight, const void *by);

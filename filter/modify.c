@@ -253,15 +253,15 @@ static void
 invalidate_conflicts_locked (struct conn *conn, const struct request *request,
                              bool known)
 {
-  bool replaced = request->unproven < request->unproven_end;
+  bool overwritten = request->unproven < request->unproven_end;
   uint64_t offset, run_end;
 
-  if (replaced)
+  if (overwritten)
     invalidate_around (conn, request->unproven, request->unproven_end);
   for (offset = request->offset; offset < request->end; offset = run_end)
     if (is_conflict_locked (conn, offset, request->end, &run_end))
       invalidate_around (conn, offset, run_end);
-    else if (known && !replaced)
+    else if (known && !overwritten)
       overwrite_locked (conn, request, offset, run_end);
   invalidate_surroundings_locked (conn, request);
 }
