@@ -45,7 +45,9 @@ void inflight_begin (struct inflight *inflight, struct request *request,
                      bool change, uint64_t offset, uint64_t len);
 void inflight_end (struct inflight *inflight, struct request *request);
 
-/* Extend the unproven part of REQUEST to include this range. */
+/* Extend the unproven part of REQUEST to include this range, and all bytes
+ * between the two.
+ */
 void inflight_add_unproven (struct request *request,
                             uint64_t offset, uint64_t end);
 

@@ -30,9 +30,6 @@
 #include "observe.h"
 #include "params.h"
 
-/* Set the unproven part of REQUEST: one range from the first hidden byte to the
- * last.
- */
 static void
 set_unproven_locked (struct conn *conn, struct request *request)
 {
@@ -40,11 +37,8 @@ set_unproven_locked (struct conn *conn, struct request *request)
 
   for (offset = request->offset; offset < request->end; offset = run_end)
     if (visibility_hidden (&conn->disk->visibility, &conn->unflushed,
-                           offset, request->end, &run_end)) {
-      if (request->unproven == request->end)
-        request->unproven = offset;
-      request->unproven_end = run_end;
-    }
+                           offset, request->end, &run_end))
+      inflight_add_unproven (request, offset, run_end);
 }
 
 /* Returns the result of conn_join_locked. */
