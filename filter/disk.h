@@ -39,9 +39,9 @@ struct disk {
   struct visibility visibility;
   struct block_set changed;     /* with blkhash-update: blocks whose content in
                                  * a table may differ from the baseline */
-  struct block_set written;     /* blocks that may have been changed by anything
-                                 * but a zero request that succeeded; their
-                                 * extents prove nothing */
+  struct block_set unproven_extents; /* blocks whose extents prove nothing: they
+                                 * may have been changed by anything but a zero
+                                 * request that succeeded */
 
   /* A ring buffer of the last changes, for exports that did not make them. */
   struct disk_change *log;      /* NULL before the first change */

@@ -156,7 +156,7 @@ invalidate_all (struct conn *conn, uint64_t offset, uint64_t end)
 {
   inflight_taint_reads (&conn->disk->inflight, offset, end);
   leave_baseline_locked (conn->disk, offset, end);
-  block_set_add (&conn->disk->written,
+  block_set_add (&conn->disk->unproven_extents,
                  blkhash_opts_get_block_size (params.hash), offset, end);
   disk_change (conn->disk, conn->export, offset, end);
   if (conn->export && offset < conn->export->size)
@@ -277,7 +277,7 @@ record_change_locked (struct conn *conn, const struct request *request,
   visibility_change (&conn->disk->visibility, &conn->unflushed,
                      request->offset, request->end, result == MODIFY_TRIM);
   if (result != MODIFY_ZERO)
-    block_set_add (&conn->disk->written,
+    block_set_add (&conn->disk->unproven_extents,
                    blkhash_opts_get_block_size (params.hash),
                    request->offset, request->end);
   if (request->ignored)

@@ -107,16 +107,16 @@ observe_zero (struct conn *conn, uint64_t offset, uint64_t end)
 {
   uint32_t block_size = blkhash_opts_get_block_size (params.hash);
   uint64_t run_end;
-  bool written;
+  bool unproven;
 
   for (; offset < end; offset = run_end) {
     {
       SCOPED_LOCK (&exports_lock);
 
-      written = block_set_contains (&conn->disk->written, block_size, offset,
-                                    end, &run_end);
+      unproven = block_set_contains (&conn->disk->unproven_extents, block_size,
+                                     offset, end, &run_end);
     }
-    if (!written)
+    if (!unproven)
       leaves_observe_zero (conn->export->leaves, run_end - offset, offset);
   }
 }

@@ -23,8 +23,8 @@ struct nbdkit_extents;
  * connection that has disconnected can still read, see pass.h.
  *
  * An extent with NBDKIT_EXTENT_ZERO is known to be zero, except in the blocks
- * of disk->written.  The list of extents may reach beyond the request.  If
- * FIRST_ONLY is set, only the first extent is used.
+ * of disk->unproven_extents.  The list of extents may reach beyond the request.
+ * If FIRST_ONLY is set, only the first extent is used.
  */
 void observe_begin (struct conn *conn, struct request *request,
                     uint64_t offset, uint64_t len);
