@@ -158,7 +158,7 @@ export_publish_locked (struct export *export,
   }
   if (!export->published)
     link_published_locked (export);
-  export->written = false;
+  export->modified = false;
   export->bytes_read = 0;
 }
 
@@ -252,7 +252,7 @@ reset_locked (struct export *export, uint64_t size)
   export->broken = export->leaves ? NULL : "no memory";
   disk_log_position (export->disk, &export->log_seen);
   export->size = size;
-  export->written = false;
+  export->modified = false;
   export->bytes_read = 0;
   return export_withdraw_locked (export);
 }
@@ -318,7 +318,7 @@ export_set_idle_locked (struct export *export, bool idle)
 bool
 export_is_unused_locked (const struct export *export)
 {
-  return !export->written && export->bytes_read == 0 && !export->line.was_set;
+  return !export->modified && export->bytes_read == 0 && !export->line.was_set;
 }
 
 const char *

@@ -58,7 +58,7 @@ struct export {
                                  * of its last connection */
   bool published;               /* the report has its sum */
   struct export *next_published, **link_published; /* in disk->published */
-  bool written;                 /* clients changed it since the last sum */
+  bool modified;                /* by clients, since the last sum */
   uint64_t bytes_read;          /* by clients, since the last sum */
 };
 

@@ -76,7 +76,7 @@ may_read (const struct pass *p, uint64_t bytes)
 {
   SCOPED_LOCK (&exports_lock);
 
-  return p->export->written ||
+  return p->export->modified ||
     (p->sample ? bytes <= p->export->bytes_read
                : bytes < p->export->bytes_read);
 }

@@ -20,7 +20,7 @@
  * nbdkit's retry filter may have zeroed half of the range before the refusal,
  * or all of it if only the flush that emulates FUA was refused.  So the content
  * of the range is unknown.  But a refused fast zero does not mark the export as
- * written, so it does not cause finish.c to read the missing ranges, unless it
+ * modified, so it does not cause finish.c to read the missing ranges, unless it
  * withdrew the sum of the export.
  */
 
@@ -79,7 +79,7 @@ modify_begin_locked (struct conn *conn, struct request *request,
    * client disconnects, to publish a sum again.
    */
   if (conn->export && has_sum_locked (conn->export))
-    conn->export->written = true;
+    conn->export->modified = true;
   if (exports_have_sum_locked (conn->disk))
     exports_withdraw_locked (conn->disk, conn->export,
                              conn_lacks_tls_locked (conn)
@@ -285,7 +285,7 @@ record_change_locked (struct conn *conn, const struct request *request,
   if (!conn->export)
     return;
   if (result != MODIFY_REFUSED)
-    conn->export->written = true;
+    conn->export->modified = true;
   if (known)
     invalidate (conn->export, request->taint, request->taint_end);
   else
@@ -355,7 +355,7 @@ prefetched_locked (struct conn *conn, uint64_t offset, uint64_t len)
    * client disconnects, to publish a sum again.
    */
   if (conn->export && has_sum_locked (conn->export))
-    conn->export->written = true;
+    conn->export->modified = true;
   exports_withdraw_locked (conn->disk, conn->export,
                            "a prefetch cached old content of a trimmed range");
   return joined;
