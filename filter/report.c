@@ -60,7 +60,7 @@ static size_t nr_lines;
 /* Lines that were set and are not written yet. */
 static struct report_line *changed, **changed_tail = &changed;
 static size_t nr_changed;
-static uint64_t latest;         /* version */
+static uint64_t latest_version;
 static bool no_memory;          /* there was no memory for a line; this is not
                                  * logged yet */
 static bool writing;            /* a thread writes, without the lock */
@@ -69,11 +69,11 @@ static bool manifest_is_new;    /* it is not renamed yet */
 static bool manifest_is_there;  /* the file has a manifest, maybe an old one */
 static bool sums_differ;        /* two exports have different sums; this is not
                                  * logged yet */
-static pthread_cond_t written_changed = PTHREAD_COND_INITIALIZER;
+static pthread_cond_t write_ended = PTHREAD_COND_INITIALIZER;
 /* Set under the lock, read without the lock: the version that is in the file,
  * and the version of the last withdrawal of a sum.
  */
-static uint64_t written, withdrawn;
+static uint64_t written_version, withdrawn_version;
 
 /* ---- Writing ---- */
 
@@ -136,9 +136,9 @@ static struct state
 take_state_locked (void)
 {
   struct state state = {
-    .version = latest,
+    .version = latest_version,
     .whole = params.file && !result_file_takes_changes (),
-    .sync = withdrawn > written,
+    .sync = withdrawn_version > written_version,
     .move_manifest = manifest_is_new,
     .empty_manifest = manifest_is_there && !manifest,
     .no_memory = no_memory,
@@ -204,16 +204,16 @@ write_next_locked (void)
   pthread_mutex_lock (&lock);
   writing = false;
   if (is_written)
-    __atomic_store_n (&written, state.version, __ATOMIC_RELEASE);
-  pthread_cond_broadcast (&written_changed);
+    __atomic_store_n (&written_version, state.version, __ATOMIC_RELEASE);
+  pthread_cond_broadcast (&write_ended);
 }
 
 static void
 write_until_locked (uint64_t version)
 {
-  while (written < version)
+  while (written_version < version)
     if (writing)
-      pthread_cond_wait (&written_changed, &lock);
+      pthread_cond_wait (&write_ended, &lock);
     else
       write_next_locked ();
 }
@@ -223,18 +223,18 @@ report_write (void)
 {
   SCOPED_LOCK (&lock);
 
-  write_until_locked (latest);
+  write_until_locked (latest_version);
 }
 
 void
 report_await_withdrawals (void)
 {
-  if (__atomic_load_n (&withdrawn, __ATOMIC_ACQUIRE) <=
-      __atomic_load_n (&written, __ATOMIC_ACQUIRE))
+  if (__atomic_load_n (&withdrawn_version, __ATOMIC_ACQUIRE) <=
+      __atomic_load_n (&written_version, __ATOMIC_ACQUIRE))
     return;
 
   SCOPED_LOCK (&lock);
-  write_until_locked (withdrawn);
+  write_until_locked (withdrawn_version);
 }
 
 void
@@ -278,9 +278,9 @@ set_line_locked (struct report_line *line, char *text, bool is_sum)
     line->changed = true;
     nr_changed++;
   }
-  latest++;
+  latest_version++;
   if (line->is_sum)
-    __atomic_store_n (&withdrawn, latest, __ATOMIC_RELEASE);
+    __atomic_store_n (&withdrawn_version, latest_version, __ATOMIC_RELEASE);
   free (line->text);
   line->text = text;
   line->is_sum = is_sum;

@@ -147,15 +147,15 @@ wait_until_due (void)
 static void *
 write_repeatedly (void *opaque)
 {
-  uint64_t written = 0;
+  uint64_t written_version = 0;
 
   (void) opaque;
   do {
     uint64_t version = get_version ();
 
-    if (version != written)
+    if (version != written_version)
       write_files (false);
-    written = version;
+    written_version = version;
   } while (wait_until_due ());
   return NULL;
 }
