@@ -119,9 +119,9 @@ keep_for_older (struct closed *closed, struct unflushed *u,
 {
   if (closed->nr_open == 0)
     return;
-  block_set_add_set (&closed->sets.changed, params.unit, &u->changed);
-  block_set_add_set (&closed->sets.trimmed, params.unit, &u->trimmed);
-  closed->sets.opened = last_opened;
+  block_set_add_set (&closed->unflushed.changed, params.unit, &u->changed);
+  block_set_add_set (&closed->unflushed.trimmed, params.unit, &u->trimmed);
+  closed->unflushed.opened = last_opened;
   closed->nr_older = closed->nr_open;
 }
 
@@ -134,9 +134,9 @@ visibility_close (struct visibility *v, struct unflushed *u)
     return;
   unlink_conn (u);
   closed->nr_open--;
-  if (u->opened <= closed->sets.opened && --closed->nr_older == 0) {
-    clear (&closed->sets);
-    closed->sets.opened = 0;
+  if (u->opened <= closed->unflushed.opened && --closed->nr_older == 0) {
+    clear (&closed->unflushed);
+    closed->unflushed.opened = 0;
   }
   if (!(block_set_is_empty (&u->changed) && block_set_is_empty (&u->trimmed))) {
     keep_for_older (&v->closed[false], u, v->last_opened);
@@ -149,8 +149,8 @@ visibility_close (struct visibility *v, struct unflushed *u)
 void
 visibility_destroy (struct visibility *v)
 {
-  clear (&v->closed[false].sets);
-  clear (&v->closed[true].sets);
+  clear (&v->closed[false].unflushed);
+  clear (&v->closed[true].unflushed);
 }
 
 /* ---- Changes ---- */
@@ -193,7 +193,7 @@ static bool
 find (struct visibility *v, const struct unflushed *u,
       uint64_t offset, uint64_t end, uint64_t *run_end, bool trims)
 {
-  struct unflushed *other, *closed = &v->closed[u->tls].sets;
+  struct unflushed *other, *closed = &v->closed[u->tls].unflushed;
   bool in = false;
 
   *run_end = end;
@@ -253,8 +253,10 @@ visibility_overwrite (struct visibility *v, uint64_t offset, uint64_t end)
     return;
   for (u = v->conns; u; u = u->next)
     block_set_remove (&u->trimmed, params.unit, offset, end);
-  block_set_remove (&v->closed[false].sets.trimmed, params.unit, offset, end);
-  block_set_remove (&v->closed[true].sets.trimmed, params.unit, offset, end);
+  block_set_remove (&v->closed[false].unflushed.trimmed, params.unit, offset,
+                    end);
+  block_set_remove (&v->closed[true].unflushed.trimmed, params.unit, offset,
+                    end);
 }
 
 /* ---- Flushes ---- */

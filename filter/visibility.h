@@ -39,10 +39,10 @@ struct unflushed {
 };
 
 /* Changes by closed connections.  They are hidden from the older connections,
- * those whose OPENED is at most sets.opened.
+ * those whose OPENED is at most unflushed.opened.
  */
 struct closed {
-  struct unflushed sets;
+  struct unflushed unflushed;   /* of all these connections together */
   unsigned nr_open;             /* number of open connections with TLS, or of
                                  * those without: see struct visibility */
   unsigned nr_older;            /* how many of these are older connections */
@@ -78,7 +78,7 @@ static inline bool
 visibility_is_alone (const struct visibility *v, const struct unflushed *u)
 {
   return (!v->conns || (v->conns == u && !u->next)) &&
-    u->opened > v->closed[u->tls].sets.opened;
+    u->opened > v->closed[u->tls].unflushed.opened;
 }
 
 /* Returns true if another connection has an unflushed change of the block of
