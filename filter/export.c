@@ -202,12 +202,12 @@ exports_have_sum_locked (const struct disk *disk)
   return disk->published || baseline_is_valid_locked ();
 }
 
-/* Set *OFFSET and *END to the first part of the range between them that has no
- * block in disk->changed.  Returns false if this set has all blocks of the
- * range.
+/* Set *OFFSET and *END to the first part of the range between them that must
+ * still have the content of the baseline: none of its blocks is in
+ * disk->changed.  Returns false if there is no such part.
  */
 static bool
-find_unchanged (struct disk *disk, uint64_t *offset, uint64_t *end)
+find_baseline_range (struct disk *disk, uint64_t *offset, uint64_t *end)
 {
   uint32_t block_size = blkhash_opts_get_block_size (params.hash);
   uint64_t last = *end;
@@ -228,7 +228,7 @@ export_check_baseline_locked (struct export *export,
     return;
   if (export->disk->changed.all)
     export->broken = "no memory";
-  else if (find_unchanged (export->disk, &offset, &end)) {
+  else if (find_baseline_range (export->disk, &offset, &end)) {
     snprintf (export->mismatch, sizeof export->mismatch,
               "bytes %" PRIu64 " to %" PRIu64 " differ from the manifest",
               offset, end - 1);
