@@ -34,7 +34,7 @@ struct spare {
   struct spare *next;
 };
 
-#define LEAF_ROOMS (BITS + 1)   /* number of sizes: 1, 2, 4 ... WAYS leaves */
+#define LEAF_ARRAY_SIZES (BITS + 1) /* 1, 2, 4 ... WAYS leaves */
 
 struct leaf_tree {
   uint64_t blocks;
@@ -43,7 +43,7 @@ struct leaf_tree {
                                  * blocks that the root does not reach are
                                  * missing */
   void *root;                   /* the topmost slot */
-  struct spare *spare_leaves[LEAF_ROOMS];
+  struct spare *spare_leaves[LEAF_ARRAY_SIZES];
   struct spare *spare_bottoms, *spare_inners;
 };
 

@@ -104,7 +104,7 @@ leaf_tree_free (struct leaf_tree *tree)
   if (!tree)
     return;
   free_slot (tree, tree->root, tree->height);
-  for (i = 0; i < LEAF_ROOMS; i++)
+  for (i = 0; i < LEAF_ARRAY_SIZES; i++)
     spare_free (tree->spare_leaves[i]);
   spare_free (tree->spare_bottoms);
   spare_free (tree->spare_inners);
