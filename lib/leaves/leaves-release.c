@@ -92,9 +92,9 @@ leaves_hash_complete (struct blkhash_leaves *l)
   return err == ENOENT ? 0 : err;
 }
 
-/* Evict the oldest block, unless it has become complete. */
+/* Evict the oldest block, unless it is complete by now. */
 static void
-forget_oldest (struct blkhash_leaves *l)
+evict_incomplete (struct blkhash_leaves *l)
 {
   SCOPED_LOCK (&l->lock);
   struct partial *oldest = pieces_oldest (l->pieces);
@@ -117,6 +117,6 @@ leaves_forget_pieces (struct blkhash_leaves *l)
   do {
     err = hash_oldest (l);
     if (err == ENODATA)
-      forget_oldest (l);
+      evict_incomplete (l);
   } while (err == 0 || err == ENODATA);
 }
