@@ -25,7 +25,7 @@
 #define DEFAULT_WIDTH 80        /* if the terminal reports no width */
 #define PERCENT_WIDTH 4         /* columns of "100%" */
 #define MIN_BAR 5               /* minimum width of a bar with its brackets */
-#define BAR_WITH_TEXT 16        /* minimum for name and bar before a text */
+#define MIN_NAME_AND_BAR 16     /* their minimum width if a text follows */
 #define TEXT_WIDTH 24           /* reserved columns for the text, so that the
                                  * bar keeps its width */
 #define CUT "..."
@@ -148,7 +148,7 @@ text_columns (const char *text, int left)
   if (width == 0)
     return 0;
   width = 1 + (width > TEXT_WIDTH ? width : TEXT_WIDTH);
-  return left - width >= BAR_WITH_TEXT ? width : 0;
+  return left - width >= MIN_NAME_AND_BAR ? width : 0;
 }
 
 /* Returns TEXT and MORE with a comma between them if both fit into LEFT after a
