@@ -281,7 +281,7 @@ finish_buffer (struct scheduler *scheduler, struct buffer *buffer, int err,
   depth_read_done (&scheduler->depth, &read);
   buffers_free (&scheduler->buffers, buffer);
   --*count;
-  if (scheduler->starved > 0)
+  if (scheduler->waiting_for_memory > 0)
     pthread_cond_broadcast (&scheduler->has_memory);
 }
 
@@ -325,10 +325,10 @@ scheduler_wait_memory (struct scheduler *scheduler, size_t len)
 {
   SCOPED_LOCK (&scheduler->lock);
 
-  scheduler->starved++;
+  scheduler->waiting_for_memory++;
   while (!has_buffer_locked (scheduler, len) && !scheduler->stopped)
     pthread_cond_wait (&scheduler->has_memory, &scheduler->lock);
-  scheduler->starved--;
+  scheduler->waiting_for_memory--;
 }
 
 struct buffer *

@@ -56,7 +56,7 @@ struct scheduler {
   unsigned reading, hashing;    /* number of buffers into which workers read,
                                  * and that are being hashed */
   unsigned waiting;             /* threads that wait in scheduler_next */
-  unsigned starved;             /* threads that wait in scheduler_wait_memory */
+  unsigned waiting_for_memory;  /* threads that wait in scheduler_wait_memory */
   bool ended;                   /* there are no more ranges to read; reads can
                                  * still be in flight */
   bool stopped;
