@@ -46,7 +46,7 @@ struct reader {
 static unsigned
 nr_copies (const struct reader_image *image)
 {
-  return image->reads_twice ? 2 : 1;
+  return image->reads_two_images ? 2 : 1;
 }
 
 /* ---- Reading a range ---- */

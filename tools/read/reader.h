@@ -40,8 +40,8 @@ struct reader_image {
   unsigned (*range_flags) (void *opaque, const struct range *range);
 
   /* Read RANGE into BUF, which is aligned for direct I/O.  BUF has room for the
-   * length of RANGE, rounded up to whole pages; with READS_TWICE for twice as
-   * much.  Can return READER_ZERO instead of 0 if RANGE is zero; then BUF is
+   * length of RANGE, rounded up to whole pages; with READS_TWO_IMAGES for twice
+   * as much.  Can return READER_ZERO instead of 0 if RANGE is zero; then BUF is
    * ignored.  Several threads call it at the same time.
    */
   int (*read) (void *opaque, const struct range *range, void *buf,
@@ -78,7 +78,7 @@ struct reader_image {
    */
   void (*refine_error) (void *opaque, struct error *error);
 
-  bool reads_twice;             /* READ needs a buffer of twice the length */
+  bool reads_two_images;        /* READ needs a buffer of twice the length */
 };
 
 /* Read the missing ranges, or the whole stream if there is a read_next.  The

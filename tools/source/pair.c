@@ -196,7 +196,7 @@ pair_scan (struct source *source, struct scan *scan)
     .extent_at = pair_extent_at,
     .range_flags = pair_range_flags,
     .read = pair_read,
-    .reads_twice = true,
+    .reads_two_images = true,
   };
 
   const struct reader_image *failed;
