@@ -192,7 +192,7 @@ evict_pieces (const struct pass *p)
    * harmless.
    */
   if (params.missing == MISSING_READ && is_last && !last_request_failed (p))
-    leaves_forget_pieces (p->leaves);
+    leaves_release_pieces (p->leaves);
 }
 
 /* Record the number of changes.  The function publish uses it to detect later

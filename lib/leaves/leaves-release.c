@@ -110,7 +110,7 @@ leaves_set_idle (struct blkhash_leaves *l, bool idle)
 }
 
 void
-leaves_forget_pieces (struct blkhash_leaves *l)
+leaves_release_pieces (struct blkhash_leaves *l)
 {
   int err;
 

@@ -57,7 +57,7 @@ void leaves_set_idle (struct blkhash_leaves *l, bool idle);
 /* Hash the partial blocks that are complete, and evict the others, to release
  * their memory.  Errors are sticky.
  */
-void leaves_forget_pieces (struct blkhash_leaves *l);
+void leaves_release_pieces (struct blkhash_leaves *l);
 
 /* ---- For manifests ---- */
 

@@ -140,7 +140,7 @@ test_evict_others (void **state)
   blkhash_leaves_free (gone);
   give (used, 0, 700);
   assert_true (pieces_of (used) > 800);
-  leaves_forget_pieces (used);
+  leaves_release_pieces (used);
   assert_int_equal (pieces_of (used), 0);
   assert_true (budget.used <= MIB);
   blkhash_leaves_free (used);
@@ -219,7 +219,7 @@ test_zeros_are_hashed (void **state)
   /* The other bytes of a block that is not hashed yet can still be given. */
   assert_int_equal (blkhash_leaves_data (l, "y", 1, 2999 * BLOCK), 0);
   assert_int_equal (blkhash_leaves_next_missing (l, 0, &start, &len), ENOENT);
-  leaves_forget_pieces (l);
+  leaves_release_pieces (l);
   assert_int_equal (blkhash_leaves_next_missing (l, 0, &start, &len), ENOENT);
   assert_int_equal (hashed, 3000);
   blkhash_leaves_free (l);
@@ -240,7 +240,7 @@ test_no_memory (void **state)
   assert_int_equal (blkhash_leaves_data (l, "x", 1, 3000 * BLOCK), ENOMEM);
   no_memory = false;
   alarm (60);
-  leaves_forget_pieces (l);
+  leaves_release_pieces (l);
   alarm (0);
   assert_int_equal (blkhash_leaves_data (l, "x", 1, 0), ENOMEM);
   assert_int_equal (blkhash_leaves_next_missing (l, 0, &start, &len), ENOMEM);
