@@ -144,8 +144,8 @@ new_file_resolve (const char *path)
 static void
 open_named (struct new_file *file)
 {
-  set_incomplete (file->temporary);
-  file->fd = open (file->temporary,
+  set_incomplete (file->temporary_path);
+  file->fd = open (file->temporary_path,
                    O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, MODE);
   file->named = file->fd != -1;
   if (!file->named)
@@ -158,7 +158,7 @@ open_named (struct new_file *file)
  * name second fails.  Returns NULL if there is no memory.
  */
 static char *
-temporary_name (const char *path)
+make_temporary_path (const char *path)
 {
   struct timespec now;
   char *name;
@@ -175,8 +175,8 @@ new_file_open (struct new_file *file, const char *path, struct error *error)
 {
   *file = (struct new_file) { .fd = -1, .path = strdup (path) };
   if (file->path)
-    file->temporary = temporary_name (file->path);
-  if (file->temporary) {
+    file->temporary_path = make_temporary_path (file->path);
+  if (file->temporary_path) {
     file->fd = open_unnamed (file->path);
     if (file->fd == -1)
       open_named (file);
@@ -196,8 +196,8 @@ link_temporary (struct new_file *file)
   if (file->named)
     return 0;
   format_fd_path (name, file->fd);
-  set_incomplete (file->temporary);
-  file->named = linkat (AT_FDCWD, name, AT_FDCWD, file->temporary,
+  set_incomplete (file->temporary_path);
+  file->named = linkat (AT_FDCWD, name, AT_FDCWD, file->temporary_path,
                         AT_SYMLINK_FOLLOW) == 0;
   if (!file->named)
     set_incomplete (NULL);
@@ -222,7 +222,7 @@ int
 new_file_publish (struct new_file *file, struct error *error)
 {
   if (fsync (file->fd) == -1 || link_temporary (file) == -1 ||
-      rename (file->temporary, file->path) == -1)
+      rename (file->temporary_path, file->path) == -1)
     return error_errno (error, errno, "cannot create %s", file->path);
   file->named = false;
   set_incomplete (NULL);
@@ -234,11 +234,11 @@ void
 new_file_close (struct new_file *file)
 {
   if (file->named) {
-    unlink (file->temporary);
+    unlink (file->temporary_path);
     set_incomplete (NULL);
   }
   if (file->fd != -1)
     close (file->fd);
-  free (file->temporary);
+  free (file->temporary_path);
   free (file->path);
 }

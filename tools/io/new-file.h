@@ -15,9 +15,10 @@ struct error;
 
 struct new_file {
   int fd;                       /* open for writing */
-  char *path;                   /* the final name */
-  char *temporary;              /* a name until it is published, if NAMED */
-  bool named;                   /* the file has the temporary name now */
+  char *path;                   /* of the complete file */
+  char *temporary_path;
+  bool named;                   /* the file is at the temporary path now; else it
+                                 * has no name, or was published */
 };
 
 /* Resolve all symbolic links in PATH.  If the file does not exist, only links
