@@ -24,7 +24,7 @@
 #include "image/qemuname.h"
 #include "image/storage.h"
 
-static int check_node (const struct nodes *nodes, const struct node *node,
+static int check_node (const struct node_check *check, const struct node *node,
                        bool is_file, bool is_top);
 
 /* Check the size of raw (flat) data, which must be a whole number of sectors.
@@ -32,30 +32,30 @@ static int check_node (const struct nodes *nodes, const struct node *node,
  * these to noise.
  */
 static int
-check_length (const struct nodes *nodes, const struct storage *storage)
+check_length (const struct node_check *check, const struct storage *storage)
 {
   const struct imagefile *file = &storage->file;
 
   /* The size of a node that is not a local file is always in whole sectors. */
   if (storage->kind != LOCAL && storage->len == UINT64_MAX &&
       storage->start % 512 != 0)
-    return error_set (nodes->error, "refused because the part after an offset "
+    return error_set (check->error, "refused because the part after an offset "
                       "of %" PRIu64 " bytes would end within a sector",
                       storage->start);
   if (storage->kind != LOCAL)
     return 0;
   if (storage->len != UINT64_MAX && storage->len > file->size)
-    return imagefile_error (file, nodes->error, "the options set a size of %"
+    return imagefile_error (file, check->error, "the options set a size of %"
                             PRIu64 " bytes, but the file ends after %"
                             PRIu64, storage->len, file->size);
   if (file->size % 512 != 0 &&
       (storage->start > 0 || storage->len != UINT64_MAX))
-    return imagefile_error (file, nodes->error, "the size of the part to "
+    return imagefile_error (file, check->error, "the size of the part to "
                             "hash, %" PRIu64 " bytes, is not a multiple of "
                             "512, which qemu would round up: give these bytes "
                             "through a pipe", file->size);
   if (file->size % 512 != 0)
-    return imagefile_error (file, nodes->error, "its size, %" PRIu64 " bytes, "
+    return imagefile_error (file, check->error, "its size, %" PRIu64 " bytes, "
                             "is not a multiple of 512, which qemu would "
                             "round up: give the file itself, with -f raw",
                             file->size);
@@ -66,7 +66,7 @@ check_length (const struct nodes *nodes, const struct storage *storage)
  * are not checked, because these would bypass the checks.
  */
 static int
-refuse_references (const struct nodes *nodes, const struct node *node)
+refuse_references (const struct node_check *check, const struct node *node)
 {
   static const char *const children[] = {
     "file", "backing", "data-file", "header", "extents"
@@ -76,7 +76,7 @@ refuse_references (const struct nodes *nodes, const struct node *node)
     const char *value = node_get (node, children[i]);
 
     if ((value && *value) || (i >= 3 && node_has (node, children[i])))
-      return error_set (nodes->error, "refused because the node that '%s%s' "
+      return error_set (check->error, "refused because the node that '%s%s' "
                         "refers to cannot be checked", node->prefix,
                         children[i]);
   }
@@ -85,7 +85,7 @@ refuse_references (const struct nodes *nodes, const struct node *node)
 
 /* Set the data file, if the options name one. */
 static int
-set_data (const struct nodes *nodes, const struct node *node,
+set_data (const struct node_check *check, const struct node *node,
           struct layer *layer)
 {
   struct storage data = STORAGE_NONE;
@@ -95,12 +95,12 @@ set_data (const struct nodes *nodes, const struct node *node,
   if (!node_has (node, "data-file"))
     return 0;
   node_set_child (node, "data-file", &child);
-  if (storage_find (&data, nodes, &child, true) == 0) {
+  if (storage_find (&data, check, &child, true) == 0) {
     if (data.kind == FORMAT)
-      r = error_set (nodes->error, "refused because a data file inside of a "
+      r = error_set (check->error, "refused because a data file inside of a "
                      "%s image cannot be checked", data.driver);
     else if (data.kind == REMOTE)
-      r = error_set (nodes->error, "refused because the data file is "
+      r = error_set (check->error, "refused because the data file is "
                      QEMUNAME_ON_SERVER);
     else {
       layer->data_given = true;
@@ -116,7 +116,7 @@ set_data (const struct nodes *nodes, const struct node *node,
  * of FILE.
  */
 static int
-set_layer (const struct nodes *nodes, const struct storage *format,
+set_layer (const struct node_check *check, const struct storage *format,
            struct storage *file, struct layer *layer)
 {
   layer->format = strdup (format->driver);
@@ -126,8 +126,8 @@ set_layer (const struct nodes *nodes, const struct storage *format,
   layer->file = file->file;
   file->path = NULL;
   if (!layer->format)
-    return error_set (nodes->error, "out of memory");
-  return set_data (nodes, &format->node, layer);
+    return error_set (check->error, "out of memory");
+  return set_data (check, &format->node, layer);
 }
 
 /* Is the value of the option NAME null?  The option must be given. */
@@ -158,13 +158,13 @@ replaces_name (const struct node *node)
  * read, so an image in another format is assumed to have such a name.
  */
 static int
-refuse_mixed_backing (const struct nodes *nodes, const struct node *node,
+refuse_mixed_backing (const struct node_check *check, const struct node *node,
                       const struct layer *layer)
 {
   if (!layer_has_backing (layer->format) || replaces_name (node) ||
       (strcmp (layer->format, "qcow2") == 0 && !*layer->qcow2.backing))
     return 0;
-  return error_set (nodes->error, "refused because qemu would add the backing "
+  return error_set (check->error, "refused because qemu would add the backing "
                     "file that the header names to the options '%sbacking', "
                     "which have no file.filename: remove it with 'qemu-img "
                     "rebase -u -b \"\" IMAGE'", node->prefix);
@@ -172,41 +172,41 @@ refuse_mixed_backing (const struct nodes *nodes, const struct node *node,
 
 /* Check a layer and its backing chain. */
 static int
-check_chain (const struct nodes *nodes, const struct node *node,
+check_chain (const struct node_check *check, const struct node *node,
              struct layer *layer)
 {
   struct node child;
-  int r = chain_check (layer, nodes->context, nodes->error);
+  int r = chain_check (layer, check->context, check->error);
 
   if (r == -1 || !layer->backing_given || is_null (node, "backing"))
     return r;
   node_set_child (node, "backing", &child);
-  r = check_node (nodes, &child, false, false);
-  return r == 0 ? refuse_mixed_backing (nodes, node, layer) : r;
+  r = check_node (check, &child, false, false);
+  return r == 0 ? refuse_mixed_backing (check, node, layer) : r;
 }
 
 static int
-check_format (const struct nodes *nodes, const struct storage *format)
+check_format (const struct node_check *check, const struct storage *format)
 {
   struct storage file = STORAGE_NONE;
   struct layer layer = LAYER_NONE;
   struct node child;
   int r = -1;
 
-  if (refuse_references (nodes, &format->node) == -1)
+  if (refuse_references (check, &format->node) == -1)
     return -1;
   node_set_child (&format->node, "file", &child);
-  if (storage_find (&file, nodes, &child, true) == 0) {
+  if (storage_find (&file, check, &child, true) == 0) {
     if (file.kind == REMOTE)
-      r = error_set (nodes->error, "refused because it is a %s image "
+      r = error_set (check->error, "refused because it is a %s image "
                      QEMUNAME_ON_SERVER, format->driver);
     else if (strcmp (format->driver, "luks") == 0)
-      r = check_node (nodes, &child, true, true); /* see check_length */
+      r = check_node (check, &child, true, true); /* see check_length */
     else if (file.kind == FORMAT)
-      r = error_set (nodes->error, "refused because a %s image inside of a %s "
+      r = error_set (check->error, "refused because a %s image inside of a %s "
                      "image cannot be checked", format->driver, file.driver);
-    else if (set_layer (nodes, format, &file, &layer) == 0)
-      r = check_chain (nodes, &format->node, &layer);
+    else if (set_layer (check, format, &file, &layer) == 0)
+      r = check_chain (check, &format->node, &layer);
   }
   storage_destroy (&file);
   layer_destroy (&layer);
@@ -214,16 +214,16 @@ check_format (const struct nodes *nodes, const struct storage *format)
 }
 
 static int
-check_node (const struct nodes *nodes, const struct node *node,
+check_node (const struct node_check *check, const struct node *node,
             bool is_file, bool is_top)
 {
   struct storage storage = STORAGE_NONE;
-  int r = storage_find (&storage, nodes, node, is_file);
+  int r = storage_find (&storage, check, node, is_file);
 
   if (r == 0 && is_top)
-    r = check_length (nodes, &storage);
+    r = check_length (check, &storage);
   if (r == 0 && storage.kind == FORMAT)
-    r = check_format (nodes, &storage);
+    r = check_format (check, &storage);
   storage_destroy (&storage);
   return r;
 }
@@ -232,8 +232,8 @@ int
 nodes_check (struct json_object *options,
              const struct layer_context *context, struct error *error)
 {
-  const struct nodes nodes = { .context = context, .error = error };
+  const struct node_check check = { .context = context, .error = error };
   const struct node top = { .options = options };
 
-  return check_node (&nodes, &top, false, true);
+  return check_node (&check, &top, false, true);
 }

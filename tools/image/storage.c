@@ -57,7 +57,7 @@ node_set_child (const struct node *node, const char *name, struct node *child)
  * is unchanged.
  */
 static int
-get_size (const struct nodes *nodes, const struct node *node,
+get_size (const struct node_check *check, const struct node *node,
           const char *name, uint64_t *size)
 {
   static const char units[] = "bkmgtpe";
@@ -74,7 +74,7 @@ get_size (const struct nodes *nodes, const struct node *node,
       unit = strchr (units, *end | 0x20);
   }
   if (!unit || *size > (uint64_t) INT64_MAX >> (10 * (unit - units)))
-    return error_set (nodes->error, "refused because '%s%s=%s' is not a size "
+    return error_set (check->error, "refused because '%s%s=%s' is not a size "
                       "that blksum understands", node->prefix, name, value);
   *size <<= 10 * (unit - units);
   return 0;
@@ -83,23 +83,23 @@ get_size (const struct nodes *nodes, const struct node *node,
 /* ---- Storage ------------------------------------------------------------ */
 
 static int
-open_local (const struct nodes *nodes, struct storage *storage)
+open_local (const struct node_check *check, struct storage *storage)
 {
   const char *path = node_get (&storage->node, "filename");
   struct imagefile *file = &storage->file;
 
   storage->kind = LOCAL;
   if (!path)
-    return error_set (nodes->error, "refused because the options do not set "
+    return error_set (check->error, "refused because the options do not set "
                       "%sfilename=FILE", storage->node.prefix);
   storage->path = strdup (path);
   if (!storage->path)
-    return error_set (nodes->error, "out of memory");
-  if (layer_open_file (file, "the file", storage->path, nodes->context,
-                       nodes->error) == -1)
+    return error_set (check->error, "out of memory");
+  if (layer_open_file (file, "the file", storage->path, check->context,
+                       check->error) == -1)
     return -1;
   if (storage->start > file->size)
-    return imagefile_error (file, nodes->error, "the options set an offset of "
+    return imagefile_error (file, check->error, "the options set an offset of "
                             "%" PRIu64 " bytes, but the file has %" PRIu64
                             " bytes", storage->start, file->size);
   file->start = storage->start;
@@ -111,15 +111,15 @@ open_local (const struct nodes *nodes, struct storage *storage)
  * converted from an offset in the raw node to one in the file.
  */
 static int
-apply_raw (const struct nodes *nodes, struct storage *storage)
+apply_raw (const struct node_check *check, struct storage *storage)
 {
   uint64_t offset = 0, size = UINT64_MAX;
 
-  if (get_size (nodes, &storage->node, "offset", &offset) == -1 ||
-      get_size (nodes, &storage->node, "size", &size) == -1)
+  if (get_size (check, &storage->node, "offset", &offset) == -1 ||
+      get_size (check, &storage->node, "size", &size) == -1)
     return -1;
   if (storage->start > MIN (size, INT64_MAX - offset))
-    return error_set (nodes->error, "refused because an offset in the options "
+    return error_set (check->error, "refused because an offset in the options "
                       "passes the end of its node");
   if (size != UINT64_MAX)
     storage->len = MIN (storage->len, size - storage->start);
@@ -129,31 +129,31 @@ apply_raw (const struct nodes *nodes, struct storage *storage)
 }
 
 int
-storage_find (struct storage *storage, const struct nodes *nodes,
+storage_find (struct storage *storage, const struct node_check *check,
               const struct node *node, bool is_file)
 {
   storage->node = *node;
   for (;; is_file = true) {
     storage->driver = node_get (&storage->node, "driver");
     if (!storage->driver && !is_file)
-      return error_set (nodes->error, "refused because the options do not set "
+      return error_set (check->error, "refused because the options do not set "
                         "%sdriver=FORMAT, so that qemu would probe the "
                         "format", storage->node.prefix);
     if (!storage->driver || qemuname_is_local (storage->driver))
-      return open_local (nodes, storage);
+      return open_local (check, storage);
     if (strcmp (storage->driver, "raw") != 0)
       break;
-    if (apply_raw (nodes, storage) == -1)
+    if (apply_raw (check, storage) == -1)
       return -1;
   }
   if (layer_is_format (storage->driver))
     storage->kind = FORMAT;
   else if (qemuname_is_protocol (storage->driver)) {
     storage->kind = REMOTE;
-    nodes->context->files->remote = true;
+    check->context->files->remote = true;
   }
   else
-    return error_set (nodes->error, "refused because '%sdriver=%s' is not a "
+    return error_set (check->error, "refused because '%sdriver=%s' is not a "
                       "driver that blksum can check", storage->node.prefix,
                       storage->driver);
   return 0;

@@ -16,8 +16,8 @@
 #include "image/options-tree.h"
 #include "util/error.h"
 
-/* What the functions need in order to check nodes. */
-struct nodes {
+/* A check of all nodes of an image. */
+struct node_check {
   const struct layer_context *context;
   struct error *error;
 };
@@ -59,7 +59,7 @@ struct storage {
  * "file" of another node, so its driver can be omitted.  Returns 0, or -1 on
  * error.  Call storage_destroy in both cases.
  */
-int storage_find (struct storage *storage, const struct nodes *nodes,
+int storage_find (struct storage *storage, const struct node_check *check,
                   const struct node *node, bool is_file);
 
 void storage_destroy (struct storage *storage);
