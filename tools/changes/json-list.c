@@ -109,7 +109,7 @@ cover (struct list *list, const struct item *item)
   if (item->start != list->covered)
     return json_scan_error (&list->scan,
                             "begins at %" PRIu64 " instead of %" PRIu64
-                            ", where the previous range ends", item->start,
+                            ": there must be no gap or overlap", item->start,
                             list->covered);
   list->covered += item->len;
   return 0;

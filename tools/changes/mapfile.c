@@ -143,7 +143,9 @@ add_line (struct mapfile *map, char *text)
     return line_error (map, "has a status that is neither '+' (changed) nor "
                        "'?' (unchanged)");
   if (start != map->end)
-    return line_error (map, "does not begin where the range before it ends");
+    return error_about (map->error, map->name, "line %" PRIu64 " begins at %"
+                        PRIu64 " instead of %" PRIu64 ": there must be no gap "
+                        "or overlap", map->line, start, map->end);
   if (len == 0)
     return line_error (map, "has length 0");
   if (len > map->size - start)

@@ -124,10 +124,10 @@ test_rows (void **state)
   refuses (rows, (64 << 20) - 512, "range 3 of 62914560 bytes at 4194304 ends "
            "after the image, which has 67108352 bytes");
   refuses ("[{\"offset\": 1, \"length\": 9, \"type\": 0}]", 10,
-           "range 1 begins at 1 instead of 0, where");
+           "range 1 begins at 1 instead of 0: there");
   refuses ("[{\"offset\": 0, \"length\": 5, \"type\": 0},"
            "{\"offset\": 6, \"length\": 4, \"type\": 0}]", 10,
-           "range 2 begins at 6 instead of 5, where the previous range ends");
+           "range 2 begins at 6 instead of 5: there must be no gap or overlap");
   refuses ("[{\"offset\": 0, \"length\": 5, \"type\": 0},"
            "{\"offset\": 4, \"length\": 6, \"type\": 0}]", 10,
            "instead of 5");
