@@ -165,9 +165,12 @@ refuses "not a regular file" blksum --part 0/3 --manifest-dir parts image
 rm $file
 echo precious > precious
 ln -s ../precious $file
-refuses "not a regular file" blksum --part 0/3 --manifest-dir parts image
+refuses "is a symbolic link" blksum --part 0/3 --manifest-dir parts image
 [ "$(cat precious)" = precious ] || fail "a link was followed"
 rm $file
+ln -s loop loop
+refuses "cannot open loop/.*: Too many levels of symbolic links" \
+  blksum --part 0/3 --manifest-dir loop image
 
 # Two runs for the same part at once: both succeed, and so the part is right.
 expected_part 0 3 image

@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "blkhash-manifest.h"
@@ -66,6 +67,14 @@ is_this_part (const struct part_job *job, struct blkhash_manifest_reader *r)
   return err == ENOENT;
 }
 
+static bool
+is_link (const char *path)
+{
+  struct stat st;
+
+  return lstat (path, &st) == 0 && S_ISLNK (st.st_mode);
+}
+
 /* Returns 1 if the manifest exists; 0 if it must be written; or -1 with the
  * reason if the file must not be replaced.
  */
@@ -79,9 +88,9 @@ find_existing (const struct part_job *job, struct error *error)
 
   if (fd == -1)
     return errno == ENOENT ? 0
-      : errno == ELOOP
-      ? error_set (error, "%s is not a regular file: a manifest cannot replace "
-                   "it", job->path)
+      : errno == ELOOP && is_link (job->path)
+      ? error_set (error, "%s is a symbolic link: a manifest cannot replace it",
+                   job->path)
       : error_errno (error, errno, "cannot open %s", job->path);
   found = overwrite_check (fd, job->path, OVERWRITE_CHECK_START,
                            job->source, error);
