@@ -82,16 +82,16 @@ empty_files (void)
 }
 
 int
-publish_start (void)
+publish_open (void)
 {
   if (open_files () == 0 && check_files () == 0 && empty_files () == 0)
     return 0;
-  publish_stop ();
+  publish_close ();
   return -1;
 }
 
 void
-publish_stop (void)
+publish_close (void)
 {
   has_thread = is_due = is_ending = false;
   result_file_stop ();
@@ -161,7 +161,7 @@ write_repeatedly (void *opaque)
 }
 
 int
-publish_begin (void)
+publish_start (void)
 {
   int err;
 
@@ -180,7 +180,7 @@ publish_begin (void)
 }
 
 void
-publish_soon (void)
+publish_wake (void)
 {
   SCOPED_LOCK (&lock);
 
@@ -199,7 +199,7 @@ set_ending (void)
 }
 
 void
-publish_end (void)
+publish_finish (void)
 {
   if (!has_thread)
     return;

@@ -88,7 +88,7 @@ verify_get_ready (int thread_model)
        (write_back_check (exports_first_locked ()->disk) == -1 ||
         config_files_check_devices ("blkhash-verify-repair-write") == -1)))
     return -1;
-  return publish_start ();
+  return publish_open ();
 }
 
 /* Called after nbdkit has changed its user, and has forked into the background.
@@ -97,9 +97,9 @@ static int
 verify_after_fork (nbdkit_backend *backend)
 {
   (void) backend;
-  if (publish_begin () == 0)
+  if (publish_start () == 0)
     return 0;
-  publish_stop ();              /* nbdkit exits without calling .unload */
+  publish_close ();             /* nbdkit exits without calling .unload */
   return -1;
 }
 
@@ -108,7 +108,7 @@ verify_cleanup (nbdkit_backend *backend)
 {
   (void) backend;
   ending_begin ();
-  publish_end ();
+  publish_finish ();
 }
 
 static void
@@ -135,7 +135,7 @@ verify_unload (void)
   if (--loaded > 0)
     return;
   log_counts ();
-  publish_stop ();
+  publish_close ();
   repair_close ();
   exports_free ();
   config_files_free ();
@@ -236,7 +236,7 @@ static int
 verify_finalize (nbdkit_next *next, void *handle)
 {
   (void) next; (void) handle;
-  publish_soon ();
+  publish_wake ();
   return 0;
 }
 
