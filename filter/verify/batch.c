@@ -15,7 +15,8 @@
  * timeout.  Clients can read the other blocks with smaller requests.  If the
  * unreadable block can be repaired, the request goes on.  After MAX_UNREADABLE
  * such blocks, the repair sources are read first, and the plugin only for
- * blocks that they do not have.
+ * blocks that they do not have.  The state of a block that was not read from the
+ * plugin stays as it is.
  */
 
 #include <config.h>
@@ -65,7 +66,7 @@ read_and_compare (const struct check *check, const struct compare_batch *batch,
 }
 
 /* Retry BLOCK, which is bad or, if UNREADABLE is set, could not be read.
- * Returns 0 with *STATE, or -1 if it cannot be hashed.
+ * Returns 0 with *STATE, or -1 with *CHECK->err if it cannot be hashed.
  */
 static int
 retry_block (const struct check *check, const struct compare_batch *block,
@@ -109,9 +110,9 @@ repair_block (struct check *check, const struct compare_batch *block,
 /* ---- Failing ---- */
 
 /* Apply the effect of a block in STATE on the request and the disk.  Returns
- * true if the request fails.  The disk is not stopped if the sources were not
- * read because the client or nbdkit is ending: the block could be repaired for
- * other clients.
+ * true if the request fails.  If the repair sources were not read because the
+ * client or nbdkit is ending, the disk is not stopped: the block could be
+ * repaired for other clients.
  */
 static bool
 apply_state (struct check *check, enum block_state state)

@@ -38,8 +38,9 @@ has_leaf (struct disk *disk, const struct leaf_block *block,
 
   if (!block->zero)
     return memcmp (block->md, leaf, disk->leaf_size) == 0;
-  /* The block is zero, but data in the manifest.  With a digest that is not
-   * cryptographic, both can have the same leaf.
+  /* The block is zero, so leaf_batch did not hash it, but it is data in the
+   * manifest.  With a digest that is not cryptographic, zeros can have the leaf
+   * of that data.
    */
   return leaf_hash_zeros (disk->engine, block->len, md) == 0 &&
     memcmp (md, leaf, disk->leaf_size) == 0;

@@ -122,7 +122,7 @@ parse_repair (const char *key, const char *value, bool is_uri)
   return r;
 }
 
-/* As verify_params_config, for the parameters that are paths. */
+/* The same as verify_params_config, for the parameters that are paths. */
 static int
 parse_file (const char *key, const char *value)
 {

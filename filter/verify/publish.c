@@ -112,8 +112,8 @@ write_files (bool finished)
 
 /* ---- The thread ---- */
 
-/* Returns a number that differs after each change that the files show.  It is
- * never 0.
+/* Returns the version of what the files show: a number that differs after each
+ * change.  It is never 0, the version of files that were not written yet.
  */
 static uint64_t
 get_version (void)

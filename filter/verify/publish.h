@@ -8,7 +8,8 @@
 #define NBDKIT_BLKHASH_VERIFY_PUBLISH_H
 
 /* Check that the files can be written and that an earlier server may have
- * written their content, and empty them.  Returns 0, or -1 after nbdkit_error.
+ * written their content, and empty them.  Called before nbdkit forks.  Returns
+ * 0, or -1 after nbdkit_error.
  */
 int publish_open (void);
 
@@ -18,15 +19,16 @@ int publish_open (void);
  */
 int publish_start (void);
 
-/* A client disconnects: have the thread write the files now, if anything has
- * changed.  Does not wait for it.
+/* Make the thread write the files now, if anything has changed.  Called when a
+ * client disconnects, which does not wait for the thread.
  */
 void publish_wake (void);
 
-/* After the last client: end the thread, and write the files once more. */
+/* End the thread, and write the files once more.  Called after the last client.
+ */
 void publish_finish (void);
 
-/* Release the files.  Requires publish_finish if publish_start succeeded. */
+/* Close the files.  Called after publish_finish, if publish_start succeeded. */
 void publish_close (void);
 
 #endif /* NBDKIT_BLKHASH_VERIFY_PUBLISH_H */

@@ -30,9 +30,9 @@ int repair_open (void);
 void repair_close (void);
 
 /* BLOCK is a single block.  Replace its content with the content of the first
- * source whose block matches the manifest.  Returns false if no source has a
- * matching block, or if WAITS->stopped is set; then the content is unchanged.
- * Thread-safe.
+ * source whose block matches the manifest.  Returns false, with the content
+ * unchanged, if no source has a matching block, if there is no memory, or if
+ * WAITS->stopped is set.  Thread-safe.
  */
 bool repair_read (struct disk *disk, const struct compare_batch *block,
                   struct repair_waits *waits);

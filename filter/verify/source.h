@@ -24,7 +24,9 @@ struct source {
 void source_set (struct source *source, uint64_t size, uint32_t min,
                  uint32_t max);
 
-/* Set the constraints of the plugin.  Returns 0, or -1 after nbdkit_error. */
+/* Set the size and the constraints of the plugin's disk.  Returns 0, or -1 after
+ * nbdkit_error.
+ */
 int source_init (struct source *source, struct nbdkit_next_ops *next);
 
 /* Read LEN bytes at OFFSET, within the plugin's disk.  Returns 0, or -1 with

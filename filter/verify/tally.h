@@ -38,8 +38,9 @@ struct tally {
   bool limit_reached;           /* a block was not written, because WRITES had
                                  * reached the limit */
   uint64_t zeros;               /* good blocks that are zero in the manifest */
-  uint64_t changes;             /* by requests, of published values: states,
-                                 * TRANSIENT, REPAIRED and LIMIT_REACHED */
+  uint64_t changes;             /* grows when a request changes a value that is
+                                 * published: a state, TRANSIENT, REPAIRED or
+                                 * LIMIT_REACHED */
   unsigned char **pages;        /* 4 bits for each block: its state and the
                                  * mark of tally_begin_write; NULL: not read */
 };

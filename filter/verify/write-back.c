@@ -46,7 +46,7 @@
 #include "verify/source.h"
 #include "verify/write-back.h"
 
-#define FREE_WRITES 8           /* allowed before any block was good */
+#define FREE_WRITES 8           /* allowed even if no block was good */
 
 /* A block that a thread is repairing; it is on the stack of the thread.  There
  * is only one disk, because repair is not possible with blkhash-verify-exports.
