@@ -47,7 +47,7 @@
 #include "io/block-device.h"
 #include "io/lock.h"
 
-#define MAX_DEPTH 8             /* of stacked devices */
+#define MAX_DEPTH 8             /* layers of stacked devices */
 
 #define EXT4 0xef53             /* f_type, see statfs(2); also ext2 and ext3 */
 #define XFS 0x58465342
@@ -274,7 +274,10 @@ check_layer (dev_t dev, int fd, unsigned depth, uint32_t *align,
   struct layer below = { .depth = depth + 1, .align = align, .error = error };
   char path[PATH_MAX], direct[8] = "";
 
-  if (!block_device_exists (dev) || depth > MAX_DEPTH)
+  if (depth > MAX_DEPTH)
+    return error_set (error, "cannot be repaired: it is made of more than %d "
+                      "layers of devices", MAX_DEPTH);
+  if (!block_device_exists (dev))
     return error_set (error, "cannot be repaired: /sys does not say what "
                       "device %u:%u is", major (dev), minor (dev));
   if (block_device_each_slave (dev, check_slave, &below) == -1)
