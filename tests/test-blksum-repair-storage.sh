@@ -131,7 +131,7 @@ run 1 strace -f -qq -o trace -e trace=fdatasync -e inject=fdatasync:error=EIO bl
 [ ! -s trace ] || fail "it is flushed"
 repair 0 "fs/disk: OK (1 block repaired)" --repair-from good fs/disk
 
-# ---- The device of the file system cannot be opened, or is not the one of its name ----
+# ---- The device of the file system cannot be opened, or its node is another device ----
 
 damage fs/disk 3
 truncate -s 1m another
@@ -141,7 +141,7 @@ for change in "mount -t tmpfs none /dev" "mount --bind $other $device"; do
   leaves_alone fs/disk run 2 unshare --mount sh -c "$change && exec \"\$@\"" sh blksum \
     --expect manifest:good.blkm --expect-sum "$sum" --repair-limit 50% \
     --repair-from good fs/disk
-  says_once "fs/disk: cannot be repaired: its loop device is of '.*/storage', which cannot be compared with the file of the device, which cannot be opened$"
+  says_once "fs/disk: cannot be repaired: its loop device is of '.*/storage', which may be another file: the device cannot be opened$"
 done
 repair 0 "fs/disk: OK (1 block repaired)" --repair-from good fs/disk
 

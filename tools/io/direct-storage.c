@@ -219,8 +219,8 @@ check_same (dev_t dev, int fd, int backing, struct error *error)
   if (own != -1)
     close (own);
   if (!known)
-    return error_set (error, "cannot be compared with the file of the device, "
-                      "which cannot be opened");
+    return error_set (error, "may be another file: the device cannot be "
+                      "opened");
   if (fstat (backing, &st) == -1)
     return error_errno (error, errno, "cannot be compared");
   if (S_ISBLK (st.st_mode) ? st.st_rdev == file.device
