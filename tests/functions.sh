@@ -99,9 +99,9 @@ requires_program () {
   done
 }
 
-# loop_device FILE [OPTION]...: sets up a loop device, and prints its name.  The lock is
-# for tests that run beside this one: losetup opens the first device that is free, and
-# then has the device of another test open for a moment if that was faster.
+# loop_device FILE [OPTION]...: sets up a loop device, and prints its name.  Tests that
+# run at the same time take turns: losetup opens the first device that is free, and if
+# another test sets it up first, losetup has it open for a moment.
 loop_device () {
   flock /dev/loop-control losetup --find --show "$@" 2> "$dir/losetup.log"
 }

@@ -66,8 +66,8 @@ by_good () {
   blksum --expect manifest:good.blkm --expect-sum "$sum" --repair-limit 50% "$@"
 }
 
-# repair STATUS OUTPUT ARGUMENT...: does this; the exit status is STATUS, and all of the
-# standard output is OUTPUT.
+# repair STATUS OUTPUT ARGUMENT...: the same; the exit status must be STATUS, and the
+# standard output OUTPUT.
 repair () {
   wanted_status=$1 wanted_output=$2
   shift 2
@@ -111,9 +111,9 @@ time.sleep(600)' "$1" "${2:-r+b}" > "$dir/held" &
   wait_until test -s "$dir/held"
 }
 
-# hold_lock FILE [BYTE]: starts a process that has a lock of a program of qemu on FILE: it
-# reads FILE, and does not share it with those that write; or another one, see
-# tools/io/lock.c.
+# hold_lock FILE [BYTE]: starts a process that locks BYTE of FILE, as programs of qemu do:
+# see tools/io/lock.c; sets $holder to its process id.  The default is the lock of a
+# reader that does not share FILE with writers.
 hold_lock () {
   rm -f "$dir/held"
   "$PYTHON" -c 'import fcntl, struct, sys, time
@@ -127,7 +127,7 @@ time.sleep(600)' "$1" "${2:-201}" > "$dir/held" &
   wait_until test -s "$dir/held"
 }
 
-# release: ends the process that was started by one of these.
+# release: ends the process that hold or hold_lock started.
 release () {
   kill $holder
   wait $holder 2> /dev/null || :

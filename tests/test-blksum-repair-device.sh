@@ -190,7 +190,7 @@ midway "$PYTHON -c 'import os; os.open(\"$device\", os.O_EXCL)' 2> open.log && :
 grep -q "busy" open.log || fail "not tried: $(cat open.log)"
 same bad large
 
-# The name is that of another device then.
+# The node is replaced by that of another device while it is read.
 attach_direct bad
 number="$((0x$(stat -c %t "$device"))) $((0x$(stat -c %T "$device")))"
 node=$dir/replaced-node

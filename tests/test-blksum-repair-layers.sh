@@ -37,7 +37,7 @@ refuses_writer disk disk "$first"
 attach_direct "$first"
 refuses_writer disk "$first" "$device"
 refuses_writer disk disk "$device"
-# The name of the device below is that of another one.
+# The node of the device below is that of another device.
 requires_program unshare
 leaves_alone disk run 2 unshare --mount sh -c 'mount --bind "$1" "$2" && shift 2 &&
     exec "$@"' sh "$second" "$first" blksum --expect manifest:good.blkm \

@@ -125,7 +125,7 @@ repair 0 "$uri: OK (1 block repaired)" --repair-from good "$uri"
 same disk good
 stop
 
-# Small blocks that are neighbours, from different sources.
+# Adjacent small blocks, from different sources.
 cp good disk
 for block in 384 385; do
   cp good without-$block
@@ -141,7 +141,7 @@ for first in 384 385; do
 done
 stop
 
-# Writes that fail: before anything was written, and after that.
+# Writes that fail: before anything was written, and after some or all bytes.
 cp bad disk
 start_nbdkit --filter=error file disk error-pwrite=ENOSPC error-pwrite-rate=100%
 refuses "cannot write at offset 196608: .*No space left on device$" \
@@ -272,7 +272,7 @@ grep -q "^blksum: disk: 65536 bytes at 327680 are bad" stderr || fail "another o
 from 0 "OK (4 blocks repaired)" "$uri" "$good_uri"
 same disk good
 
-# The next source is read only where the first has not the block.
+# The second source is read only for blocks that the first does not have.
 first=$uri
 start_nbdkit --filter=log file good logfile="$dir/log3"
 from 0 "OK (4 blocks repaired)" "$first" "$uri"
@@ -320,8 +320,8 @@ for failing in 15 16; do
   stop
 done
 
-# Not one that fails in more blocks, but with a good one between them: in one batch, and
-# in several, because blocks of 16 MiB are read one by one.
+# A source is not given up if it has a good block between those that fail: in one batch,
+# and in several, because blocks of 16 MiB are read one by one.
 eio="{ echo EIO >&2; exit 1; }"
 start_nbdkit eval get_size="echo 4198400" \
   pread="[ \$4 -ge 1310720 ] || { [ \$4 -ge 655360 ] && [ \$4 -lt 720896 ]; } || $eio
@@ -364,7 +364,7 @@ for fault in half none long elsewhere die; do
   stop_evil_server
 done
 
-# One that ends when it is read: it is not connected to for each block.
+# A server that ends at a read: blksum does not try to connect again for each block.
 start_nbdkit eval get_size="echo 4198400" pread="kill -KILL \$PPID"
 from 0 "OK (4 blocks repaired)" "$uri" "$good_uri"
 says "$uri: lost the connection" "$uri: cannot connect"

@@ -128,9 +128,9 @@ other () {
 }
 repair_meanwhile 0 other
 
-# stopped_after CALL PATH SOURCE COMMAND...: repairs the disk from SOURCE, stops blksum
-# after its first system call CALL, which is on PATH unless that is empty, runs COMMAND,
-# and continues blksum, which ends with status 2.
+# stopped_after CALL PATH SOURCE COMMAND...: repairs the disk from SOURCE, and stops
+# blksum after its first system call CALL (on PATH, unless that is empty).  Runs COMMAND
+# and continues blksum, which must exit with status 2.
 stopped_after () {
   call=$1 path=$2 source=$3
   shift 3
@@ -151,7 +151,7 @@ stopped_after () {
   [ $status = 2 ] || fail "exit status $status"
 }
 
-# A FIFO replaces a source after its type was seen: it is not waited for.
+# A FIFO replaces a source after its stat: blksum does not wait for a writer.
 cp good replaced
 replace_by_fifo () {
   rm replaced
@@ -160,7 +160,7 @@ replace_by_fifo () {
 stopped_after %%stat "$dir/replaced" "$dir/replaced" replace_by_fifo
 says_once "$dir/replaced: can only be read sequentially, like a pipe"
 
-# A FIFO replaces the disk after its type was seen.
+# A FIFO replaces the disk after its stat.
 replace_disk_by_fifo () {
   rm disk
   mkfifo disk
@@ -169,8 +169,8 @@ stopped_after %%stat "$dir/disk" good replace_disk_by_fifo
 says_once "$dir/disk: was replaced while it was opened$"
 rm disk
 
-# The file is modified while it is flushed, which can take long: its content, only the
-# seconds or nanoseconds of its time, or only its size.
+# The file is modified during the flush at the start, which can take long: its content,
+# only the seconds or nanoseconds of its mtime, or only its size.
 modify () {
   case $what in
     content) damage disk 5 ;;

@@ -169,7 +169,7 @@ leaves_alone disk refuses "disk: cannot write at offset 196608: File too large$"
 
 # ---- Locks ----
 
-# A program that reads the disk, and does not share it with those that write.
+# The lock of a reader that does not share the disk with writers.
 cp bad disk
 hold_lock disk
 for option in "" --dry-run --force-share; do
@@ -177,13 +177,14 @@ for option in "" --dry-run --force-share; do
 done
 release
 
-# One that writes or resizes it, and one that does not share it with those that read.
+# The lock of a writer, of a program that resizes the disk, and of one that does not
+# share it with readers.
 for byte in 101 103 200; do
   hold_lock disk $byte
   no "disk: is in use by another program, which reads or writes it" disk
   release
 done
-# One that shares it with those that read, and only reads.
+# The lock of a reader.
 hold_lock disk 100
 repair 1 "disk: FAILED (1 block repairable)" --dry-run --repair-from good disk
 release
@@ -195,7 +196,7 @@ for mode in r+b rb; do
     repair 1 "disk: FAILED (1 block repairable)" --dry-run --repair-from good disk
   else
     no "disk: is in use: process $holder ([^)]*) has it open for writing$" disk
-    # Before it is read.
+    # This is checked before the disk is read.
     no "disk: is in use: process $holder " --size 4198401 disk
     no "disk: is in use: process $holder ([^)]*) has it open for writing$" \
       --dry-run disk

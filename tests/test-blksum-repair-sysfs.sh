@@ -78,7 +78,7 @@ leaves_alone disk repair_with misaligned "$sys/alignment_offset" 2 \
   --repair-from good "$device"
 says_once "$device: cannot be repaired: it begins within a physical sector of [0-9]* bytes of its drive"
 
-# A partition that begins within a block of the file system, if sectors are smaller.
+# A partition that begins at a sector, but within a block of the file system.
 echo 0 > aligned
 truncate -s 10m partitioned
 attach_known partitioned
@@ -153,7 +153,7 @@ ln -s "$top_sys" "itself/${top#/dev/}"
 leaves_alone disk repair_with itself "$top_sys/slaves" 2 --repair-from good "$top"
 says_once "$top: cannot be repaired: it is made of more than 8 layers of devices$"
 
-# A device that is made of more devices than are recorded could be any.
+# A device that is made of more devices than blksum records can be made of any device.
 mkdir many
 for i in $(seq 256); do
   mkdir "many/$i"

@@ -26,7 +26,7 @@ is_silent
 same disk good
 repair 0 "disk: OK" --repair-from good disk
 
-# One bad block; one that is zeros.
+# One bad block, of other data or of zeros.
 damage disk 7
 repair 0 "disk: OK (1 block repaired)" --repair-from good disk
 same disk good

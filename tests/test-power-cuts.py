@@ -6,16 +6,16 @@ forgetful-fs.c, whose power is cut at each change, and which fails or returns
 wrong bytes.
 
 After a cut the directory has what is durable.  A sum or a manifest in it is
-that of the disk; an old manifest is there as a whole, or was replaced as a
-whole; a journal has all that was synced; the next run is right.  After an error
-the same is true.
+that of the disk; an old manifest is complete, or was replaced by another
+complete one; a journal has all that was synced; the next run is right.  After an
+error the same is true.
 
     test-power-cuts.py --fs FILE --blksum FILE [--filter FILE.so] [--faults N]
         [--job NAME]... [--kind KIND]... [--seeds N] [-v]
 
 Without --faults each job is cut at each of its changes, with each kind of
-forgetting, those that are random with several seeds.  With --faults there are N
-faults: first the cuts that notice a sync that is missing, then random ones.
+forgetting; random kinds with several seeds.  With --faults there are N faults:
+first the cuts that notice a missing sync, then random ones.
 BLKHASH_SEED is the seed.  At the end it prints how the runs ended.
 """
 
@@ -226,14 +226,15 @@ class Campaign:
 
     @staticmethod
     def is_first(run):
-        """Before and after a sync, as much as possible is lost.  After the end
-        nothing is that must be durable."""
+        """A cut that notices a missing sync: it is in a sync, or after the end
+        of the job, and loses all that it may lose."""
         kind, at, _ = run.fault
         return kind in FIRST and (at is None or at in run.job.syncs)
 
     def sample(self, faults, n):
-        """N faults: cuts after the end of each job and in its syncs, and random
-        faults, among which each job and kind is as likely."""
+        """N faults: first the cuts after the end of each job and in its syncs,
+        then random faults, of which all pairs of job and kind are equally
+        likely."""
         groups = collections.defaultdict(list)
         for run in faults:
             groups[run.job.name, run.fault.kind].append(run)

@@ -2,10 +2,10 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Whenever the power is cut, on storage that forgets what was not synced, tears
-# writes, fails or returns wrong bytes, no sum and no manifest is wrong: runs
+# No sum and no manifest is wrong after a power cut at any moment, on storage that
+# forgets what was not synced, tears writes, fails or returns wrong bytes.  Runs
 # test-power-cuts.py, which reads BLKHASH_SEED.  BLKHASH_ROUNDS is the number of
-# random faults; in the long form the power is cut at each change.
+# faults; in the long form the power is cut at each change.
 
 . "$(dirname "$0")/functions.sh"
 [ -z "$wrapper" ] || skip "valgrind is too slow for so many runs"

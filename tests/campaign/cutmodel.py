@@ -97,7 +97,8 @@ class Check:
                              for name, data in found.items()}))
 
     def possible(self, what, action, keep, view, expected):
-        """With many seeds, VIEW of the files is each of EXPECTED."""
+        """With many seeds, VIEW of the files has each value of EXPECTED, and no
+        other."""
         found = {view(self.left(action, forgetful.cut(keep, None, seed).options))
                  for seed in SEEDS}
         if found != set(expected):
@@ -185,7 +186,7 @@ def check_random(check):
         d.write("a", NEW[:3 * SECTOR], SECTOR // 2)
 
     def sectors(files):
-        """Whole ones are new, and not all or none."""
+        """Is each sector old or new as a whole, and is the first one new?"""
         edges = 0, SECTOR // 2, SECTOR, 2 * SECTOR, 3 * SECTOR, \
             7 * SECTOR // 2, 4 * SECTOR
         return all(len(set(files["a"][i:j])) == 1

@@ -6,9 +6,9 @@
  *
  *   forgetful-fs [OPTION]... DIRECTORY MOUNTPOINT
  *
- *   -k KEEP   what is kept of what was not synced when it is unmounted, or
- *             cut: see enum keep; the default is all
- *   -s SEED   of what is kept, and of wrong bytes
+ *   -k KEEP   which changes that were not synced are kept after an unmount or
+ *             a cut: see enum keep; the default is all
+ *   -s SEED   of the changes that are kept, and of wrong bytes
  *   -c N      cut the power in the Nth change
  *   -f N      the Nth change fails; with -r the Nth read; with -a all later
  *             reads and changes fail too
@@ -18,9 +18,9 @@
  *   -l FILE   log each change and each read
  *
  * A change is a create, write, truncate, allocate, rename, unlink or sync; a
- * read is an open or a read.  After a cut the program has written what is durable
- * to DIRECTORY, is not mounted any more, and its status is 3.  A sync that fails
- * loses what was not synced, as in Linux.  Files cannot be listed or linked.
+ * read is an open or a read.  After a cut the program writes what is durable to
+ * DIRECTORY, unmounts, and exits with status 3.  A sync that fails loses what was
+ * not synced, as in Linux.  Files cannot be listed or linked.
  */
 
 #define FUSE_USE_VERSION 35

@@ -113,8 +113,8 @@ class RepairDisk(Disk):
 
     def read_once(self, block, left):
         """Is BLOCK right when it is read once, in as many requests as the plugin
-        needs?  LEFT: how often each fault is still found.  A request finds all
-        faults that it touches, and one that fails is the last."""
+        needs?  LEFT is how often each fault still occurs.  In a request all
+        faults that it touches occur, and a request that fails ends the read."""
         start, end = self.range_of(block)
         step, right, fails = self.max_read or end - start, True, False
         while start < end and not fails:
@@ -128,10 +128,10 @@ class RepairDisk(Disk):
         return right
 
     def is_transient(self, block):
-        """Is BLOCK right in a retry in spite of the faults that end?  In small
-        requests they are found one after the other, so they can need more
-        retries than the one that is found most often.  If other reads have found
-        some of them before, fewer are needed."""
+        """Is BLOCK right in one of the retries, although faults of a limited
+        number occur in the others?  In small requests the faults can occur one
+        after the other, so this takes up to the sum of their numbers.  It takes
+        fewer retries if other reads have met some of the faults before."""
         left = {x: x.times for x in self.faults if x.times > 0}
         return any(self.read_once(block, left)
                    for _ in range(self.params.retry + 1))

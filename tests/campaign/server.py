@@ -145,7 +145,8 @@ class Server:
         if status == -signal.SIGABRT and any(
                 line in self.log() for line in ABORTS):
             raise Aborted("nbdkit aborted by itself")
-        # The name of the core's program has the path of the socket.
+        # The debugger also prints the command line, which has the path of the
+        # socket.
         frames = [line for line in backtrace.split("\nThread ")[0].splitlines()
                   if line.startswith("#")]
         if self.may_race and status < 0 and frames and \
