@@ -18,7 +18,7 @@ make_manifest good
 refuses_writer () {
   hold "$3"
   leaves_alone "$1" refuses \
-    "$2: is in use: process $holder ([^)]*) has a device or file that has a part of it open for writing$" \
+    "$2: is in use: process $holder ([^)]*) has a device or file that overlaps it open for writing$" \
     by_good --repair-from good "$2"
   release
 }

@@ -276,8 +276,9 @@ direct_file_check_uncached (const struct direct_file *file, size_t len,
     found |= cached[i] & 1;
   if (found)
     error_set (error, "was written at offset %llu, but another program has "
-               "read or written it there, through the page cache: this is no "
-               "proof that the storage has it", (unsigned long long) offset);
+               "read or written it there, through the page cache: reading it "
+               "back would not prove that the storage has it",
+               (unsigned long long) offset);
   else
     r = 0;
  out:

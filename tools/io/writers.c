@@ -132,7 +132,7 @@ refuse (const struct use *use)
   proc_name (writer->pid, name, sizeof name);
   return error_set (use->error, "is in use: process %lu (%s) has %s open for "
                     "writing", writer->pid, name, same ? "it"
-                    : "a device or file that has a part of it");
+                    : "a device or file that overlaps it");
 }
 
 int
