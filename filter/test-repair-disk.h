@@ -25,7 +25,7 @@ uint64_t any (uint64_t n);      /* the same, by SEED */
 
 /* ---- The plugin ---- */
 
-extern struct plugin plugin;    /* with the bytes of the damaged disk */
+extern struct plugin plugin;    /* has the bytes of the damaged disk */
 extern unsigned char truth[MAX_BLOCKS * BLOCK];
 extern uint64_t size, blocks;
 
@@ -52,7 +52,7 @@ extern bool in_source[SOURCES][MAX_BLOCKS];
 
 void write_file (const char *path, const void *bytes, size_t len);
 
-/* Of TRUTH. */
+/* Write the manifest of TRUTH. */
 void write_manifest (void);
 
 /* Make a good disk of BYTES, in which about one of six blocks is zero, and its
@@ -75,13 +75,15 @@ void stop_server (void);
 /* Returns NULL if the filter refuses the connection. */
 void *connect_client (void);
 
-/* The same, with a server that has one client. */
+/* Start the server and connect its only client; disconnect it and stop the
+ * server.
+ */
 void *start_client (void);
 void end_client (void *handle);
 
 int read_range (void *handle, void *buf, uint64_t len, uint64_t offset);
 
-/* Can the filter serve BLOCK with the right content? */
+/* Must the filter serve BLOCK? */
 bool is_served (uint64_t block);
 
 /* Returns what is wrong with a read, or NULL. */
@@ -92,7 +94,7 @@ enum block_state state_of (uint64_t block);
 
 /* ---- The files ---- */
 
-/* Of a group of tests. */
+/* For a group of tests. */
 int set_up (void **state);
 int tear_down (void **state);
 

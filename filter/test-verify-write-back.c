@@ -31,7 +31,8 @@
 /* ---- Memory ---- */
 
 static bool is_stale;           /* new memory has the content of block 1 */
-static unsigned malloc_fails;   /* in this call for a block from now on */
+static unsigned malloc_fails;   /* the call for a block that fails, counted from
+                                 * now on; 0: none */
 
 void *__wrap_malloc (size_t len);
 void *__real_malloc (size_t len);
@@ -302,7 +303,8 @@ test_memory (void **state)
 
 /* ---- Hashing ---- */
 
-static unsigned hash_fails;     /* in this call for a block from now on */
+static unsigned hash_fails;     /* the call for a block that fails, counted from
+                                 * now on; 0: none */
 
 int __real_leaf_batch (struct leaf_engine *engine, struct leaf_block *hashed,
                        size_t count);
@@ -318,8 +320,9 @@ __wrap_leaf_batch (struct leaf_engine *engine, struct leaf_block *hashed,
   return __real_leaf_batch (engine, hashed, count);
 }
 
-/* A block that cannot be hashed is neither good nor bad.  It is hashed when it
- * is read, and read again, from the source, before the write and after it.
+/* A block that cannot be hashed is neither good nor bad.  A bad block is hashed
+ * five times: when it is read, when it is retried, when it was read from the
+ * source, before the write, and after it.
  */
 static void
 test_hashing (void **state)
@@ -410,8 +413,8 @@ read_block_1 (void *handle)
   return (void *) wrong;
 }
 
-/* Wait until threads have been held, have begun to wait, or have ended, COUNT
- * times in all.  The limit is for a test that fails.
+/* Wait until threads were held, began to wait, or ended, COUNT times in total.
+ * The limit is for a test that fails.
  */
 static void
 wait_for (unsigned count)
@@ -464,8 +467,8 @@ run_same_block (unsigned retry)
   end_client (handle);
 }
 
-/* While a block is written, other threads that need it wait: before they retry,
- * so that it is good then, or without retries before they would repair it.
+/* While a block is written, other threads that need it wait before they retry
+ * it, and then find it good.  Without retries they wait before they repair it.
  * Another block is repaired meanwhile.
  */
 static void
@@ -492,7 +495,7 @@ failing (nbdkit_next *next)
   return -1;
 }
 
-/* What the plugin cannot tell is not guessed. */
+/* A connection is refused if the plugin fails to say what it can do. */
 static void
 test_unknown (void **state)
 {

@@ -91,9 +91,9 @@ changes (const struct model *m, const struct fault *fault, uint64_t start,
   return changed;
 }
 
-/* How a read of BLOCK ends, and *READING it if bad content is accepted.  Two
- * faults in the same block can cancel each other.  If the block is read in
- * pieces, a read that fails hides later faults.
+/* Returns how a read of BLOCK ends.  Sets *READING to how it ends if bad
+ * content is accepted.  Two faults in the same block can cancel each other.  If
+ * the block is read in pieces, a read that fails hides later faults.
  */
 static enum outcome
 block_outcome (const struct model *m, uint64_t block, enum outcome *reading)
@@ -347,7 +347,9 @@ request (struct model *m, uint64_t offset, uint64_t count, bool *failed)
   return wrong;
 }
 
-/* Make a random request.  *STOPPED, which it can set: all requests fail. */
+/* Make a random request.  If *STOPPED is set, it must fail.  Sets *STOPPED if
+ * the request fails with FAIL_STOP.  Returns what is wrong, or NULL.
+ */
 static const char *
 any_request (struct model *m, unsigned *s, bool *stopped)
 {

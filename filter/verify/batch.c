@@ -15,8 +15,8 @@
  * timeout.  Clients can read the other blocks with smaller requests.  If the
  * unreadable block can be repaired, the request goes on.  After MAX_UNREADABLE
  * such blocks, the repair sources are read first, and the plugin only for
- * blocks that they do not have.  The state of a block that was not read from the
- * plugin stays as it is.
+ * blocks that they do not have.  The state of a block that was not read from
+ * the plugin stays as it is.
  */
 
 #include <config.h>

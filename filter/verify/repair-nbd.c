@@ -73,7 +73,7 @@ struct repair_nbd {
 
 /* How a request to the server ended. */
 enum end {
-  END_DONE,                     /* the data was read, or the export is shorter */
+  END_DONE,                     /* it was read, or the export is shorter */
   END_FAILED,                   /* with a reply that is an error */
   END_LOST,                     /* could not connect, or the connection broke */
   END_TIMEOUT,

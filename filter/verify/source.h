@@ -24,8 +24,8 @@ struct source {
 void source_set (struct source *source, uint64_t size, uint32_t min,
                  uint32_t max);
 
-/* Set the size and the constraints of the plugin's disk.  Returns 0, or -1 after
- * nbdkit_error.
+/* Set the size and the constraints of the plugin's disk.  Returns 0, or -1
+ * after nbdkit_error.
  */
 int source_init (struct source *source, struct nbdkit_next_ops *next);
 

@@ -18,7 +18,8 @@
 
 struct pool {
   pool_run *run;
-  unsigned batch;               /* bounds the weight of one call of RUN */
+  unsigned batch;               /* maximum weight of a call of RUN, unless it
+                                 * has only one task */
 
   pthread_mutex_t lock;         /* protects the fields below */
   pthread_cond_t work;          /* a task was queued, or stop was set */

@@ -84,7 +84,7 @@ test_all_run (void **state)
   }
 }
 
-/* pool_free waits for the task that is running, and drops the tasks behind it.
+/* pool_free waits for the task that is running, and drops the tasks after it.
  * Here the task ends when pool_free, which has set the stop flag, calls
  * pthread_join.
  */

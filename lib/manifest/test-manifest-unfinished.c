@@ -236,8 +236,8 @@ test_cut_anywhere (void **state)
   close (fd);
 }
 
-/* After the header, any byte is changed; zeros follow, which some file systems
- * leave after a crash; or a record is repeated, or is not the next one.
+/* Any byte after the header is changed; zeros follow the last record, as some
+ * file systems leave them after a crash; or a record is repeated or skipped.
  */
 static void
 test_garbage_behind (void **state)

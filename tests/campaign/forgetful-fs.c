@@ -19,8 +19,8 @@
  *
  * A change is a create, write, truncate, allocate, rename, unlink or sync; a
  * read is an open or a read.  After a cut the program writes what is durable to
- * DIRECTORY, unmounts, and exits with status 3.  A sync that fails loses what was
- * not synced, as in Linux.  Files cannot be listed or linked.
+ * DIRECTORY, unmounts, and exits with status 3.  A sync that fails loses what
+ * was not synced, as in Linux.  Files cannot be listed or linked.
  */
 
 #define FUSE_USE_VERSION 35

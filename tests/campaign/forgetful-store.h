@@ -32,7 +32,7 @@ enum keep {
   KEEP_ALL,
   KEEP_ORDERED,                 /* the first ones, a random number; the last of
                                  * them can be torn */
-  KEEP_LAST,                    /* the last one of each file, and of the names */
+  KEEP_LAST,                    /* the last one of each file and of the names */
   KEEP_SUBSET,                  /* random ones, which can be torn */
   KEEP_TORN,                    /* all, but the last write is torn */
   KEEP_ZEROS,                   /* all names and sizes; new data is zeros */

@@ -17,8 +17,8 @@ struct new_file {
   int fd;                       /* open for writing */
   char *path;                   /* of the complete file */
   char *temporary_path;
-  bool named;                   /* the file is at the temporary path now; else it
-                                 * has no name, or was published */
+  bool named;                   /* the file is at the temporary path now;
+                                 * otherwise it has no name, or was published */
 };
 
 /* Resolve all symbolic links in PATH.  If the file does not exist, only links

@@ -36,7 +36,7 @@
 #include "util/error.h"
 
 struct use {
-  struct disk_layers layers;    /* incl. loop devices backed by others */
+  struct disk_layers layers;    /* of the disk, and loop devices over them */
   struct proc_file writer;
   struct error *error;
 };
@@ -75,8 +75,8 @@ is_over (const struct disk_layers *layers, dev_t loop)
 
 /* Check LOOP if it is a writable loop device that is backed by one of the
  * layers, and add it to the layers.  Loop devices that are layers already, and
- * those with a partition that is a layer, are skipped: they are in exclusive
- * use by us, or by the device built on them.
+ * those with a partition that is a layer, are skipped: they were checked
+ * before, or are in exclusive use by us or by the device built on them.
  */
 static int
 check_loop (void *opaque, dev_t loop)

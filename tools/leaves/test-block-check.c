@@ -36,7 +36,7 @@ rnd (unsigned below)
   return rand_r (&seed) % below;
 }
 
-/* An image, its manifest, and what block_check gets of it. */
+/* An image, its manifest, and the arguments of block_check. */
 struct image {
   struct blkhash_opts *opts;
   size_t size, count;
