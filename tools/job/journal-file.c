@@ -28,6 +28,7 @@
 #include "util/progress.h"
 
 #define HEADER_SIZE 512         /* see blkhash-manifest(5) */
+#define MAX_TRIES 10            /* to lock a file that others replace */
 
 /* ---- Opening and locking ---- */
 
@@ -81,11 +82,13 @@ journal_file_open (struct journal_file *file, const char *path,
   *file = (struct journal_file) { .path = strdup (path), .read_fd = -1 };
   if (!file->path)
     return error_errno (error, errno, "cannot open %s", path);
-  for (tries = 0; tries < 10 && r == 0; tries++)
+  for (tries = 0; tries < MAX_TRIES && r == 0; tries++)
     r = try_open (file, error);
   if (r == 1)
     return 0;
-  error_set (error, "another blksum is using %s", file->path);
+  if (r == 0)
+    error_set (error, "cannot lock %s: it was replaced %d times in a row",
+               file->path, MAX_TRIES);
   free (file->path);
   return -1;
 }
