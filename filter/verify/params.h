@@ -65,7 +65,7 @@ bool verify_params_have_output (void);
   "blkhash-verify-manifest=FILE    The manifest of the disk.\n" \
   "blkhash-verify-sum=SUM|none     The checksum that proves the manifest.\n" \
   "blkhash-verify-exports=DIR      A manifest NAME.blkm for each export.\n" \
-  "blkhash-verify-sums=LIST        Their checksums.\n" \
+  "blkhash-verify-sums=LIST        The checksums of these manifests.\n" \
   "blkhash-verify-size=exact|truncate  " \
     "May the plugin's disk be larger?\n" \
   "blkhash-verify-fail=error|warn|stop  What to do about bad blocks.\n" \
@@ -74,11 +74,11 @@ bool verify_params_have_output (void);
   "blkhash-verify-file=PATH        Where the result goes.\n" \
   "blkhash-verify-name=NAME        Name in the result, default \"-\".\n" \
   "blkhash-verify-status=PATH      Where counts and bad ranges go, in JSON.\n" \
-  "blkhash-verify-mapfile=PATH     The same as a mapfile of GNU ddrescue.\n" \
+  "blkhash-verify-mapfile=PATH     Where a mapfile of GNU ddrescue goes.\n" \
   "blkhash-verify-repair=FILE      Read bad blocks from FILE instead.\n" \
-  "blkhash-verify-repair-uri=URI   The same, from an NBD server.\n" \
-  "blkhash-verify-repair-timeout=SECONDS  Wait for it, default 30.\n" \
-  "blkhash-verify-repair-write=true  Also write them to the plugin's disk.\n" \
-  "blkhash-verify-repair-limit=N%  At most N% of its data, default 1%."
+  "blkhash-verify-repair-uri=URI   Read bad blocks from an NBD server.\n" \
+  "blkhash-verify-repair-timeout=SECONDS  Wait for the server, default 30.\n" \
+  "blkhash-verify-repair-write=true  Write repaired blocks to the plugin.\n" \
+  "blkhash-verify-repair-limit=N%  Write at most N% of the data, default 1%."
 
 #endif /* NBDKIT_BLKHASH_VERIFY_PARAMS_H */
