@@ -58,7 +58,7 @@
 
 /* A read that takes long while others continue can leave a partial block.  All
  * such blocks use at most MAX_PARTIAL, half of the memory for partial blocks
- * (see export.c), because requests of clients need the other half.
+ * (see table.c), because requests of clients need the other half.
  */
 #define MAX_PARTIAL (32 * 1024 * 1024)  /* bytes */
 

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The result file has a line for each export.  A line can change.  The callers,
- * report.c and verify/publish.c, let one thread at a time write the file.
+ * The result file has a line for each export.  A line can change.  report.c and
+ * verify/publish.c let only one thread at a time write the file.
  *
  * A small file is replaced as a whole for each change (see output-file.c).
  * Clients choose the names of exports, and so also the number and the length of

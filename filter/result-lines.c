@@ -178,7 +178,7 @@ read_line (FILE *in, char *line, const char **end)
  * truncated if a server was killed while it appended the line.
  */
 static bool
-is_ours_behind_header (FILE *in, char *line)
+is_ours_after_header (FILE *in, char *line)
 {
   const char *end;
 
@@ -207,7 +207,7 @@ result_lines_are_ours (int fd)
   if (in && line && read_line (in, line, &end)) {
     if (begins_with (result_form.header, line) &&
         strlen (line) + 1 == strlen (result_form.header) && *end == '\n')
-      ours = is_ours_behind_header (in, line);
+      ours = is_ours_after_header (in, line);
     else
       ours = is_one_line (in, line, end);
   }
