@@ -2,9 +2,9 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * Unit test: a repair source that is an NBD export.  The test replaces libnbd
- * and the clock.  A server that does not reply costs one timeout, and is not
- * asked again for a minute.  Only time spent waiting for the server counts
- * towards the timeout.  A server that fails is asked again.  Each wait ends
+ * and the clock.  A server that does not reply costs one timeout, and is
+ * suspended for a minute.  Only time spent waiting for the server counts
+ * towards the timeout.  A server that fails is not suspended.  Each wait ends
  * when nbdkit ends.
  */
 
@@ -370,11 +370,10 @@ test_no_reply (void **state)
   server.reply = REPLY_NEVER;
   assert_false (read_block (&waited));
   assert_string_equal (last_error, "blkhash-verify-repair-uri: nbd://server: "
-                       "no reply in 30 seconds, not asked again for 60 "
-                       "seconds");
+                       "no reply in 30 seconds, suspended for 60 seconds");
   assert_int_equal (server.open, 0);
 
-  /* Neither this request nor another one asks it again ... */
+  /* Neither this request nor another one reads from it ... */
   server.reply = REPLY;
   assert_false (read_block (&waited));
   assert_false (read_one ());
@@ -502,7 +501,7 @@ test_refuses (void **state)
   assert_int_equal (server.connects, 1);
 }
 
-/* A server that fails is asked again, and only its first failure is logged. */
+/* A server that fails is not suspended.  Only its first failure is logged. */
 static void
 test_failures (void **state)
 {

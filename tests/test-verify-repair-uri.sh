@@ -125,8 +125,8 @@ right(512, 1114112)"
 counted 0 2
 kill -9 "$(cat "$same_socket.pid")"
 
-# A server that hangs: one timeout, whatever the number of bad blocks, and then
-# it is not asked.  The good blocks are read meanwhile.
+# A server that hangs costs one timeout, whatever the number of bad blocks, and is
+# then suspended.  The good blocks are read meanwhile.
 start_evil_source twin hold-read reached
 repair blkhash-verify-repair-timeout=1
 client "" "$reads
@@ -134,8 +134,8 @@ fails(131072, 1048576)
 fails(65536, 1048576)
 fails(512, 1114112)
 right(1048576, 0)"
-logged 1 "blkhash-verify-repair-uri: $source_uri: no reply in 1 seconds, not \
-asked again for 60 seconds"
+logged 1 "blkhash-verify-repair-uri: $source_uri: no reply in 1 seconds, \
+suspended for 60 seconds"
 counted 2 0
 end_source
 for hold in hold-open stopped; do

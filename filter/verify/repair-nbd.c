@@ -7,14 +7,15 @@
  * again after it was lost.  One thread at a time uses it.  The other threads
  * wait for it, without holding any lock that a read of a good block needs.
  *
- * If a server does not send a block within the timeout, it is suspended: for
- * SUSPENDED seconds no request asks it, and the threads that wait for the
- * connection give up at once.  So a server that hangs costs one timeout in that
- * time, however many blocks are bad.  A server that fails is not suspended,
- * because a failure costs no time.  A request whose waits for this server,
- * added up over its blocks, reach the timeout does not ask the server again;
- * other requests still do.  Time that is spent in the plugin, or waiting for
- * another thread to release the connection, does not count.
+ * If a server does not send a block within the timeout, it is suspended: no
+ * request reads from it for SUSPENDED seconds, and the threads that wait for
+ * the connection give up immediately.  So a server that hangs costs one timeout
+ * in that time, however many blocks are bad.  A server that fails is not
+ * suspended, because a failure costs no time.  The waits of a request for this
+ * server are added up over its blocks.  When they reach the timeout, the
+ * request reads no more from this server; other requests still do.  Time that
+ * is spent in the plugin, or waiting for another thread to release the
+ * connection, does not count.
  *
  * A connection that was not used for IDLE seconds is replaced by a new one,
  * because a router may have dropped it without notice.
@@ -281,8 +282,8 @@ log_end (const struct request *request)
   struct repair_nbd *nbd = request->nbd;
 
   if (request->end == END_TIMEOUT)
-    nbdkit_error ("blkhash-verify-repair-uri: %s: no reply in %u seconds, not "
-                  "asked again for %d seconds", nbd->uri,
+    nbdkit_error ("blkhash-verify-repair-uri: %s: no reply in %u seconds, "
+                  "suspended for %d seconds", nbd->uri,
                   verify_params.repair_timeout, SUSPENDED);
   if ((request->end == END_LOST || request->end == END_FAILED) &&
       !nbd->has_failed)
