@@ -3,9 +3,9 @@
  *
  * CRC32C, with the instructions of x86-64 and ARMv8 if the CPU has them.
  *
- * The instruction has a latency of three cycles or more, but one can start each
- * cycle.  So a long buffer is divided into three parts, whose CRCs are computed
- * side by side and then combined.
+ * The instruction has a latency of three cycles or more, but another one can
+ * start in each cycle.  So a long buffer is divided into three parts, whose
+ * CRCs are computed side by side and then combined.
  */
 
 #include <config.h>
@@ -54,8 +54,8 @@ portable (uint32_t crc, const unsigned char *p, size_t len)
 
 #define PART 4096               /* bytes */
 
-/* The CRC of PART bytes of zeros that continues from CRC.  It is linear: the XOR
- * of the CRCs that continue from each bit of CRC.
+/* Returns the CRC of data with the CRC CRC and PART bytes of zeros after it.
+ * This is linear: the XOR of the results for each bit of CRC.
  */
 static uint32_t
 skip_part (uint32_t crc)
@@ -78,7 +78,7 @@ skip_part (uint32_t crc)
   return skipped;
 }
 
-/* Three parts from P on. */
+/* Add the three parts at P to CRC. */
 TARGET static uint32_t
 by_parts (uint32_t crc, const unsigned char *p)
 {

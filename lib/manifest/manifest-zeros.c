@@ -69,7 +69,7 @@ manifest_zeros_hash (struct manifest_zeros *zeros)
   return err;
 }
 
-/* The first byte of most leaves is not that of LEAF: one call less for them. */
+/* The first byte differs in most leaves: compare it before memcmp is called. */
 static bool
 is_in (const unsigned char *leaf, const unsigned char *leaves, size_t count,
        size_t leaf_size)

@@ -71,7 +71,7 @@ test_parts (void **state)
     }
 }
 
-/* Data that is so long that it is divided. */
+/* Data that is long enough to be divided into parts. */
 static void
 test_long (void **state)
 {

@@ -205,8 +205,8 @@ def run_json(*command):
 
 
 def peak_memory(argv):
-    """In MiB.  A process begins with that of the one that forked, so a small
-    one forks."""
+    """The peak memory of a command, in MiB.  A new process starts with the peak
+    of the process that forked it, so a small process forks it."""
     return int(subprocess.run(
         [sys.executable, "-c", """if True:
             import os, resource, sys
