@@ -56,7 +56,8 @@ advise (int fd, off_t offset, off_t len, int advice)
 
 /* Are the pages from OFFSET on in the page cache?  *LEN is reduced to the pages
  * with the same answer.  If the system does not report this, the pages count as
- * cached, and are read through the cache.  The file is mapped only to ask.
+ * cached, and are read through the cache.  The mapping is only for mincore(2),
+ * and is never accessed.
  */
 static bool
 is_cached (int fd, size_t *len, uint64_t offset)
