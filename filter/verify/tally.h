@@ -33,8 +33,9 @@ struct tally {
                                  * the block was good */
   uint64_t writes;              /* counted by tally_begin_write, even those
                                  * that failed */
-  uint64_t proven;              /* blocks of data that were good when they were
-                                 * first read */
+  uint64_t proven;              /* blocks of data that were good when a request
+                                 * first read them, without a retry of their
+                                 * own; not all of them if requests fail */
   bool limit_reached;           /* a block was not written, because WRITES had
                                  * reached the limit */
   uint64_t zeros;               /* good blocks that are zero in the manifest */
