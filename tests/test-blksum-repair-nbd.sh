@@ -7,7 +7,7 @@
 
 . "$(dirname "$0")/functions.sh"
 . "$abs_top_srcdir/tests/repair-functions.sh"
-requires_nbdkit file eval --filter=log --filter=error --filter=blocksize-policy
+requires_nbdkit file eval --filter=log --filter=error --filter=blocksize-policy --filter=multi-conn
 
 cd "$dir"
 requires_direct
@@ -43,8 +43,52 @@ grep -q ' Flush' log || fail "no flush"
 repair 0 "$uri: OK" --repair-from good "$uri"
 stop
 
-# One connection reads, writes and reads back.
-[ "$(grep -c ' Connect ' log)" = 2 ] || fail "not one connection for each command"
+# connections LOG: how many connections were made.
+connections () {
+  grep -c ' Connect ' "$1"
+}
+
+# This server announces multi-conn, so several connections read: one for each thread.
+# The others are closed before the first write, and only the first one writes, flushes
+# and reads back.
+cp bad disk
+start_nbdkit --filter=log file disk logfile="$dir/log1"
+repair 0 "$uri: OK (4 blocks repaired)" --threads 3 --repair-from good "$uri"
+same disk good
+[ "$(connections log1)" = 3 ] || fail "not three connections"
+grep -E ' (Write|Flush|Disconnect|Read) ' log1 |
+  sed -E 's/.* connection=([0-9]*) (Write|Flush|Disconnect|Read) .*/\1 \2/' > steps
+sed -n '/Write/,$p' steps | grep -v '^1 ' && fail "another one after the first write"
+[ "$(sed '/Write/,$d' steps | grep -c Disconnect)" = 2 ] ||
+  fail "the others are not closed"
+stop
+
+# One that does not announce it is read by one connection.
+cp bad disk
+start_nbdkit --filter=log --filter=multi-conn file disk multi-conn-mode=disable \
+  logfile="$dir/log5"
+repair 0 "$uri: OK (4 blocks repaired)" --threads 3 --repair-from good "$uri"
+same disk good
+[ "$(connections log5)" = 1 ] || fail "not one connection"
+stop
+
+# One that announces it, and whose connections have other contents: the first one, which
+# writes, has only good blocks.  Its reads wait until another one has read.
+rm -f opened other written
+start_nbdkit eval get_size="echo 4198400" can_write="exit 0" can_flush="exit 0" \
+  can_multi_conn="exit 0" flush="exit 0" pwrite="touch $dir/written; exit 1" \
+  open="echo >> $dir/opened; wc -l < $dir/opened" \
+  pread="if [ \$2 = 1 ]; then
+      until [ -e $dir/other ]; do sleep 0.05; done
+      dd if=$dir/good bs=64k skip=\$4 count=\$3 iflag=skip_bytes,count_bytes status=none
+    else
+      head -c \$3 /dev/zero | tr '\\0' x; touch $dir/other
+    fi"
+run 2 timeout $limit blksum --threads 3 --queue-depth 1 --expect manifest:good.blkm --expect-sum "$sum" \
+  --repair-limit 100% --repair-from good "$uri"
+says_once "$uri: changed meanwhile at offset [0-9]*: "
+[ ! -e written ] || fail "it was written"
+stop
 
 # A good disk, and --dry-run, have no writes.
 cp bad disk

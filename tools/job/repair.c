@@ -210,11 +210,13 @@ repair_target (struct repair *repair, const char **operand,
   size_t i;
   int r = check_sources (repair, operand, error);
 
-  if (r == 0)
+  if (r == 0) {
+    target_begin_scan (&repair->target);
     r = repair_list_make (&repair->list, &repair->manifest, &repair->target,
                           repair->request, error);
+  }
   if (r == 0)
-    r = target_check_unmodified (&repair->target, error);
+    r = target_end_scan (&repair->target, error);
   if (r == 0)
     r = repair_blocks (repair, error);
   for (i = 0; i < repair->request->nr_sources; i++)

@@ -101,19 +101,28 @@ connect_first (struct nbd_uri *nbd_uri, const char *uri, struct error *error)
   return r;
 }
 
-static void
-connect_others (struct nbd_uri *nbd_uri, const char *uri)
+void
+nbd_uri_connect_others (struct source *source, const char *uri)
 {
+  struct nbd_uri *nbd_uri = (struct nbd_uri *) source;
   const struct source_options *options = nbd_uri->options;
-  uint64_t size = nbd_uri->source.size;
-  struct nbd_handle *nbd;
+  struct nbd_handle *first = nbd_uri->conns[0], *nbd;
+  int64_t size = nbd_get_size (first);
 
-  if (nbd_can_multi_conn (nbd_uri->conns[0]) != 1 ||
-      size <= options->read_size)
+  if (nbd_can_multi_conn (first) != 1 || source->size <= options->read_size)
     return;
   while (nbd_uri->nr_conns < CONNS && nbd_uri->nr_conns < options->threads &&
          (nbd = connect_another (options, uri, size)))
     nbd_uri->conns[nbd_uri->nr_conns++] = nbd;
+}
+
+void
+nbd_uri_close_others (struct source *source)
+{
+  struct nbd_uri *nbd_uri = (struct nbd_uri *) source;
+
+  while (nbd_uri->nr_conns > 1)
+    nbd_handle_close (nbd_uri->conns[--nbd_uri->nr_conns]);
 }
 
 static int
@@ -176,7 +185,7 @@ nbd_uri_open (const struct source_options *options, const char *uri,
 {
   if (nbd_uri_open_single (options, uri, source, error) == -1)
     return -1;
-  connect_others ((struct nbd_uri *) *source, uri);
+  nbd_uri_connect_others (*source, uri);
   return 0;
 }
 

@@ -20,6 +20,14 @@ int nbd_uri_open (const struct source_options *options, const char *uri,
 int nbd_uri_open_single (const struct source_options *options, const char *uri,
                          struct source **source, struct error *error);
 
+/* Open more connections to the export at URI, if the server announces
+ * multi-conn, for a source of nbd_uri_open_single.  Failures are ignored.
+ */
+void nbd_uri_connect_others (struct source *source, const char *uri);
+
+/* Close all connections except the first one. */
+void nbd_uri_close_others (struct source *source);
+
 /* Returns the first connection of SOURCE, or NULL if it was lost. */
 struct nbd_handle *nbd_uri_handle (const struct source *source);
 

@@ -20,7 +20,8 @@
 
 struct target_ops {
   int (*open) (struct target *target, struct error *error);
-  int (*check_unmodified) (const struct target *target, struct error *error);
+  void (*begin_scan) (const struct target *target);
+  int (*end_scan) (const struct target *target, struct error *error);
   int (*check_same) (const struct target *target, struct error *error);
   int (*read) (const struct target *target, void *buf, size_t len,
                uint64_t offset, struct error *error);
@@ -51,8 +52,14 @@ open_file (struct target *target, struct error *error)
   return -1;
 }
 
+static void
+begin_scan_file (const struct target *target)
+{
+  (void) target;
+}
+
 static int
-check_unmodified_file (const struct target *target, struct error *error)
+end_scan_file (const struct target *target, struct error *error)
 {
   return direct_file_check_unmodified (&target->file, error);
 }
@@ -98,7 +105,7 @@ close_file (struct target *target)
 }
 
 static const struct target_ops file_ops = {
-  .open = open_file, .check_unmodified = check_unmodified_file,
+  .open = open_file, .begin_scan = begin_scan_file, .end_scan = end_scan_file,
   .check_same = check_same_file, .read = read_file, .write = write_file,
   .sync = sync_file, .check_uncached = check_uncached_file,
   .close = close_file,
@@ -152,6 +159,19 @@ check_connected (const struct target *target, struct error *error)
   return find_connection (target, error) ? 0 : -1;
 }
 
+static void
+begin_scan_export (const struct target *target)
+{
+  nbd_uri_connect_others (target->source, target->operand);
+}
+
+static int
+end_scan_export (const struct target *target, struct error *error)
+{
+  nbd_uri_close_others (target->source);
+  return check_connected (target, error);
+}
+
 static int
 read_export (const struct target *target, void *buf, size_t len,
              uint64_t offset, struct error *error)
@@ -188,8 +208,8 @@ close_export (struct target *target)
  * connection.
  */
 static const struct target_ops export_ops = {
-  .open = open_export, .check_unmodified = check_connected,
-  .check_same = check_connected, .read = read_export, .write = write_export,
+  .open = open_export, .begin_scan = begin_scan_export,
+  .end_scan = end_scan_export, .check_same = check_connected, .read = read_export, .write = write_export,
   .sync = flush_export, .check_uncached = check_uncached_export,
   .close = close_export,
 };
@@ -270,10 +290,16 @@ target_is_in (const struct target *target, const struct source *source)
     disk_id_is_in (&target->id, source->files);
 }
 
-int
-target_check_unmodified (const struct target *target, struct error *error)
+void
+target_begin_scan (const struct target *target)
 {
-  return target->ops->check_unmodified (target, error);
+  target->ops->begin_scan (target);
+}
+
+int
+target_end_scan (const struct target *target, struct error *error)
+{
+  return target->ops->end_scan (target, error);
 }
 
 int

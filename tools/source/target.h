@@ -5,8 +5,11 @@
  * replaced.
  *
  * A target is opened only once.  The same file descriptor, or the same NBD
- * connection, is used for the first read, for writing, and for reading back.
- * So these cannot access different disks.
+ * connection, is used for the read before a write, for writing, and for reading
+ * back.  So these cannot access different disks.  Only the scan can use more
+ * connections, if the server announces that they show the same content.  Even
+ * if they do not, nothing is written to a good block: the block is read again
+ * before it is written.
  */
 
 #ifndef BLKSUM_TARGET_H
@@ -58,10 +61,14 @@ bool target_is_operand (const struct target *target, const char *operand);
  */
 bool target_is_in (const struct target *target, const struct source *source);
 
-/* Check after the scan that the target was not written since it was opened, as
- * far as this can be detected.  Returns 0, or -1 with the reason in ERROR.
+/* Prepare for the scan: open more connections to an NBD export. */
+void target_begin_scan (const struct target *target);
+
+/* Called after the scan, if it succeeded.  Close these connections.  Check that
+ * a file was not written since it was opened, as far as this can be detected.
+ * Returns 0, or -1 with the reason in ERROR.
  */
-int target_check_unmodified (const struct target *target, struct error *error);
+int target_end_scan (const struct target *target, struct error *error);
 
 /* Check that a file still has the same size and its path still names it, or
  * that an NBD connection was not lost.  Returns 0, or -1 with the reason in
