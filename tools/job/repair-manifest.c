@@ -6,6 +6,9 @@
  * The manifest decides what is written to the disk.  Therefore its sum must
  * match a sum that the user has from another place, unless the user chooses to
  * trust the manifest.
+ *
+ * The sources are not trusted, so nothing is written if the digest is not
+ * cryptographic.
  */
 
 #include <config.h>
@@ -18,6 +21,7 @@
 
 #include "blkhash-manifest.h"
 
+#include "../lib/digest/digest.h"
 #include "../lib/manifest/manifest-index.h"
 #include "job/expected-sum.h"
 #include "job/manifest.h"
@@ -81,6 +85,25 @@ count_data (void *opaque, const struct blkhash_manifest_run *run)
   return 0;
 }
 
+/* Check that the digest proves what may be written. */
+static int
+check_digest (const struct repair_manifest *manifest,
+              const struct repair_request *request, struct error *error)
+{
+  const char *name = blkhash_opts_get_digest_name (manifest->opts);
+  struct digest *digest = digest_create (name);
+  bool is_cryptographic = digest && digest_is_cryptographic (digest);
+
+  if (!digest)
+    return error_errno (error, errno, "cannot repair");
+  digest_free (digest);
+  if (is_cryptographic || request->dry_run)
+    return 0;
+  return error_set (error, "its digest, %s, detects only accidental changes: a "
+                    "source could have other content with the same digest",
+                    name);
+}
+
 /* A digest of length zero is refused, because all blocks would have the same
  * leaf.
  */
@@ -95,6 +118,8 @@ check (struct repair_manifest *manifest,
   if (manifest->leaf_size == 0)
     return error_set (error, "it has a digest that has no length, which proves "
                       "nothing");
+  if (check_digest (manifest, request, error) == -1)
+    return -1;
   if (manifest_index_load (manifest->index, count_data, manifest, reason,
                            sizeof reason) != 0)
     return error_set (error, "%s", reason);
