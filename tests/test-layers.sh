@@ -135,7 +135,7 @@ result-file: output-file result-lines
 result-lines: ../lib/common/sum-line
 output-file: config-files lock-file
 lock-file: config-files
-verify/verify: config-files ending verify/check verify/disk verify/export verify/params verify/publish verify/repair verify/source verify/write-back
+verify/verify: config-files ending verify/check verify/disk verify/export verify/params verify/publish verify/repair verify/source verify/writer
 verify/publish: output-file result-file result-lines verify/disk verify/export verify/mapfile verify/params verify/result verify/status ../lib/common/cleanup ../lib/common/deadline ../lib/manifest/manifest-index
 verify/result: result-file verify/export verify/summary ../lib/common/cleanup ../lib/common/sum-line
 verify/status: output-file verify/disk verify/export verify/signature verify/summary ../lib/common/cleanup ../lib/common/json-string ../lib/common/memstream
@@ -150,7 +150,8 @@ verify/batch: verify/compare verify/disk verify/finding verify/params verify/rep
 verify/finding: verify/disk verify/tally
 verify/repair: config-files verify/compare verify/disk verify/params verify/repair-nbd
 verify/repair-nbd: verify/params verify/source ../lib/common/cleanup ../lib/common/deadline ../lib/common/libnbd
-verify/write-back: verify/compare verify/disk verify/params verify/source ../lib/common/cleanup ../lib/common/strata ../lib/digest/digest
+verify/write-back: verify/compare verify/disk verify/params verify/source ../lib/common/cleanup ../lib/common/strata
+verify/writer: verify/disk verify/source ../lib/common/cleanup ../lib/digest/digest
 verify/compare: verify/disk ../lib/common/zero ../lib/construction/leaf
 verify/disk: blkhash-manifest verify/block-cache verify/sum verify/tally ../lib/construction/leaf ../lib/digest/digest ../lib/manifest/manifest-index
 verify/block-cache: ../lib/common/cleanup ../lib/common/lru

@@ -17,7 +17,7 @@ struct nbdkit_next_ops;
 struct source {
   uint64_t size;                /* of the disk */
   uint32_t min, max;            /* block size constraints, bytes */
-  bool may_write;               /* see write_back_prepare */
+  bool may_write;               /* see writer_prepare */
 };
 
 /* MIN and MAX are 0 if there are no constraints. */

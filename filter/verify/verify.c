@@ -32,7 +32,7 @@
 #include "verify/publish.h"
 #include "verify/repair.h"
 #include "verify/source.h"
-#include "verify/write-back.h"
+#include "verify/writer.h"
 
 #define MIN_PREFERRED 512       /* bytes; nbdkit requires as much */
 
@@ -85,7 +85,7 @@ verify_get_ready (int thread_model)
   (void) thread_model;
   if (exports_open () == -1 || repair_open () == -1 ||
       (verify_params.repair_write &&
-       (write_back_check (exports_first_locked ()->disk) == -1 ||
+       (writer_check_digest (exports_first_locked ()->disk) == -1 ||
         config_files_check_devices ("blkhash-verify-repair-write") == -1)))
     return -1;
   return publish_open ();
@@ -226,7 +226,7 @@ verify_prepare (nbdkit_next *next, void *opaque, int readonly)
     return -1;
   }
   if (verify_params.repair_write &&
-      write_back_prepare (disk, source, next) == -1)
+      writer_prepare (disk, source, next) == -1)
     return -1;
   export_set_connected (handle->export);
   return 0;
@@ -245,7 +245,7 @@ verify_close (void *opaque)
 {
   struct handle *handle = opaque;
 
-  write_back_close (&handle->source);
+  writer_close (&handle->source);
   free_handle (handle);
 }
 

@@ -39,7 +39,6 @@
 #include "../lib/common/cleanup.h"
 #include "../lib/common/numbers.h"
 #include "../lib/common/strata.h"
-#include "../lib/digest/digest.h"
 #include "verify/compare.h"
 #include "verify/disk.h"
 #include "verify/params.h"
@@ -59,64 +58,6 @@ struct repair {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct repair *repairs;  /* protected by lock */
 static pthread_cond_t ended = PTHREAD_COND_INITIALIZER;
-static const struct source *writer; /* of the connection that may write even
-                                     * without multi-conn; protected by lock */
-
-/* ---- Connections ---- */
-
-int
-write_back_check (const struct disk *disk)
-{
-  if (digest_is_cryptographic (disk->digest))
-    return 0;
-  nbdkit_error ("blkhash-verify-repair-write: the digest of %s detects only "
-                "accidental changes", disk->path);
-  return -1;
-}
-
-static void
-choose_writer (struct source *source, bool multi_conn)
-{
-  SCOPED_LOCK (&lock);
-
-  if (!writer)
-    writer = source;
-  source->may_write = multi_conn || writer == source;
-}
-
-void
-write_back_close (struct source *source)
-{
-  SCOPED_LOCK (&lock);
-
-  if (writer == source)
-    writer = NULL;
-}
-
-int
-write_back_prepare (const struct disk *disk, struct source *source,
-                    nbdkit_next *next)
-{
-  int can_write = next->can_write (next);
-  int multi_conn = next->can_multi_conn (next);
-
-  /* nbdkit caches these values, so later calls cannot fail. */
-  if (can_write == -1 || multi_conn == -1 || next->can_flush (next) == -1 ||
-      next->can_fua (next) == -1)
-    return -1;
-  if (!can_write) {
-    nbdkit_error ("blkhash-verify-repair-write: the plugin cannot write");
-    return -1;
-  }
-  if (disk->block_size % source->min != 0) {
-    nbdkit_error ("blkhash-verify-repair-write: the blocks of the manifest, %"
-                  PRIu32 " bytes, are not multiples of those that the plugin "
-                  "writes, %" PRIu32 " bytes", disk->block_size, source->min);
-    return -1;
-  }
-  choose_writer (source, multi_conn);
-  return 0;
-}
 
 /* ---- Threads ---- */
 

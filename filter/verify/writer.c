@@ -1,0 +1,81 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Which connections may write repaired blocks to the plugin.
+ *
+ * If the plugin has no multi-conn, only one connection at a time may write,
+ * because the other connections need not see what it writes.
+ */
+
+#include <config.h>
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdbool.h>
+
+#define NBDKIT_API_VERSION 2
+#include <nbdkit-filter.h>
+
+#include "../lib/common/cleanup.h"
+#include "../lib/digest/digest.h"
+#include "verify/disk.h"
+#include "verify/source.h"
+#include "verify/writer.h"
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static const struct source *writer; /* of the connection that may write even
+                                     * without multi-conn; protected by lock */
+
+int
+writer_check_digest (const struct disk *disk)
+{
+  if (digest_is_cryptographic (disk->digest))
+    return 0;
+  nbdkit_error ("blkhash-verify-repair-write: the digest of %s detects only "
+                "accidental changes", disk->path);
+  return -1;
+}
+
+static void
+choose_writer (struct source *source, bool multi_conn)
+{
+  SCOPED_LOCK (&lock);
+
+  if (!writer)
+    writer = source;
+  source->may_write = multi_conn || writer == source;
+}
+
+void
+writer_close (struct source *source)
+{
+  SCOPED_LOCK (&lock);
+
+  if (writer == source)
+    writer = NULL;
+}
+
+int
+writer_prepare (const struct disk *disk, struct source *source,
+                nbdkit_next *next)
+{
+  int can_write = next->can_write (next);
+  int multi_conn = next->can_multi_conn (next);
+
+  /* nbdkit caches these values, so later calls cannot fail. */
+  if (can_write == -1 || multi_conn == -1 || next->can_flush (next) == -1 ||
+      next->can_fua (next) == -1)
+    return -1;
+  if (!can_write) {
+    nbdkit_error ("blkhash-verify-repair-write: the plugin cannot write");
+    return -1;
+  }
+  if (disk->block_size % source->min != 0) {
+    nbdkit_error ("blkhash-verify-repair-write: the blocks of the manifest, %"
+                  PRIu32 " bytes, are not multiples of those that the plugin "
+                  "writes, %" PRIu32 " bytes", disk->block_size, source->min);
+    return -1;
+  }
+  choose_writer (source, multi_conn);
+  return 0;
+}
