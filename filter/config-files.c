@@ -15,6 +15,8 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -97,36 +99,87 @@ config_files_check (const char *param, const char *path)
   return 0;
 }
 
-/* Is PATH a block device that is mounted, or that another program or driver has
- * for itself?
- */
-static bool
-is_busy_device (const char *path)
-{
-  struct stat st;
-  int fd;
+/* ---- Disks that are written ---- */
 
-  if (stat (path, &st) == -1 || !S_ISBLK (st.st_mode))
-    return false;
-  fd = open (path, O_RDONLY | O_EXCL | O_CLOEXEC | O_NONBLOCK);
-  if (fd == -1)
-    return errno == EBUSY;
-  close (fd);
+/* Bytes that programs of qemu lock: those that write a disk, and those that do
+ * not share it with such programs, as all do by default.
+ */
+#define QEMU_WRITES 101
+#define QEMU_DOES_NOT_SHARE 201
+
+static bool
+is_locked (int fd, off_t byte)
+{
+#ifdef F_OFD_GETLK
+  struct flock flock = {
+    .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = byte, .l_len = 1
+  };
+
+  return fcntl (fd, F_OFD_GETLK, &flock) == 0 && flock.l_type != F_UNLCK;
+#else
+  (void) fd; (void) byte;
   return false;
+#endif
+}
+
+static bool
+is_read_only_device (int fd)
+{
+#ifdef BLKROGET
+  int value = 0;
+
+  return ioctl (fd, BLKROGET, &value) == 0 && value != 0;
+#else
+  (void) fd;
+  return false;
+#endif
+}
+
+static int
+refuse (const char *param, const char *path, const char *why)
+{
+  nbdkit_error ("%s: %s %s", param, path, why);
+  return -1;
+}
+
+/* Check FILE, which ST describes.  If it cannot be opened, the plugin will say
+ * so.
+ */
+static int
+check_disk (const char *param, const struct config_file *file,
+            const struct stat *st)
+{
+  bool is_device = S_ISBLK (st->st_mode);
+  bool is_disk = strcmp (file->key, "file") == 0, read_only, locked;
+  int fd = open (file->path, (is_device ? O_EXCL : 0) | O_RDONLY | O_CLOEXEC |
+                 O_NONBLOCK);
+
+  if (fd == -1)
+    return errno != EBUSY ? 0
+      : refuse (param, file->path, "is in use, for instance mounted");
+  read_only = faccessat (AT_FDCWD, file->path, W_OK, AT_EACCESS) == -1 ||
+    (is_device && is_read_only_device (fd));
+  locked = !is_device && (is_locked (fd, QEMU_WRITES) ||
+                          is_locked (fd, QEMU_DOES_NOT_SHARE));
+  close (fd);
+  if (locked)
+    return refuse (param, file->path, "is in use by a program of qemu");
+  return is_disk && read_only
+    ? refuse (param, file->path, "cannot be written") : 0;
 }
 
 int
-config_files_check_devices (const char *param)
+config_files_check_disks (const char *param)
 {
   const struct config_file *file;
+  struct stat st;
 
   for (file = files; file; file = file->next)
     if (strncmp (file->key, "blkhash-", 8) != 0 &&
-        is_busy_device (file->path)) {
-      nbdkit_error ("%s: %s is in use, for instance mounted", param,
-                    file->path);
+        stat (file->path, &st) == 0 &&
+        (S_ISREG (st.st_mode) || S_ISBLK (st.st_mode)) &&
+        check_disk (param, file, &st) == -1)
       return -1;
-    }
   return 0;
 }
 

@@ -28,11 +28,13 @@ int config_files_parse (const char *key, const char *value,
  */
 int config_files_check (const char *param, const char *path);
 
-/* Check that no file that is a parameter of another module is a block device
- * that is in use, for instance mounted.  Returns 0, or -1 after nbdkit_error,
- * whose message begins with PARAM.
+/* Check the files that are parameters of other modules, one of which is the
+ * disk that is written.  None may be a block device that is in use, for
+ * instance mounted, or a file that a program of qemu has locked.  That of the
+ * parameter "file" of a plugin must be writable.  Returns 0, or -1 after
+ * nbdkit_error, whose message begins with PARAM.
  */
-int config_files_check_devices (const char *param);
+int config_files_check_disks (const char *param);
 
 void config_files_free (void);
 

@@ -151,7 +151,7 @@ verify/finding: verify/disk verify/tally
 verify/repair: config-files verify/compare verify/disk verify/params verify/repair-nbd
 verify/repair-nbd: verify/params verify/source ../lib/common/cleanup ../lib/common/deadline ../lib/common/libnbd
 verify/write-back: verify/compare verify/disk verify/params verify/source ../lib/common/cleanup ../lib/common/strata
-verify/writer: verify/disk verify/source ../lib/common/cleanup ../lib/digest/digest
+verify/writer: config-files verify/disk verify/export verify/params verify/source ../lib/common/cleanup ../lib/digest/digest
 verify/compare: verify/disk ../lib/common/zero ../lib/construction/leaf
 verify/disk: blkhash-manifest verify/block-cache verify/sum verify/tally ../lib/construction/leaf ../lib/digest/digest ../lib/manifest/manifest-index
 verify/block-cache: ../lib/common/cleanup ../lib/common/lru

@@ -236,6 +236,41 @@ refuses () {
 }
 refuses "blkhash-verify-repair: .*none: No such file" \
         blkhash-verify-sum=none blkhash-verify-repair=none
+# A disk that cannot be written by nbdkit's user, or by anyone, or that a program of qemu
+# uses.
+check_refused () {
+  refuses_to_start "blkhash-verify-repair-write: .*$2 $1" file "$2" \
+    blkhash-verify-manifest="$manifest" blkhash-verify-sum="$tagged" \
+    blkhash-verify-repair=twin blkhash-verify-repair-write=true
+}
+cp "$image" disk
+chmod 444 disk
+if [ "$(id -u)" != 0 ]; then
+  check_refused "cannot be written" disk
+else
+  chmod 755 "$dir"
+  run 1 timeout "$limit" nbdkit -f -U "$dir/refused.sock" -u nobody \
+    --filter="$filter" file disk blkhash-verify-manifest="$manifest" \
+    blkhash-verify-sum="$tagged" blkhash-verify-repair=twin \
+    blkhash-verify-repair-write=true
+  grep -q "blkhash-verify-repair-write: .*disk cannot be written" stderr ||
+    fail "does not say why"
+fi
+chmod 644 disk
+for byte in 101 201; do
+  "$PYTHON" -c 'import fcntl, signal, struct, sys
+disk = open("disk", "rb")
+fcntl.fcntl(disk, 37, struct.pack("hhqqi4x", fcntl.F_RDLCK, 0, int(sys.argv[1]), 1, 0))
+open("locked", "w").close()
+signal.pause()' $byte &
+  holder=$!
+  kill_at_exit $holder
+  wait_until test -e locked
+  check_refused "is in use by a program of qemu" disk
+  kill -9 $holder
+  wait $holder 2> /dev/null || :
+  rm locked
+done
 # A device that is mounted, or that another program has for itself, is not written
 # to.
 cp "$image" disk
@@ -250,12 +285,12 @@ signal.pause()' "$device" &
   holder=$!
   kill_at_exit $holder
   cat held
-  refuses_to_start "blkhash-verify-repair-write: $device is in use" \
-    file "$device" blkhash-verify-manifest="$manifest" \
-    blkhash-verify-sum="$tagged" blkhash-verify-repair=twin \
-    blkhash-verify-repair-write=true
+  check_refused "is in use" "$device"
   kill -9 $holder
   wait $holder 2> /dev/null || :
+  blockdev --setro "$device"
+  check_refused "cannot be written" "$device"
+  blockdev --setrw "$device"
   cp twin source
   verify file "$device" blkhash-verify-repair=source \
          blkhash-verify-repair-write=true

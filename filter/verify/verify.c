@@ -83,10 +83,7 @@ static int
 verify_get_ready (int thread_model)
 {
   (void) thread_model;
-  if (exports_open () == -1 || repair_open () == -1 ||
-      (verify_params.repair_write &&
-       (writer_check_digest (exports_first_locked ()->disk) == -1 ||
-        config_files_check_devices ("blkhash-verify-repair-write") == -1)))
+  if (exports_open () == -1 || repair_open () == -1 || writer_check () == -1)
     return -1;
   return publish_open ();
 }
@@ -97,7 +94,7 @@ static int
 verify_after_fork (nbdkit_backend *backend)
 {
   (void) backend;
-  if (publish_start () == 0)
+  if (writer_check () == 0 && publish_start () == 0)
     return 0;
   publish_close ();             /* nbdkit exits without calling .unload */
   return -1;

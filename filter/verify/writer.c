@@ -5,6 +5,11 @@
  *
  * If the plugin has no multi-conn, only one connection at a time may write,
  * because the other connections need not see what it writes.
+ *
+ * Whether the plugin can write is known only on a connection of a client.  The
+ * plugin is not opened before that, because it may need the export name of the
+ * client: the file plugin of nbdkit 1.32 crashes without one.  So when nbdkit
+ * starts, only files that are parameters are checked.
  */
 
 #include <config.h>
@@ -18,7 +23,10 @@
 
 #include "../lib/common/cleanup.h"
 #include "../lib/digest/digest.h"
+#include "config-files.h"
 #include "verify/disk.h"
+#include "verify/export.h"
+#include "verify/params.h"
 #include "verify/source.h"
 #include "verify/writer.h"
 
@@ -27,10 +35,15 @@ static const struct source *writer; /* of the connection that may write even
                                      * without multi-conn; protected by lock */
 
 int
-writer_check_digest (const struct disk *disk)
+writer_check (void)
 {
-  if (digest_is_cryptographic (disk->digest))
+  const struct disk *disk;
+
+  if (!verify_params.repair_write)
     return 0;
+  disk = exports_first_locked ()->disk; /* there are no clients yet */
+  if (digest_is_cryptographic (disk->digest))
+    return config_files_check_disks ("blkhash-verify-repair-write");
   nbdkit_error ("blkhash-verify-repair-write: the digest of %s detects only "
                 "accidental changes", disk->path);
   return -1;

@@ -11,11 +11,13 @@ struct disk;
 struct nbdkit_next_ops;
 struct source;
 
-/* Check that the digest of DISK is cryptographic: otherwise it does not prove
- * that a block is right, and nothing may be written.  Returns 0, or -1 after
+/* With blkhash-verify-repair-write, check when nbdkit starts, before and after
+ * it changes its user, that the disk may be repaired.  The digest must be
+ * cryptographic: otherwise it does not prove that a block is right.  See
+ * config_files_check_disks for the plugin's disk.  Returns 0, or -1 after
  * nbdkit_error.
  */
-int writer_check_digest (const struct disk *disk);
+int writer_check (void);
 
 /* Check that the plugin can write single blocks on this connection, and set
  * SOURCE->may_write.  Returns 0, or -1 after nbdkit_error.
