@@ -305,7 +305,7 @@ is_served (uint64_t block)
   {
     SCOPED_LOCK (&lock);
 
-    return is_good_locked (block) || (have && nr_sources > 0);
+    return is_good_locked (block) || (have && (nr_sources > 0 || is_writing));
   }
 }
 

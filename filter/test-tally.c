@@ -151,6 +151,7 @@ move_tally (void)
   uint64_t changes = tally_get_changes (&tally), zeros = tally.zeros;
   uint64_t transient = tally.transient, repaired = tally.repaired;
   uint64_t writes = tally.writes, proven = tally.proven;
+  uint64_t failed_writes = tally.failed_writes;
   struct tally other;
 
   assert_int_equal (tally_init (&other, blocks), 0);
@@ -165,6 +166,7 @@ move_tally (void)
   assert_int_equal (tally.zeros, zeros);
   assert_int_equal (tally.transient, transient);
   assert_int_equal (tally.repaired, repaired);
+  assert_int_equal (tally.failed_writes, failed_writes);
   assert_int_equal (tally.writes, writes);
   assert_int_equal (tally.proven, proven);
 }

@@ -282,9 +282,11 @@ read_range (size_t len, uint64_t offset)
 {
   unsigned char *buf = malloc (len);
   uint64_t waited = 0;
-  bool stopped = false;
-  bool r = repair_nbd_read (nbd, buf, len, offset, &waited, &stopped);
+  bool stopped = false, ends = false;
+  bool r = repair_nbd_read (nbd, buf, len, offset, &waited, &stopped, &ends);
   size_t i;
+
+  assert_int_equal (ends, server.connects > 0 && offset + len > server.size);
 
   for (i = 0; r && i < len; i++)
     assert_int_equal (buf[i], (offset + i) % 251);
@@ -353,10 +355,10 @@ test_constraints (void **state)
 static bool
 read_block (uint64_t *waited)
 {
-  bool stopped = false, r;
+  bool stopped = false, ends, r;
   char buf[10];
 
-  r = repair_nbd_read (nbd, buf, 10, 0, waited, &stopped);
+  r = repair_nbd_read (nbd, buf, 10, 0, waited, &stopped, &ends);
   assert_false (stopped);
   return r;
 }
@@ -565,7 +567,7 @@ static void
 test_ending (void **state)
 {
   uint64_t waited = 0;
-  bool stopped = false;
+  bool stopped = false, ends;
   char buf[10];
 
   (void) state;
@@ -576,7 +578,7 @@ test_ending (void **state)
   assert_true (read_one ());
   is_ending = true;
   server.reply = REPLY_NEVER;
-  assert_false (repair_nbd_read (nbd, buf, 10, 0, &waited, &stopped));
+  assert_false (repair_nbd_read (nbd, buf, 10, 0, &waited, &stopped, &ends));
   assert_true (stopped);
   is_ending = false;
   server.reply = REPLY;

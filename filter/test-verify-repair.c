@@ -13,6 +13,7 @@
 
 #include <config.h>
 
+#include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -155,7 +156,8 @@ check_states (const bool *was_good, const bool *was_served)
     else if (was_good[i] || writes[i] > 0)
       assert_int_equal (state_of (i), BLOCK_GOOD);
     else if (was_served[i])
-      assert_int_equal (state_of (i), BLOCK_IN_FLIGHT);
+      assert_int_equal (state_of (i), unreadable[i]
+                        ? BLOCK_UNREADABLE_IN_FLIGHT : BLOCK_IN_FLIGHT);
     else
       assert_true (state_of (i) == BLOCK_BAD ||
                    state_of (i) == BLOCK_UNREADABLE);
@@ -279,7 +281,8 @@ test_no_answer (void **state)
   assert_null (check_read_at (handle, 39 * BLOCK, 0));
   assert_in_range (reads, 1, most);
   for (k = 0; k < 40; k++)
-    assert_int_equal (state_of (k), k < 4 ? BLOCK_IN_FLIGHT : BLOCK_NOT_READ);
+    assert_int_equal (state_of (k), k < 4 ? BLOCK_UNREADABLE_IN_FLIGHT
+                      : BLOCK_NOT_READ);
   reads = 0;
   assert_null (check_read_at (handle, size, 0));
   assert_int_equal (state_of (39), BLOCK_UNREADABLE);
@@ -314,6 +317,102 @@ test_ending (void **state)
   assert_null (check_read_at (handle, BLOCK, 0));
   assert_null (check_read_at (handle, BLOCK, BLOCK));
   end_client (handle);
+}
+
+/* The same if the plugin, or a filter below, fails to read because of that,
+ * with and without a source; but not if it fails for another reason.
+ */
+static void
+test_ending_plugin (void **state)
+{
+  unsigned char buf[BLOCK];
+  unsigned i;
+
+  (void) state;
+  for (i = 0; i < 4; i++) {
+    bool ends = i < 2;
+    void *handle;
+
+    make_bad_disk ();
+    is_writing = false;
+    unreadable[1] = true;
+    read_error = ESHUTDOWN;
+    nr_sources = i % 2;
+    in_source[0][1] = false;
+    write_file (source_paths[0], truth, BLOCK);
+    handle = start_client ();
+    verify_params.fail = FAIL_STOP;
+    is_ending = ends;
+    assert_int_equal (read_range (handle, buf, BLOCK, BLOCK), -1);
+    is_ending = false;
+    assert_int_equal (read_range (handle, buf, BLOCK, 0), ends ? 0 : -1);
+    end_client (handle);
+  }
+}
+
+/* A block that must be zero is repaired without a source. */
+static void
+test_zeros (void **state)
+{
+  void *handle;
+
+  (void) state;
+  make_bad_disk ();
+  memset (truth + BLOCK, 0, BLOCK);
+  write_manifest ();
+  nr_sources = 0;
+  read_zeros = true;
+  handle = start_client ();
+  assert_null (check_read_at (handle, size, 0));
+  assert_int_equal (writes[1], 1);
+  assert_int_equal (state_of (1), BLOCK_GOOD);
+  end_client (handle);
+}
+
+/* A source all of whose blocks are wrong is logged once; not one with a block
+ * that is right.  So is a source that is too small.
+ */
+static void
+test_wrong_source (void **state)
+{
+  unsigned k, i;
+
+  (void) state;
+  for (i = 0; i < 4; i++) {
+    unsigned before;
+    void *handle;
+
+    make_truth (20 * BLOCK);
+    for (k = 0; k < 20; k++)
+      truth[k * BLOCK] = 1 + k;
+    write_manifest ();
+    memcpy (plugin.bytes, truth, size);
+    for (k = 0; k < 20; k++)
+      plugin.bytes[k * BLOCK] = 100;
+    memset (in_source, 0, sizeof in_source);
+    in_source[0][3] = i == 1;
+    write_file (source_paths[0], plugin.bytes, size);
+    if (i == 1) {
+      plugin.bytes[3 * BLOCK] = 4;
+      write_file (source_paths[0], plugin.bytes, size);
+      plugin.bytes[3 * BLOCK] = 100;
+    }
+    if (i >= 2)
+      write_file (source_paths[0], truth, i == 2 ? BLOCK - 1 : 0);
+    nr_sources = 1;
+    is_writing = read_zeros = false;
+    handle = start_client ();
+    verify_params.retry = 0;
+    for (k = 0; k < 15; k++)
+      check_read_at (handle, BLOCK, k * BLOCK);
+    before = errors;
+    assert_int_equal (before, i < 2 ? 15 : 16);
+    check_read_at (handle, BLOCK, 15 * BLOCK);
+    assert_int_equal (errors, before + (i == 0 ? 2 : 1));
+    check_read_at (handle, BLOCK, 16 * BLOCK);
+    assert_int_equal (errors, before + (i == 0 ? 3 : 2));
+    end_client (handle);
+  }
 }
 
 /* A read of a part of the bad block puts the repaired block in the cache.  The
@@ -384,6 +483,9 @@ main (void)
     cmocka_unit_test (test_retry),
     cmocka_unit_test (test_no_answer),
     cmocka_unit_test (test_ending),
+    cmocka_unit_test (test_ending_plugin),
+    cmocka_unit_test (test_zeros),
+    cmocka_unit_test (test_wrong_source),
     cmocka_unit_test (test_cached),
     cmocka_unit_test (test_warn),
     cmocka_unit_test (test_stop),

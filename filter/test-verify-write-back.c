@@ -209,7 +209,8 @@ test_unreadable (void **state)
     handle = start_client ();
     assert_null (check_read_at (handle, BLOCK, BLOCK));
     assert_int_equal (writes[1], i < others);
-    assert_int_equal (state_of (1), i < others ? BLOCK_GOOD : BLOCK_IN_FLIGHT);
+    assert_int_equal (state_of (1), i < others ? BLOCK_GOOD
+                      : BLOCK_UNREADABLE_IN_FLIGHT);
     end_client (handle);
   }
 }

@@ -118,12 +118,14 @@ class Run:
                     "zero=" + params.zero, "file=" + self.path("result"),
                     "status=" + self.path("status"),
                     "mapfile=" + self.path("map"),
-                    "repair-timeout=%d" % self.timeout,
                     "repair-limit=%d%%" % params.limit)
         if params.truncate:
             yield "size=truncate"
         if params.write:
             yield "repair-write=true"
+        if any(source.parameter.startswith("repair-uri=")
+               for source in self.sources):
+            yield "repair-timeout=%d" % self.timeout
         for source in self.sources:
             yield source.parameter
 

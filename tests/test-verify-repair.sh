@@ -95,7 +95,11 @@ client "" "$reads
 fails(65536, 2 * 65536)
 right(65536, 5963776)"
 final_status 'e["repaired-in-flight-bytes"] == e["size"] - 65536' \
+             'e["unreadable-repaired-in-flight-bytes"] == e["size"] - 65536' \
+             'e["result"] == "incomplete"' \
              'ranges("unreadable") == [(2, 1)]'
+[ "$(cat result)" = "# incomplete -: 8388608 bytes cannot be read" ] ||
+  fail "$(cat result)"
 
 # ---- On the disk ----
 
@@ -331,6 +335,8 @@ if grep -q "define HAVE_LIBNBD 1" "$abs_top_builddir/config.h"; then
   refuses "not an NBD URI: /srv/disk" blkhash-verify-sum=none \
           blkhash-verify-repair-uri=/srv/disk
 fi
+refuses "timeout needs blkhash-verify-repair-uri" blkhash-verify-sum=none \
+        blkhash-verify-repair=twin blkhash-verify-repair-timeout=5
 refuses "timeout must be from 1 to 3600" blkhash-verify-sum=none \
         blkhash-verify-repair-timeout=0
 refuses "same file" blkhash-verify-sum=none blkhash-verify-repair=twin \

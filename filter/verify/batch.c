@@ -92,32 +92,37 @@ retry_block (const struct check *check, const struct compare_batch *block,
 
 /* BLOCK is bad or unreadable, as STATE says.  Replace its content with that of
  * a repair source, and with blkhash-verify-repair-write also write it to the
- * plugin.  Returns its new state.
+ * plugin.  Returns its new state, and sets *WRITTEN if the plugin has it.
  */
 static enum block_state
 repair_block (struct check *check, const struct compare_batch *block,
-              enum block_state state)
+              enum block_state state, bool *written)
 {
+  enum write_back result = WRITE_BACK_FAILED;
+
   if (!repair_read (check->disk, block, &check->waits))
     return state;
   check->unreadable += state == BLOCK_UNREADABLE;
-  if (verify_params.repair_write &&
-      write_back (check->disk, check->source, check->next, block))
+  if (verify_params.repair_write)
+    result = write_back (check->disk, check->source, check->next, block);
+  *written = result == WRITE_BACK_DONE;
+  if (result != WRITE_BACK_FAILED)
     return BLOCK_GOOD;
-  return BLOCK_IN_FLIGHT;
+  return state == BLOCK_UNREADABLE ? BLOCK_UNREADABLE_IN_FLIGHT
+                                   : BLOCK_IN_FLIGHT;
 }
 
 /* ---- Failing ---- */
 
 /* Apply the effect of a block in STATE on the request and the disk.  Returns
- * true if the request fails.  If the repair sources were not read because the
- * client or nbdkit is ending, the disk is not stopped: the block could be
- * repaired for other clients.
+ * true if the request fails.  The disk is not stopped if the client or nbdkit
+ * is ending: a filter below can fail the read because of that, and a source
+ * that was not read could have the block.
  */
 static bool
 apply_state (struct check *check, enum block_state state)
 {
-  if (state == BLOCK_GOOD || state == BLOCK_IN_FLIGHT)
+  if (state != BLOCK_BAD && state != BLOCK_UNREADABLE)
     return false;
   if (state == BLOCK_BAD && verify_params.fail == FAIL_WARN) {
     check->unproven = true;
@@ -125,7 +130,8 @@ apply_state (struct check *check, enum block_state state)
   }
   if (state == BLOCK_BAD)
     *check->err = EIO;
-  if (verify_params.fail == FAIL_STOP && !check->waits.stopped)
+  if (verify_params.fail == FAIL_STOP && !check->waits.stopped &&
+      !(state == BLOCK_UNREADABLE && repair_is_stopped (&check->waits)))
     disk_stop (check->disk);
   return true;
 }
@@ -183,17 +189,17 @@ handle_result (struct check *check, const struct compare_batch *batch, int r,
   for (i = 0; i < batch->count; i++) {
     struct compare_batch block = compare_part (check->disk, batch, i, 1);
     enum block_state state = BLOCK_GOOD, old;
-    bool is_proven = good[i] && batch->leaves;
+    bool is_proven = good[i] && batch->leaves, written = false;
 
     if (!good[i] && failed)
       state = BLOCK_BAD;
     else if (!good[i] && retry_block (check, &block, r == 1, &state) == -1)
       return -1;
     if (state != BLOCK_GOOD)
-      state = repair_block (check, &block, state);
+      state = repair_block (check, &block, state, &written);
     old = tally_set (&check->disk->tally, block.first, state);
     proven += is_proven && old == BLOCK_NOT_READ;
-    if (state != BLOCK_GOOD && state != old)
+    if (state == BLOCK_GOOD ? written : state != old)
       finding_add (finding, check->disk, block.first, state, *check->err);
     if (failed || !apply_state (check, state))
       continue;

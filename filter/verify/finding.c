@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * Log ranges of blocks that a request found to be bad or unreadable, or that it
- * repaired in flight.
+ * repaired.
  */
 
 #include <config.h>
@@ -30,6 +30,13 @@ finding_log (const struct finding *finding, const struct disk *disk)
   else if (finding->state == BLOCK_IN_FLIGHT)
     nbdkit_error ("blkhash-verify: %" PRIu64 " bytes at %" PRIu64 " are bad, "
                   "and were repaired in flight", bytes, offset);
+  else if (finding->state == BLOCK_UNREADABLE_IN_FLIGHT)
+    nbdkit_error ("blkhash-verify: %" PRIu64 " bytes at %" PRIu64 " cannot be "
+                  "read, and were repaired in flight: %s", bytes, offset,
+                  strerror (finding->err));
+  else if (finding->state == BLOCK_GOOD)
+    nbdkit_error ("blkhash-verify: %" PRIu64 " bytes at %" PRIu64 " were bad, "
+                  "and were repaired", bytes, offset);
   else
     nbdkit_error ("blkhash-verify: %" PRIu64 " bytes at %" PRIu64 " are not "
                   "what %s says", bytes, offset, disk->path);

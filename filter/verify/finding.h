@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * Log ranges of blocks that a request found to be bad or unreadable, or that it
- * repaired in flight.
+ * repaired.
  */
 
 #ifndef NBDKIT_BLKHASH_VERIFY_FINDING_H
@@ -17,7 +17,7 @@ struct disk;
 /* A range of consecutive blocks in one state, to log. */
 struct finding {
   uint64_t first, count;
-  enum block_state state;
+  enum block_state state;       /* BLOCK_GOOD: repaired on the disk */
   int err;                      /* why it is unreadable */
 };
 

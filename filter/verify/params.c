@@ -170,8 +170,10 @@ verify_params_config (const char *key, const char *value)
     return parse_repair (key, value, false);
   if (strcmp (key, "blkhash-verify-repair-uri") == 0)
     return parse_repair (key, value, true);
-  if (strcmp (key, "blkhash-verify-repair-timeout") == 0)
+  if (strcmp (key, "blkhash-verify-repair-timeout") == 0) {
+    p->has_repair_timeout = true;
     return parse_number (key, value, 1, MAX_TIMEOUT, &p->repair_timeout);
+  }
   if (strcmp (key, "blkhash-verify-repair-write") == 0)
     return parse_flag (key, value, "false", "true", &p->repair_write);
   if (strcmp (key, "blkhash-verify-repair-limit") == 0)
@@ -184,6 +186,16 @@ refuse (const char *why)
 {
   nbdkit_error ("%s", why);
   return -1;
+}
+
+static bool
+have_server (const struct verify_params *p)
+{
+  unsigned i = 0;
+
+  while (i < p->nr_repair && !p->repair[i].is_uri)
+    i++;
+  return i < p->nr_repair;
 }
 
 /* Check the parameters for one disk of all exports. */
@@ -200,8 +212,12 @@ check_one (const struct verify_params *p)
   if (p->repair_write && strcmp (p->sum, "none") == 0)
     return refuse ("blkhash-verify-repair-write needs a checksum in "
                    "blkhash-verify-sum: only what it proves is written");
-  if (p->repair_write && p->nr_repair == 0)
+  if (p->repair_write && p->nr_repair == 0 && !p->read_zeros)
     return refuse ("blkhash-verify-repair-write needs blkhash-verify-repair or "
+                   "blkhash-verify-repair-uri, or blkhash-verify-zero=read: "
+                   "only blocks of zeros need no source");
+  if (p->has_repair_timeout && !have_server (p))
+    return refuse ("blkhash-verify-repair-timeout needs "
                    "blkhash-verify-repair-uri");
   return 0;
 }
@@ -214,7 +230,7 @@ check_exports (const struct verify_params *p)
     return refuse ("blkhash-verify-manifest, blkhash-verify-name and "
                    "blkhash-verify-mapfile are of one disk: they cannot be "
                    "used with blkhash-verify-exports");
-  if (p->nr_repair > 0 || p->repair_write)
+  if (p->nr_repair > 0 || p->repair_write || p->has_repair_timeout)
     return refuse ("blkhash-verify-repair, blkhash-verify-repair-uri and "
                    "blkhash-verify-repair-write are of one disk: they cannot "
                    "be used with blkhash-verify-exports");

@@ -40,6 +40,7 @@ struct verify_params {
   struct repair_param repair[MAX_REPAIR_SOURCES]; /* in the order of reading */
   unsigned nr_repair;
   unsigned repair_timeout;      /* seconds to wait for an NBD server */
+  bool has_repair_timeout;      /* it was given */
   bool repair_write;            /* write repaired blocks to the plugin */
   uint32_t repair_limit;        /* of such writes, in millionths of a percent
                                  * of the blocks of data */

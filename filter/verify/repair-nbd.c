@@ -20,6 +20,10 @@
  * A connection that was not used for IDLE seconds is replaced by a new one,
  * because a router may have dropped it without notice.
  *
+ * If the client of a request that waits disconnects, the connection is closed:
+ * the reply could still arrive, in a buffer that is gone.  The next request
+ * makes a new one.
+ *
  * libnbd has no timeouts, and nbdkit does not tell a filter when it is ending.
  * So the thread polls the connection in slices.  Between the slices it asks
  * nbdkit, with a sleep of length zero, whether nbdkit or the client is ending.
@@ -85,6 +89,7 @@ struct request {
   struct repair_nbd *nbd;
   struct timespec deadline;
   enum end end;
+  bool ends;                    /* the export ends before the block */
   char reason[500];             /* for END_LOST and END_FAILED */
 };
 
@@ -254,7 +259,9 @@ read_once (struct request *request, void *buf, size_t len, uint64_t offset)
   request->end = END_DONE;
   if (!nbd->handle && connect_server (request) == -1)
     return false;
-  return len <= nbd->source.size && offset <= nbd->source.size - len &&
+  request->ends = len > nbd->source.size ||
+    offset > nbd->source.size - len;
+  return !request->ends &&
     source_read_by (&nbd->source, pread_nbd, request, buf, len, offset,
                     &err) == 0;
 }
@@ -347,7 +354,7 @@ release (struct repair_nbd *nbd, enum end end)
 
 bool
 repair_nbd_read (struct repair_nbd *nbd, void *buf, size_t len,
-                 uint64_t offset, uint64_t *waited, bool *stopped)
+                 uint64_t offset, uint64_t *waited, bool *stopped, bool *ends)
 {
   const uint64_t timeout = verify_params.repair_timeout * DEADLINE_SECOND;
   struct request request = { .nbd = nbd };
@@ -366,5 +373,6 @@ repair_nbd_read (struct repair_nbd *nbd, void *buf, size_t len,
     release (nbd, request.end);
   }
   *stopped |= request.end == END_STOPPED;
+  *ends = request.ends;
   return r;
 }

@@ -27,10 +27,11 @@ void repair_nbd_free (struct repair_nbd *nbd);
  * in nanoseconds; the wait for this read is added to it.  Returns false if the
  * export ends before OFFSET + LEN, if the server fails, is suspended or does
  * not reply in time, or if the client or nbdkit is ending.  In the last case
- * *STOPPED is set.  Thread-safe.
+ * *STOPPED is set, and in the first case *ENDS.  Thread-safe.
  */
 bool repair_nbd_read (struct repair_nbd *nbd, void *buf, size_t len,
-                      uint64_t offset, uint64_t *waited, bool *stopped);
+                      uint64_t offset, uint64_t *waited, bool *stopped,
+                      bool *ends);
 #else
 /* Without libnbd, params.c accepts no URI, so there is never a server. */
 static inline struct repair_nbd *
@@ -48,10 +49,10 @@ repair_nbd_free (struct repair_nbd *nbd)
 
 static inline bool
 repair_nbd_read (struct repair_nbd *nbd, void *buf, size_t len,
-                 uint64_t offset, uint64_t *waited, bool *stopped)
+                 uint64_t offset, uint64_t *waited, bool *stopped, bool *ends)
 {
   (void) nbd; (void) buf; (void) len; (void) offset; (void) waited;
-  (void) stopped;
+  (void) stopped; (void) ends;
   return false;
 }
 #endif

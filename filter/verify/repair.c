@@ -34,10 +34,15 @@
 #include "verify/repair.h"
 #include "verify/repair-nbd.h"
 
+#define WRONG_BLOCKS 16         /* after which a source is logged */
+
 struct repair_source {
   const char *name;             /* of the file or server */
   int fd;                       /* of a file; or -1 */
   struct repair_nbd *nbd;       /* a server; or NULL */
+  unsigned wrong;               /* blocks that did not match, if none ever
+                                 * matched, up to WRONG_BLOCKS; atomic */
+  bool ends;                    /* it was logged that it is too small; atomic */
 };
 
 /* Set before the server forks.  sources[I] is verify_params.repair[I]. */
@@ -71,9 +76,18 @@ open_file (const char *path)
   return refuse (path, "not a regular file or block device");
 }
 
+/* The source ends before a block that is needed. */
+static void
+log_end (struct repair_source *source)
+{
+  if (!__atomic_exchange_n (&source->ends, true, __ATOMIC_RELAXED))
+    nbdkit_error ("blkhash-verify-repair: %s: is smaller than the disk, and "
+                  "lacks blocks", source->name);
+}
+
 /* Returns false if the file cannot be read, or ends before OFFSET + LEN. */
 static bool
-read_file (const struct repair_source *source, unsigned char *buf, size_t len,
+read_file (struct repair_source *source, unsigned char *buf, size_t len,
            uint64_t offset)
 {
   while (len > 0) {
@@ -84,6 +98,8 @@ read_file (const struct repair_source *source, unsigned char *buf, size_t len,
     if (n == -1)
       nbdkit_error ("blkhash-verify-repair: %s: cannot read: %m",
                     source->name);
+    if (n == 0)
+      log_end (source);
     if (n <= 0)
       return false;
     buf += n;
@@ -136,28 +152,51 @@ repair_close (void)
   }
 }
 
+/* A block of SOURCE was read, and matches the manifest if GOOD.  A source all
+ * of whose blocks are wrong is probably another disk.
+ */
+static void
+count_block (struct repair_source *source, bool good)
+{
+  unsigned wrong = __atomic_load_n (&source->wrong, __ATOMIC_RELAXED);
+
+  if (good)
+    __atomic_store_n (&source->wrong, WRONG_BLOCKS, __ATOMIC_RELAXED);
+  else if (wrong < WRONG_BLOCKS &&
+           __atomic_add_fetch (&source->wrong, 1, __ATOMIC_RELAXED) ==
+           WRONG_BLOCKS)
+    nbdkit_error ("blkhash-verify-repair: %s: the first %d blocks that were "
+                  "read from it are wrong: it may be another disk",
+                  source->name, WRONG_BLOCKS);
+}
+
 /* Read BLOCK from source I.  Returns true if it matches the manifest. */
 static bool
 has_block (unsigned i, struct disk *disk, const struct compare_batch *block,
            struct repair_waits *waits)
 {
-  const struct repair_source *source = &sources[i];
+  struct repair_source *source = &sources[i];
   size_t len = disk_bytes (disk, block->first, 1);
   uint64_t offset = block->first * disk->block_size;
-  bool good = false;
+  bool good = false, ends = false;
   bool have = source->nbd
     ? repair_nbd_read (source->nbd, block->buf, len, offset, &waits->of[i],
-                       &waits->stopped)
+                       &waits->stopped, &ends)
     : read_file (source, block->buf, len, offset);
 
-  return have && compare (disk, block, &good) == 0 && good;
+  if (ends)
+    log_end (source);
+  if (!have || compare (disk, block, &good) != 0)
+    return false;
+  count_block (source, good);
+  return good;
 }
 
 /* nbdkit logs an error each time it interrupts a sleep, so do not sleep again
  * once the request has stopped.
  */
-static bool
-is_stopped (struct repair_waits *waits)
+bool
+repair_is_stopped (struct repair_waits *waits)
 {
   if (!waits->stopped)
     waits->stopped = nbdkit_nanosleep (0, 0) == -1;
@@ -173,7 +212,8 @@ repair_read (struct disk *disk, const struct compare_batch *block,
   bool good = false;
   unsigned i;
 
-  if (nr_sources == 0 || is_stopped (waits))
+  if ((nr_sources == 0 && !verify_params.repair_write) ||
+      repair_is_stopped (waits))
     return false;
   if (!block->leaves) {
     memset (block->buf, 0, len);

@@ -29,6 +29,9 @@ struct repair_waits {
 int repair_open (void);
 void repair_close (void);
 
+/* Returns true, and sets WAITS->stopped, if the client or nbdkit is ending. */
+bool repair_is_stopped (struct repair_waits *waits);
+
 /* BLOCK is a single block.  Replace its content with the content of the first
  * source whose block matches the manifest.  Returns false, with the content
  * unchanged, if no source has a matching block, if there is no memory, or if

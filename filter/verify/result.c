@@ -5,7 +5,7 @@
  *
  * The line has the sum only if each block was good when it was last read, or is
  * zero in the manifest and is not read.  A block that was repaired in flight is
- * still bad on the disk.
+ * still bad, or unreadable, on the disk.
  */
 
 #include <config.h>
@@ -27,13 +27,15 @@
 static void
 print_missing (const struct summary *s, char *why, size_t size)
 {
-  if (s->unreadable == 0)
+  uint64_t unreadable = s->unreadable + s->unreadable_in_flight;
+
+  if (unreadable == 0)
     snprintf (why, size, "%" PRIu64 " bytes were not read", s->not_read);
   else if (s->not_read == 0)
-    snprintf (why, size, "%" PRIu64 " bytes cannot be read", s->unreadable);
+    snprintf (why, size, "%" PRIu64 " bytes cannot be read", unreadable);
   else
     snprintf (why, size, "%" PRIu64 " bytes cannot be read, %" PRIu64
-              " bytes were not read", s->unreadable, s->not_read);
+              " bytes were not read", unreadable, s->not_read);
 }
 
 /* Returns NULL if there is no memory. */

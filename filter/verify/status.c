@@ -77,6 +77,7 @@ add_ranges (struct status *status, struct disk *disk)
   static const char *const states[BLOCK_STATES] = {
     [BLOCK_BAD] = "bad", [BLOCK_UNREADABLE] = "unreadable",
     [BLOCK_IN_FLIGHT] = "repaired-in-flight",
+    [BLOCK_UNREADABLE_IN_FLIGHT] = "repaired-in-flight",
   };
   const char *separator = "\n";
   uint64_t block, count;
@@ -121,10 +122,14 @@ add_export_locked (struct status *status, const struct export *export)
   add_number (status, "zero-bytes", summary.zero);
   add_number (status, "bad-bytes", summary.bad);
   add_number (status, "unreadable-bytes", summary.unreadable);
-  add_number (status, "repaired-in-flight-bytes", summary.in_flight);
+  add_number (status, "repaired-in-flight-bytes",
+              summary.in_flight + summary.unreadable_in_flight);
+  add_number (status, "unreadable-repaired-in-flight-bytes",
+              summary.unreadable_in_flight);
   add_number (status, "not-read-bytes", summary.not_read);
   add_number (status, "transient-blocks", summary.transient);
   add_number (status, "repaired-blocks", summary.repaired);
+  add_number (status, "failed-writes", summary.failed_writes);
   add_bool (status, "repair-limit-reached", summary.limit_reached);
   add_bool (status, "stopped", disk_is_stopped (disk));
   add_bool (status, "manifest-changed", disk_has_changed (disk));

@@ -42,9 +42,12 @@ summary_get_locked (const struct export *export, struct summary *summary)
     .bad = bytes_of (disk, &counts, BLOCK_BAD),
     .unreadable = bytes_of (disk, &counts, BLOCK_UNREADABLE),
     .in_flight = bytes_of (disk, &counts, BLOCK_IN_FLIGHT),
+    .unreadable_in_flight =
+      bytes_of (disk, &counts, BLOCK_UNREADABLE_IN_FLIGHT),
     .not_read = bytes_of (disk, &counts, BLOCK_NOT_READ),
     .transient = counts.transient,
     .repaired = counts.repaired,
+    .failed_writes = counts.failed_writes,
     .limit_reached = counts.limit_reached,
   };
   summary->good = summary->verified + summary->zero == disk->size;

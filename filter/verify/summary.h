@@ -14,7 +14,8 @@ struct export;
 
 struct summary {
   uint64_t verified, zero, bad, unreadable, in_flight, not_read; /* bytes */
-  uint64_t transient, repaired; /* see tally.h */
+  uint64_t unreadable_in_flight; /* bytes */
+  uint64_t transient, repaired, failed_writes; /* see tally.h */
   bool limit_reached;
   bool good;                    /* all of it is verified or zero */
 };

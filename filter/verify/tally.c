@@ -65,6 +65,7 @@ tally_move (struct tally *to, struct tally *from)
   memcpy (to->counts, from->counts, sizeof to->counts);
   to->transient = from->transient;
   to->repaired = from->repaired;
+  to->failed_writes = from->failed_writes;
   to->writes = from->writes;
   to->proven = from->proven;
   to->limit_reached = from->limit_reached;
@@ -191,6 +192,15 @@ tally_end_write (struct tally *tally, uint64_t block)
   tally->changes++;
 }
 
+void
+tally_add_failed_write (struct tally *tally)
+{
+  SCOPED_LOCK (&tally->lock);
+
+  tally->failed_writes++;
+  tally->changes++;
+}
+
 bool
 tally_is_marked (struct tally *tally, uint64_t block)
 {
@@ -249,6 +259,7 @@ tally_get_counts (struct tally *tally, struct tally_counts *counts)
   memcpy (counts->blocks, tally->counts, sizeof counts->blocks);
   counts->transient = tally->transient;
   counts->repaired = tally->repaired;
+  counts->failed_writes = tally->failed_writes;
   counts->limit_reached = tally->limit_reached;
   counts->last = tally->blocks == 0
     ? BLOCK_NOT_READ : get_state (tally->pages[last / PAGE_BLOCKS], last);

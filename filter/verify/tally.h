@@ -17,8 +17,9 @@ enum block_state {
   BLOCK_GOOD,                   /* or zero in the manifest, and not read */
   BLOCK_BAD,                    /* it differs from the manifest */
   BLOCK_UNREADABLE,             /* the plugin failed to read it */
-  BLOCK_IN_FLIGHT,              /* bad or unreadable, but repaired in flight: a
-                                 * repair source had it */
+  BLOCK_IN_FLIGHT,              /* bad, but repaired in flight: a repair source
+                                 * had it */
+  BLOCK_UNREADABLE_IN_FLIGHT,   /* the same for an unreadable block */
   BLOCK_STATES,
 };
 
@@ -31,6 +32,7 @@ struct tally {
                                  * good when it was retried */
   uint64_t repaired;            /* calls of tally_end_write: writes after which
                                  * the block was good */
+  uint64_t failed_writes;       /* calls of tally_add_failed_write */
   uint64_t writes;              /* counted by tally_begin_write, even those
                                  * that failed */
   uint64_t proven;              /* blocks of data that were good when a request
@@ -40,8 +42,8 @@ struct tally {
                                  * reached the limit */
   uint64_t zeros;               /* good blocks that are zero in the manifest */
   uint64_t changes;             /* grows when a request changes a value that is
-                                 * published: a state, TRANSIENT, REPAIRED or
-                                 * LIMIT_REACHED */
+                                 * published: a state, TRANSIENT, REPAIRED,
+                                 * FAILED_WRITES or LIMIT_REACHED */
   unsigned char **pages;        /* 4 bits for each block: its state and the
                                  * mark of tally_begin_write; NULL: not read */
 };
@@ -49,7 +51,7 @@ struct tally {
 /* A snapshot of the counts. */
 struct tally_counts {
   uint64_t blocks[BLOCK_STATES];
-  uint64_t transient, repaired;
+  uint64_t transient, repaired, failed_writes;
   bool limit_reached;
   enum block_state last;        /* of the last block */
 };
@@ -87,6 +89,11 @@ bool tally_begin_write (struct tally *tally, uint64_t block, uint64_t limit,
  * its mark, and count it as repaired.
  */
 void tally_end_write (struct tally *tally, uint64_t block);
+
+/* A block was written, but the write or the flush failed, or the block was not
+ * good when it was read again.  Its mark remains.
+ */
+void tally_add_failed_write (struct tally *tally);
 
 /* Was tally_begin_write called for BLOCK, without tally_end_write? */
 bool tally_is_marked (struct tally *tally, uint64_t block);

@@ -121,8 +121,8 @@ log_counts (void)
                   " repaired in flight, %" PRIu64 " repaired",
                   tally->counts[BLOCK_GOOD] - tally->zeros,
                   tally->counts[BLOCK_BAD], tally->counts[BLOCK_UNREADABLE],
-                  tally->transient, tally->counts[BLOCK_IN_FLIGHT],
-                  tally->repaired);
+                  tally->transient, tally->counts[BLOCK_IN_FLIGHT] +
+                  tally->counts[BLOCK_UNREADABLE_IN_FLIGHT], tally->repaired);
   }
 }
 

@@ -232,11 +232,10 @@ write_block (struct disk *disk, const struct source *source, nbdkit_next *next,
     nbdkit_error ("blkhash-verify: %zu bytes at %" PRIu64 " were written, but "
                   "are still bad", len, offset);
   else {
-    nbdkit_error ("blkhash-verify: %zu bytes at %" PRIu64 " were bad, and were "
-                  "repaired", len, offset);
     tally_end_write (&disk->tally, block->first);
     return true;
   }
+  tally_add_failed_write (&disk->tally);
   return false;
 }
 
@@ -254,40 +253,42 @@ is_writable (const struct disk *disk, const struct source *source,
 }
 
 /* Repair BLOCK, which no other thread repairs at the same time.  ROOM has
- * memory for a block.  Returns true if the plugin has the right content.
+ * memory for a block.
  */
-static bool
+static enum write_back
 repair (struct disk *disk, const struct source *source, nbdkit_next *next,
         const struct compare_batch *block, const struct compare_batch *room)
 {
   enum content content;
 
   if (tally_is_marked (&disk->tally, block->first))
-    return false;
+    return WRITE_BACK_FAILED;
   content = read_content (disk, source, next, block, room);
-  return content == CONTENT_GOOD ||
-    (content == CONTENT_BAD && begin_write (disk, block->first) &&
-     write_block (disk, source, next, block, room));
+  if (content == CONTENT_GOOD)
+    return WRITE_BACK_NOT_NEEDED;
+  return content == CONTENT_BAD && begin_write (disk, block->first) &&
+    write_block (disk, source, next, block, room)
+    ? WRITE_BACK_DONE : WRITE_BACK_FAILED;
 }
 
-bool
+enum write_back
 write_back (struct disk *disk, const struct source *source, nbdkit_next *next,
             const struct compare_batch *block)
 {
   struct compare_batch room = *block;
   struct repair this;
-  bool good;
+  enum write_back result;
 
   if (!source->may_write || !is_writable (disk, source, block->first))
-    return false;
+    return WRITE_BACK_FAILED;
   room.buf = malloc (disk_bytes (disk, block->first, 1));
   if (!room.buf) {
     nbdkit_error ("blkhash-verify: %m");
-    return false;
+    return WRITE_BACK_FAILED;
   }
   begin (&this, block->first);
-  good = repair (disk, source, next, block, &room);
+  result = repair (disk, source, next, block, &room);
   end (&this);
   free (room.buf);
-  return good;
+  return result;
 }

@@ -20,13 +20,18 @@ struct source;
  */
 void write_back_wait (uint64_t block);
 
+enum write_back {
+  WRITE_BACK_FAILED,            /* or BLOCK may not be written */
+  WRITE_BACK_NOT_NEEDED,        /* the plugin's block is good by now */
+  WRITE_BACK_DONE,
+};
+
 /* BLOCK is a single block whose content has been verified.  Write it to the
  * plugin, flush, and read it again, unless the plugin's block is good by now.
- * Returns true if the plugin has the right content.  Thread-safe.  Called after
- * writer_prepare on the same connection.
+ * Thread-safe.  Called after writer_prepare on the same connection.
  */
-bool write_back (struct disk *disk, const struct source *source,
-                 struct nbdkit_next_ops *next,
-                 const struct compare_batch *block);
+enum write_back write_back (struct disk *disk, const struct source *source,
+                            struct nbdkit_next_ops *next,
+                            const struct compare_batch *block);
 
 #endif /* NBDKIT_BLKHASH_VERIFY_WRITE_BACK_H */

@@ -100,10 +100,12 @@ def check_status(export, blocks):
         "not-read"))
     check(sum(total.values()) == export["size"] == blocks.size,
           "status: its parts are not the size: %s" % total)
+    unread = export["unreadable-repaired-in-flight-bytes"]
+    check(0 <= unread <= total["repaired-in-flight"], "status: unreadable")
     check(export["result"] == (
-        "bad" if total["bad"] + total["repaired-in-flight"] else "incomplete"
-        if total["unreadable"] + total["not-read"] else "good"),
-        "status: result")
+        "bad" if total["bad"] + total["repaired-in-flight"] - unread else
+        "incomplete" if total["unreadable"] + unread + total["not-read"] else
+        "good"), "status: result")
     states = ranges_of(export, blocks)
     if export["bad-ranges-complete"]:
         for key in "bad", "unreadable", "repaired-in-flight":
@@ -148,8 +150,9 @@ def read_result(path):
 
 def expected_line(export, line):
     """LINE is that of a disk which is good."""
-    bad = export["bad-bytes"] + export["repaired-in-flight-bytes"]
-    unreadable = export["unreadable-bytes"]
+    unread = export["unreadable-repaired-in-flight-bytes"]
+    bad = export["bad-bytes"] + export["repaired-in-flight-bytes"] - unread
+    unreadable = export["unreadable-bytes"] + unread
     name, rest = escape(export["name"]), export["not-read-bytes"]
     missing = [what for what in (
         "%d bytes cannot be read" % unreadable if unreadable else "",
