@@ -85,6 +85,7 @@ test_failing_writes (void **state)
                            "bad, and were repaired in flight");
     assert_int_equal (state_of (1), i == WRITE ? BLOCK_GOOD : BLOCK_IN_FLIGHT);
     assert_int_equal (the_tally ()->repaired, i == WRITE);
+    assert_int_equal (the_tally ()->failed_writes, i != WRITE);
     assert_int_equal (writes[1], 1);
     /* It is not written again.  It does not become good, even if the plugin
      * returns the right content: with FLUSH_FAILS that may come from the page
@@ -585,6 +586,28 @@ test_short_last_block (void **state)
   end_client (handle);
 }
 
+/* A short last block at the end of the plugin's disk is written, even if it is
+ * not a multiple of the minimum block.
+ */
+static void
+test_end_of_disk (void **state)
+{
+  void *handle;
+
+  (void) state;
+  make_bad_disk ();
+  size = plugin.size -= 1000;
+  write_manifest ();
+  write_file (source_paths[0], truth, size);
+  plugin.bytes[2 * BLOCK] = 55;
+  plugin.min = 512;
+  handle = start_client ();
+  assert_null (check_read_at (handle, size, 0));
+  assert_int_equal (writes[2], 1);
+  assert_int_equal (state_of (2), BLOCK_GOOD);
+  end_client (handle);
+}
+
 int
 main (void)
 {
@@ -602,6 +625,7 @@ main (void)
     cmocka_unit_test (test_unknown),
     cmocka_unit_test (test_refused),
     cmocka_unit_test (test_short_last_block),
+    cmocka_unit_test (test_end_of_disk),
   };
 
   seed = get_seed ();
