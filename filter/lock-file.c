@@ -54,14 +54,19 @@ open_lock (const struct lock_file *lock, const char *param)
   return -1;
 }
 
-/* Returns true if the lock file's path still names the locked file. */
-static bool
+/* Returns 1 if the lock file's path still names the locked file, 0 if not, or -1
+ * with errno set.
+ */
+static int
 has_name (const struct lock_file *lock)
 {
   struct stat a, b;
 
-  return fstat (lock->fd, &a) == 0 && lstat (lock->path, &b) == 0 &&
-    a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+  if (fstat (lock->fd, &a) == -1)
+    return -1;
+  if (lstat (lock->path, &b) == -1)
+    return errno == ENOENT ? 0 : -1;
+  return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
 /* Returns 0, even if the file system has no locks, or -1 after nbdkit_error. */
@@ -83,19 +88,24 @@ lock_fd (const struct lock_file *lock, const char *param, const char *path)
 static int
 open_and_lock (struct lock_file *lock, const char *param, const char *path)
 {
-  for (;;) {
+  int r;
+
+  do {
     lock->fd = open_lock (lock, param);
     if (lock->fd == -1)
       return -1;
-    if (lock_fd (lock, param, path) == -1) {
-      close (lock->fd);
-      return -1;
+    r = lock_fd (lock, param, path);
+    if (r == 0) {
+      r = has_name (lock);
+      if (r == 1)
+        return 0;
+      if (r == -1)
+        nbdkit_error ("%s: cannot use the lock file %s: %m", param,
+                      lock->path);
     }
-    if (has_name (lock))
-      return 0;
-    close (lock->fd);           /* the previous holder of the lock has removed
-                                 * the lock file */
-  }
+    close (lock->fd);
+  } while (r == 0);     /* the previous holder has removed the lock file */
+  return -1;
 }
 
 int
@@ -119,7 +129,7 @@ lock_file_unlock (struct lock_file *lock)
 {
   if (!lock->path)
     return;
-  if (has_name (lock))
+  if (has_name (lock) == 1)
     unlink (lock->path);
   close (lock->fd);
   free (lock->path);

@@ -2,7 +2,8 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * Unit test: only one server holds the lock, even if the holder removes the
- * lock file after another server opened it.  The holder's unlock removes it.
+ * lock file after another server opened it.  The holder's unlock removes it.  A
+ * lock file that cannot be examined is an error.
  *
  * One process acts as both servers: flock treats two open file descriptions
  * alike, whether or not they belong to one process.
@@ -11,6 +12,7 @@
 #include <config.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -122,6 +124,49 @@ test_no_locks (void **state)
   assert_false (lock_file_exists ());
 }
 
+/* ---- A lock file that cannot be examined ---- */
+
+static int lstat_error;
+static unsigned lstat_calls;
+
+int __wrap_lstat (const char *name, struct stat *st);
+
+int
+__wrap_lstat (const char *name, struct stat *st)
+{
+  if (lstat_error == 0)
+    return fstatat (AT_FDCWD, name, st, AT_SYMLINK_NOFOLLOW);
+  assert_true (lstat_calls++ < 10);
+  errno = lstat_error;
+  return -1;
+}
+
+/* The same by the names of 64-bit offsets and times. */
+int __wrap_lstat64 (const char *name, struct stat *st)
+  __attribute__ ((alias ("__wrap_lstat")));
+int __wrap___lstat64_time64 (const char *name, struct stat *st)
+  __attribute__ ((alias ("__wrap_lstat")));
+
+static void
+test_not_examined (void **state)
+{
+  unsigned reported = errors_reported ();
+
+  (void) state;
+  lstat_error = EACCES;
+  assert_int_equal (try_lock (&a), -1);
+  assert_int_equal (errors_reported (), reported + 1);
+  lstat_error = 0;
+
+  /* It is not known whose file it is, so it is left. */
+  assert_int_equal (try_lock (&a), 0);
+  lstat_error = EACCES;
+  lock_file_unlock (&a);
+  lstat_error = 0;
+  assert_true (lock_file_exists ());
+  assert_int_equal (unlink (lock_path), 0);
+}
+
 /* ---- Existing files ---- */
 
 static void
@@ -188,6 +233,7 @@ main (void)
     cmocka_unit_test (test_held),
     cmocka_unit_test (test_removed_before_flock),
     cmocka_unit_test (test_no_locks),
+    cmocka_unit_test (test_not_examined),
     cmocka_unit_test (test_existing_files),
   };
 
