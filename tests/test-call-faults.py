@@ -12,6 +12,10 @@ or leaves a process behind.
     test-call-faults.py --library FILE.so --blksum FILE --driver FILE
         --examples DIR [--no-nbd] [--faults N] [--job NAME]...
         [--function NAME]...
+    test-call-faults.py --library FILE.so --filter FILE --verify FILE ...
+
+With --filter and --verify, the modules of both filters, only they make calls that
+fail: in nbdkit, while clients use it.
 
 Without --faults all calls fail in turn, with each error that callerrors.py has
 for the function, and with one of them from then on; of a function that a job
@@ -43,9 +47,11 @@ LIBRARY_SAMPLE = 25             # of allocations by other libraries
 def parse_arguments():
     parser = argparse.ArgumentParser()
     parser.add_argument("--library", required=True)
-    parser.add_argument("--blksum", required=True)
-    parser.add_argument("--driver", required=True)
-    parser.add_argument("--examples", required=True)
+    parser.add_argument("--blksum")
+    parser.add_argument("--driver")
+    parser.add_argument("--examples")
+    parser.add_argument("--filter")
+    parser.add_argument("--verify")
     parser.add_argument("--nbd", action=argparse.BooleanOptionalAction,
                         default=True)
     parser.add_argument("--faults", type=int)
@@ -92,12 +98,34 @@ def random_fault(rng, job, counts):
 class Campaign:
     def __init__(self, args, seed, where):
         self.args, self.rng = args, random.Random(seed)
-        self.where = where
-        self.files = calljobs.Files(where, args, self.rng)
-        self.server = None
+        self.where, self.server = where, None
         self.tally = collections.Counter()      # (job, family, how)
         self.findings = collections.defaultdict(list)
         self.messages = collections.Counter()
+
+    def server_jobs(self):
+        """The jobs with nbdkit.  The others do not need the module nbd."""
+        import callserver
+        import serverjobs
+        args, disk = self.args, serverjobs.any_disk(self.rng)
+        source = os.path.join(self.where, "source")
+        with open(source, "wb") as f:
+            f.write(disk)
+        self.server = calljobs.Server(self.where, source)
+        self.server.start()
+        self.runner = callserver.ServerRunner(args.library, self.where,
+                                              self.server)
+        return serverjobs.jobs(args.filter, args.verify, self.where,
+                               self.server.uri, disk, self.rng)
+
+    def program_jobs(self):
+        """Those with blksum and with programs of the API."""
+        self.files = calljobs.Files(self.where, self.args, self.rng)
+        if self.args.nbd and shutil.which("nbdkit"):
+            self.server = calljobs.Server(self.where, self.files.path("raw"))
+            self.server.start()
+        self.runner = Runner(self.args.library, self.where, self.server)
+        return self.jobs()
 
     def jobs(self):
         files, args = self.files, self.args
@@ -127,12 +155,10 @@ class Campaign:
     # ---- Runs ----
 
     def run(self):
-        if self.args.nbd and shutil.which("nbdkit"):
-            self.server = calljobs.Server(self.where, self.files.path("raw"))
-            self.server.start()
         try:
-            self.runner = Runner(self.args.library, self.where, self.server)
-            jobs = [(job, *self.runner.run_right(job)) for job in self.jobs()
+            jobs = self.server_jobs() if self.args.filter else \
+                self.program_jobs()
+            jobs = [(job, *self.runner.run_right(job)) for job in jobs
                     if not self.args.job or job.name in self.args.job]
             if self.args.faults:
                 self.run_sample(jobs)
@@ -252,7 +278,8 @@ def main():
     ends = collections.Counter()
     for (_, _, how), n in campaign.tally.items():
         ends[how] += n
-    faultreport.add("a call fails: blksum, libblkhash", ends[RIGHT],
+    faultreport.add("a call fails: " + (
+        "both filters" if args.filter else "blksum, libblkhash"), ends[RIGHT],
                     ends[ERROR], ends["finding"])
     if campaign.findings:
         campaign.print_findings()

@@ -38,23 +38,45 @@ void *__libc_malloc (size_t size);
 void *__libc_calloc (size_t count, size_t size);
 void *__libc_realloc (void *p, size_t size);
 void *__libc_memalign (size_t alignment, size_t size);
+void __libc_free (void *p);
+
+/* Returns P, which the caller of the caller has allocated. */
+#define ALLOCATED(p) \
+  (module_allocated (p, __builtin_return_address (0)), p)
 
 void *
 malloc (size_t size)
 {
-  return MEMORY_FAILS (malloc) ? NULL : __libc_malloc (size);
+  void *p = MEMORY_FAILS (malloc) ? NULL : __libc_malloc (size);
+
+  return ALLOCATED (p);
 }
 
 void *
 calloc (size_t count, size_t size)
 {
-  return MEMORY_FAILS (calloc) ? NULL : __libc_calloc (count, size);
+  void *p = MEMORY_FAILS (calloc) ? NULL : __libc_calloc (count, size);
+
+  return ALLOCATED (p);
 }
 
 void *
-realloc (void *p, size_t size)
+realloc (void *old, size_t size)
 {
-  return MEMORY_FAILS (realloc) ? NULL : __libc_realloc (p, size);
+  void *p;
+
+  if (MEMORY_FAILS (realloc))
+    return NULL;
+  module_freed (old);
+  p = __libc_realloc (old, size);
+  return ALLOCATED (p);
+}
+
+void
+free (void *p)
+{
+  module_freed (p);
+  __libc_free (p);
 }
 
 int
@@ -67,7 +89,7 @@ posix_memalign (void **p, size_t alignment, size_t size)
   memory = __libc_memalign (alignment, size);
   if (!memory)
     return ENOMEM;
-  *p = memory;
+  *p = ALLOCATED (memory);
   return 0;
 }
 
@@ -111,6 +133,21 @@ open (const char *path, int flags, ...)
     va_end (args);
   }
   return FAILS (open) ? -1 : REAL (open) (path, flags, mode);
+}
+
+int
+openat (int dir, const char *path, int flags, ...)
+{
+  va_list args;
+  mode_t mode = 0;
+
+  DECLARE_REAL (openat);
+  if (flags & (O_CREAT | O_TMPFILE)) {
+    va_start (args, flags);
+    mode = va_arg (args, mode_t);
+    va_end (args);
+  }
+  return FAILS (openat) ? -1 : REAL (openat) (dir, path, flags, mode);
 }
 
 /* Other commands fail only if the descriptor is not open. */
@@ -194,6 +231,7 @@ COUNTED (struct dirent *, readdir, (DIR *dir), (dir), NULL)
 COUNTED (int, mkostemp, (char *template, int flags), (template, flags), -1)
 COUNTED (char *, mkdtemp, (char *template), (template), NULL)
 COUNTED (int, pipe2, (int fds[2], int flags), (fds, flags), -1)
+COUNTED (int, dup, (int fd), (fd), -1)
 COUNTED (int, dup2, (int old, int new), (old, new), -1)
 COUNTED (int, flock, (int fd, int operation), (fd, operation), -1)
 COUNTED (int, poll, (struct pollfd *fds, nfds_t n, int timeout),
@@ -308,6 +346,20 @@ printf (const char *format, ...)
   return n;
 }
 
+int
+fprintf (FILE *f, const char *format, ...)
+{
+  va_list args;
+  int n;
+
+  if (f != stderr && FAILS (fprintf))
+    return end_of_file (f);
+  va_start (args, format);
+  n = vfprintf (f, format, args);
+  va_end (args);
+  return n;
+}
+
 /* ---- Files ---- */
 
 COUNTED (int, fsync, (int fd), (fd), -1)
@@ -321,6 +373,7 @@ COUNTED (int, access, (const char *path, int mode), (path, mode), -1)
 COUNTED (ssize_t, readlink, (const char *path, char *buf, size_t len),
          (path, buf, len), -1)
 COUNTED (int, stat, (const char *path, struct stat *st), (path, st), -1)
+COUNTED (int, lstat, (const char *path, struct stat *st), (path, st), -1)
 COUNTED (int, fstat, (int fd, struct stat *st), (fd, st), -1)
 COUNTED (int, fstatfs, (int fd, struct statfs *st), (fd, st), -1)
 COUNTED (off_t, lseek, (int fd, off_t offset, int whence),
@@ -347,7 +400,9 @@ COUNTED (int, connect, (int fd, const struct sockaddr *address, socklen_t len),
   type name parameters __attribute__ ((alias (#target)))
 
 #undef open64
+#undef openat64
 ALIAS (int, open64, open, (const char *path, int flags, ...));
+ALIAS (int, openat64, openat, (int dir, const char *path, int flags, ...));
 ALIAS (int, fcntl64, fcntl, (int fd, int command, ...));
 ALIAS (FILE *, fopen64, fopen, (const char *path, const char *mode));
 ALIAS (int, mkostemp64, mkostemp, (char *template, int flags));

@@ -56,6 +56,7 @@ get_error (void)
       nbd_completion_callback completion, uint32_t flags), \
      (h, count, offset, extent, completion, flags), -1, \
      FREE (extent); FREE (completion)) \
+  N (int, aio_command_completed, (H, uint64_t cookie), (h, cookie), -1, ) \
   N (int, aio_connect_uri, (H, const char *uri), (h, uri), -1, ) \
   N (int, aio_disconnect, (H, uint32_t flags), (h, flags), -1, ) \
   N (int, aio_get_fd, (H), (h), -1, ) \
@@ -63,6 +64,10 @@ get_error (void)
   N (int, aio_is_dead, (H), (h), -1, ) \
   N (int, aio_is_negotiating, (H), (h), -1, ) \
   N (int, aio_is_ready, (H), (h), -1, ) \
+  N (int64_t, aio_pread, \
+     (H, void *buf, size_t count, uint64_t offset, \
+      nbd_completion_callback completion, uint32_t flags), \
+     (h, buf, count, offset, completion, flags), -1, FREE (completion)) \
   N (int64_t, aio_pread_structured, \
      (H, void *buf, size_t count, uint64_t offset, nbd_chunk_callback chunk, \
       nbd_completion_callback completion, uint32_t flags), \
@@ -87,7 +92,8 @@ get_error (void)
      (h, buf, count, offset, flags), -1, ) \
   N (int, set_opt_mode, (H, bool enable), (h, enable), -1, ) \
   N (int, set_request_structured_replies, (H, bool enable), (h, enable), -1, ) \
-  N (int, set_uri_allow_local_file, (H, bool allow), (h, allow), -1, )
+  N (int, set_uri_allow_local_file, (H, bool allow), (h, allow), -1, ) \
+  N (int, set_uri_allow_transports, (H, uint32_t mask), (h, mask), -1, )
 
 #define FREE(callback) \
   if (callback.free) \

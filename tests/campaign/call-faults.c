@@ -13,6 +13,9 @@
  * from main on, without those of the dynamic loader, which ends the program if it
  * has no memory.  A child process counts too until it executes another program: this
  * library is not preloaded into that.
+ *
+ * With $CALL_FAULT_MODULE only the calls of that module of nbdkit count: see
+ * call-faults-module.c.
  */
 
 #define _GNU_SOURCE
@@ -47,6 +50,8 @@ static struct shared {
   char fault[4096];             /* the backtrace of the first call that failed,
                                  * as lines FILE+OFFSET */
   char crash[4096];             /* that of a signal that ends the program */
+  char leak[4092];              /* that of memory which a module did not free */
+  unsigned leaks;
 } *shared;
 
 _Static_assert (CALL_COUNT <= 128, "struct shared is too small");
@@ -227,6 +232,7 @@ counted_main (int argc, char **argv, char **environment)
   map_shared (file);
   if (fault)
     parse_plan (fault);
+  module_wanted (getenv ("CALL_FAULT_MODULE"));
   unsetenv ("CALL_FAULT");
   unsetenv ("CALL_FAULT_FILE");
   unsetenv ("LD_PRELOAD");
@@ -236,6 +242,14 @@ counted_main (int argc, char **argv, char **environment)
   program = getpid ();
   counting = true;
   return program_main (argc, argv, environment);
+}
+
+static void __attribute__ ((destructor))
+end (void)
+{
+  counting = false;
+  if (shared && getpid () == program)
+    shared->leaks = module_leaks (shared->leak, sizeof shared->leak);
 }
 
 /* The C library calls the main function that it gets. */
@@ -254,14 +268,11 @@ __libc_start_main (int (*main) (int, char **, char **), int argc, char **argv,
 
 /* ---- Calls ---- */
 
-bool
-call_fails (enum call_function function, const void *caller)
+static bool
+fails (enum call_function function)
 {
-  unsigned n;
+  unsigned n = atomic_fetch_add (&shared->functions[function].count, 1) + 1;
 
-  if (!counting || recording || is_in (&loader, caller))
-    return false;
-  n = atomic_fetch_add (&shared->functions[function].count, 1) + 1;
   if ((int) function != plan.function || n < plan.at ||
       (n > plan.at && !plan.on))
     return false;
@@ -271,17 +282,45 @@ call_fails (enum call_function function, const void *caller)
 }
 
 bool
-call_of_memory_fails (enum call_function function, const void *caller)
+call_fails (enum call_function function, const void *caller)
 {
-  for (size_t i = 0; i < nr_own; i++)
-    if (is_in (&own[i], caller))
-      return call_fails (function, caller);
-  return call_fails (CALL_library_malloc, caller);
+  return counting && !recording && !is_in (&loader, caller) &&
+    module_of (caller) <= CALLER_LIBRARY && fails (function);
 }
 
-/* blksum looks up the functions of libnbd. */
+bool
+call_of_memory_fails (enum call_function function, const void *caller)
+{
+  bool is_own = false;
+
+  if (!counting || recording || is_in (&loader, caller))
+    return false;
+  for (size_t i = 0; i < nr_own; i++)
+    is_own |= is_in (&own[i], caller);
+  switch (module_of (caller)) {
+  case CALLER_PROGRAM: break;
+  case CALLER_MODULE: is_own = true; break;
+  case CALLER_LIBRARY:
+  case CALLER_NBDKIT: is_own = false; break;
+  case CALLER_OTHER: return false;
+  }
+  return fails (is_own ? function : CALL_library_malloc);
+}
+
+/* blksum looks up the functions of libnbd, and nbdkit those of modules. */
 void *
 dlsym (void *handle, const char *name)
 {
-  return call_nbd (name, real_dlsym (handle, name));
+  void *real = real_dlsym (handle, name);
+
+  module_found (handle, name, real);
+  return call_nbd (name, real);
+}
+
+int
+dlclose (void *handle)
+{
+  DECLARE_REAL (dlclose);
+  module_closed (handle);
+  return REAL (dlclose) (handle);
 }

@@ -18,11 +18,11 @@ _FAMILIES = {
     "threads": """
         pthread_create: EAGAIN""",
     "open": """
-        open: EINTR EMFILE ENFILE ENOMEM EACCES
+        open openat: EINTR EMFILE ENFILE ENOMEM EACCES
         fopen opendir: EMFILE ENOMEM EACCES
         mkostemp mkdtemp: EACCES ENOSPC
         eventfd pipe2: EMFILE ENFILE
-        dup2: EINTR EMFILE
+        dup dup2: EINTR EMFILE
         fcntl: EAGAIN EINTR ENOLCK
         flock: EINTR ENOLCK EWOULDBLOCK""",
     "read": """
@@ -34,14 +34,14 @@ _FAMILIES = {
     "write": """
         write pwrite: EIO EINTR ENOSPC short
         eventfd_write: EINTR
-        fputs putc puts printf fwrite fflush fclose: EIO ENOSPC
+        fputs putc puts printf fprintf fwrite fflush fclose: EIO ENOSPC
         close: EIO EINTR ENOSPC
         ftruncate: EIO EINTR EFBIG
         fsync fdatasync: EIO ENOSPC EDQUOT""",
     "names": """
         rename linkat: EIO ENOSPC EACCES
         unlink access: EIO EACCES
-        stat: EACCES ENOMEM""",
+        stat lstat: EACCES ENOMEM""",
     "status": """
         fstat: ENOMEM EOVERFLOW
         fstatfs: EINTR EIO ENOSYS
@@ -70,14 +70,16 @@ _FAMILIES = {
         EVP_MD_CTX_new EVP_MD_fetch EVP_DigestInit_ex2 EVP_DigestUpdate
         EVP_DigestFinal_ex EVP_DigestFinalXOF: ENOMEM""",
     "libnbd": """
-        nbd_add_meta_context nbd_aio_block_status nbd_aio_connect_uri
+        nbd_add_meta_context nbd_aio_block_status
+        nbd_aio_command_completed nbd_aio_connect_uri
         nbd_aio_disconnect nbd_aio_get_fd nbd_aio_is_connecting nbd_aio_is_dead
-        nbd_aio_is_negotiating nbd_aio_is_ready nbd_aio_pread_structured
+        nbd_aio_is_negotiating nbd_aio_is_ready nbd_aio_pread
+        nbd_aio_pread_structured
         nbd_block_status nbd_can_meta_context nbd_can_multi_conn
         nbd_connect_socket nbd_connect_uri nbd_create nbd_get_block_size
         nbd_get_size nbd_opt_go nbd_opt_list_meta_context nbd_poll nbd_pread
         nbd_set_opt_mode nbd_set_request_structured_replies
-        nbd_set_uri_allow_local_file: EIO""",
+        nbd_set_uri_allow_local_file nbd_set_uri_allow_transports: EIO""",
 }
 
 

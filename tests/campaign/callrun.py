@@ -109,12 +109,15 @@ class Runner:
         os.makedirs(os.path.join(self.work, "tmp"))
         job.prepare(self.work)
 
-    def run(self, job, fault=None):
-        """In the directory WORK as it is."""
+    def begin(self):
         if self.server:
             self.server.start()
         with open(self.shared, "wb") as f:
-            f.truncate(ROW * ROWS + 2 * TEXT)
+            f.truncate(ROW * ROWS + 3 * TEXT)
+
+    def run(self, job, fault=None):
+        """In the directory WORK as it is."""
+        self.begin()
         stdin = {"input": job.stdin}
         if not isinstance(job.stdin, bytes):
             stdin = {"stdin": job.stdin or subprocess.DEVNULL}
