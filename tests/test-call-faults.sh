@@ -15,8 +15,19 @@ requires test -r /proc/$$/task/$$/children
 . "$(dirname "$0")/call-functions.sh"
 
 build_call_faults
-is_long || BLKHASH_ROUNDS=${BLKHASH_ROUNDS:-120}
-call_faults $nbd \
-  --blksum "$(real_program "$abs_top_builddir/tools/blksum")" \
-  --driver "$(real_program "$abs_top_builddir/tests/blkhash-driver")" \
-  --examples "$abs_top_builddir/examples/.libs"
+faults () {
+  call_faults $nbd "$@" \
+    --blksum "$(real_program "$abs_top_builddir/tools/blksum")" \
+    --driver "$(real_program "$abs_top_builddir/tests/blkhash-driver")" \
+    --examples "$abs_top_builddir/examples/.libs"
+}
+
+if is_long; then
+  faults
+else
+  # No sync may fail in silence.
+  (unset BLKHASH_ROUNDS
+   faults --function fsync --job manifest --job resume --job update)
+  BLKHASH_ROUNDS=${BLKHASH_ROUNDS:-120}
+  faults
+fi

@@ -17,6 +17,7 @@ from calljobs import LIMIT
 
 ROW, ROWS, TEXT = 64, 128, 4096   # of struct shared
 PR_SET_CHILD_SUBREAPER = 36
+SYNCS = "fsync", "fdatasync"
 RIGHT, ERROR = "right", "error"
 # OpenSSL, json-c and libnbd crash in some places if they have no memory.
 LIBRARY = "crash of a library"
@@ -188,6 +189,8 @@ class Runner:
         if outcome.orphans:
             raise Finding("ORPHANS: %d" % outcome.orphans)
         if outcome.status == right.status and outcome.stdout == right.stdout:
+            if outcome.backtrace and fault.function in SYNCS:
+                raise Finding("NOT SYNCED, and no error")
             left = set(job.may_leave) - set(right.files)
             self.judge_files(fault, right.files, outcome.files, left)
             if left & set(outcome.files):
@@ -200,7 +203,8 @@ class Runner:
         self.judge_message(job, fault, outcome.stderr)
         # A manifest is published before the sum is printed, and lines can be
         # written before the flush that fails.
-        late = "write error" in outcome.stderr
+        late = "write error" in outcome.stderr or \
+            "cannot sync the directory" in outcome.stderr
         if not (late and outcome.stdout == right.stdout) and \
            not job.may_print(right.stdout, outcome.stdout):
             raise Finding("PRINTED in spite of an error")

@@ -204,18 +204,28 @@ link_temporary (struct new_file *file)
   return file->named ? 0 : -1;
 }
 
-void
-new_file_sync_directory (const char *path)
+/* Some file systems cannot sync a directory, which is not an error.  Nor is it
+ * one if files can be created in the directory, but it cannot be read.
+ */
+int
+new_file_sync_directory (const char *path, struct error *error)
 {
   char *copy = strdup (path);
-  int fd = copy ? open (dirname (copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-                : -1;
+  int fd, err = 0;
 
-  if (fd != -1) {
-    fsync (fd);
+  if (!copy)
+    return error_errno (error, ENOMEM, "cannot sync the directory of %s", path);
+  fd = open (dirname (copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd == -1)
+    err = errno == EACCES ? 0 : errno;
+  else {
+    if (fsync (fd) == -1 && errno != EINVAL && errno != ENOTSUP)
+      err = errno;
     close (fd);
   }
   free (copy);
+  return err ? error_errno (error, err, "cannot sync the directory of %s", path)
+             : 0;
 }
 
 int
@@ -226,8 +236,7 @@ new_file_publish (struct new_file *file, struct error *error)
     return error_errno (error, errno, "cannot create %s", file->path);
   file->named = false;
   set_incomplete (NULL);
-  new_file_sync_directory (file->path);
-  return 0;
+  return new_file_sync_directory (file->path, error);
 }
 
 void

@@ -35,13 +35,14 @@ int new_file_open (struct new_file *file, const char *path,
                    struct error *error);
 
 /* Sync the directory of PATH, after files were created, renamed or removed in
- * it.  Errors are ignored: then a crash can undo these changes.
+ * it.  Returns 0, also if that is not possible on this file system; or -1 with the
+ * reason: then a crash can undo these changes.
  */
-void new_file_sync_directory (const char *path);
+int new_file_sync_directory (const char *path, struct error *error);
 
 /* Sync the file, rename it to its final name, and sync the directory, so that a
- * crash does not bring back the old file.  Returns 0, or -1 with the reason;
- * new_file_close must be called in both cases.
+ * crash does not bring back the old file.  Returns 0, or -1 with the reason: the
+ * file may have its final name then.  new_file_close must be called in both cases.
  */
 int new_file_publish (struct new_file *file, struct error *error);
 

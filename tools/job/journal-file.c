@@ -199,8 +199,7 @@ journal_file_begin (struct journal_file *file, const struct blkhash_opts *opts,
     err = errno;
   if (err)
     return error_errno (error, err, "cannot write %s", file->path);
-  new_file_sync_directory (file->path);
-  return 0;
+  return new_file_sync_directory (file->path, error);
 }
 
 int

@@ -218,9 +218,12 @@ publish (struct resume *resume, struct incremental *inc,
 static void
 discard_checkpoint (const struct resume *resume)
 {
+  struct error error = { "" };
+
   unlink (resume->checkpoint.file.path);
   unlink (resume->checkpoint.state_path);
-  new_file_sync_directory (resume->checkpoint.file.path);
+  if (new_file_sync_directory (resume->checkpoint.file.path, &error) == -1)
+    resume->hash->warn (resume->hash->operand, &error);
 }
 
 static int
