@@ -159,9 +159,12 @@ audit (const struct pass *p)
   struct pass audit = *p;
   struct strata sample;
   uint64_t bytes;
+  int r = pass_choose_sample (&audit, &sample);
 
-  if (!pass_choose_sample (&audit, &sample))
-    return 0;
+  if (r == -1)
+    report_no_sum (p, EXPORT_NOT_AUDITED);
+  if (r != 1)
+    return r;
   if (!flush_to_see_changes (p)) {
     report_no_sum (p, WHY_HIDDEN);
     return -1;

@@ -7,7 +7,6 @@
 
 #include <config.h>
 
-#include <stdlib.h>
 #include <unistd.h>
 
 #define NBDKIT_API_VERSION 2
@@ -131,7 +130,7 @@ clip (const struct pass *p, uint64_t *start, uint64_t *len)
   return false;
 }
 
-bool
+int
 pass_choose_sample (struct pass *p, struct strata *sample)
 {
   uint32_t block_size = blkhash_opts_get_block_size (params.hash);
@@ -139,10 +138,9 @@ pass_choose_sample (struct pass *p, struct strata *sample)
   uint64_t units = p->export->size / unit + (p->export->size % unit != 0);
 
   if (!p->export->baseline)
-    return false;
-  /* getentropy does not fail for so few bytes. */
+    return 0;
   if (getentropy (&seed, sizeof seed) == -1)
-    abort ();
+    return -1;
   strata_init (sample, units, params.audit, seed);
   p->sample = sample;
   p->sample_unit = unit;
