@@ -57,7 +57,7 @@ __wrap_clock_gettime (clockid_t clock, struct timespec *time)
 /* ---- The server, of which one thread at a time is a client ---- */
 
 struct nbd_handle {
-  bool is_connected, is_dead;
+  bool is_connected, is_dead, in_flight;
   void *buf;                    /* of the request in flight, or NULL */
   size_t len;
   uint64_t offset;
@@ -73,6 +73,7 @@ static struct {
   enum {
     REPLY,                      /* after some polls */
     REPLY_NEVER, REPLY_ERROR, REPLY_LOST,
+    REPLY_UNKNOWN,              /* libnbd fails to say if there is one */
     REPLY_SLOWLY,               /* after almost a timeout */
   } reply;
   bool load_fails, closes_once, refuses;
@@ -180,6 +181,7 @@ fake_pread (struct nbd_handle *nbd, void *buf, size_t len, uint64_t offset,
   nbd->len = len;
   nbd->offset = offset;
   nbd->polls = 0;
+  nbd->in_flight = true;
   nbd->is_dead = server.closes_once;
   server.closes_once = false;
   return 1;
@@ -192,12 +194,13 @@ fake_command_completed (struct nbd_handle *nbd, uint64_t cookie)
   size_t i;
 
   assert_int_equal (cookie, 1);
-  if (nbd->is_dead)
+  if (nbd->is_dead || server.reply == REPLY_UNKNOWN)
     return -1;
   if (server.reply == REPLY_NEVER || nbd->polls < 2)
     return 0;
   if (server.reply == REPLY_SLOWLY && nbd->polls < 250)
     return 0;
+  nbd->in_flight = false;
   if (server.reply == REPLY_LOST)
     nbd->is_dead = true;
   if (server.reply == REPLY_LOST || server.reply == REPLY_ERROR)
@@ -205,6 +208,12 @@ fake_command_completed (struct nbd_handle *nbd, uint64_t cookie)
   for (i = 0; i < nbd->len; i++)
     bytes[i] = (nbd->offset + i) % 251;
   return 1;
+}
+
+static int
+fake_in_flight (struct nbd_handle *nbd)
+{
+  return nbd->in_flight;
 }
 
 /* Waits for the whole slice. */
@@ -234,6 +243,7 @@ struct libnbd libnbd = {
   .get_block_size = fake_get_block_size,
   .aio_pread = fake_pread,
   .aio_command_completed = fake_command_completed,
+  .aio_in_flight = fake_in_flight,
   .poll = fake_poll,
 };
 
@@ -628,6 +638,22 @@ test_threads (void **state)
   assert_int_equal (read_at_once (), THREADS);
 }
 
+/* The buffer of a read that libnbd still has in flight is freed: the connection
+ * must be closed before.
+ */
+static void
+test_unknown (void **state)
+{
+  (void) state;
+  assert_true (read_one ());
+  assert_int_equal (server.open, 1);
+  server.reply = REPLY_UNKNOWN;
+  assert_false (read_one ());
+  assert_int_equal (server.open, 0);
+  server.reply = REPLY;
+  assert_true (read_one ());
+}
+
 int
 main (void)
 {
@@ -638,7 +664,7 @@ main (void)
     TEST (no_connection), TEST (slow), TEST (two_servers),
     TEST (slow_plugin),
     TEST (idle), TEST (refuses), TEST (failures), TEST (not_loaded),
-    TEST (lost), TEST (ending), TEST (threads),
+    TEST (lost), TEST (unknown), TEST (ending), TEST (threads),
   };
 
   return cmocka_run_group_tests (tests, NULL, NULL);

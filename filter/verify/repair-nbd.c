@@ -153,14 +153,16 @@ end_request (struct request *request, enum end end)
 
 /* End REQUEST after libnbd returned an error for a read: the connection broke,
  * the server replied with an error, or libnbd refused to send the request.
- * Only a broken connection is closed.  Returns -1.
+ * The connection is closed if it is broken, or if libnbd could still write to the
+ * buffer of the request.  Returns -1.
  */
 static int
 fail_request (struct request *request)
 {
   set_reason (request);         /* nbd_aio_is_ready clears it */
   request->end = END_FAILED;
-  if (nbd_aio_is_ready (request->nbd->handle) != 1) {
+  if (nbd_aio_in_flight (request->nbd->handle) != 0 ||
+      nbd_aio_is_ready (request->nbd->handle) != 1) {
     request->end = END_LOST;
     disconnect (request->nbd);
   }

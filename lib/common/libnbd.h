@@ -23,6 +23,7 @@
   F (aio_connect_uri) \
   F (aio_disconnect) \
   F (aio_get_fd) \
+  F (aio_in_flight) \
   F (aio_is_connecting) \
   F (aio_is_dead) \
   F (aio_is_negotiating) \
@@ -76,6 +77,7 @@ const char *nbd_error_text (void);
 #define nbd_aio_connect_uri libnbd.aio_connect_uri
 #define nbd_aio_disconnect libnbd.aio_disconnect
 #define nbd_aio_get_fd libnbd.aio_get_fd
+#define nbd_aio_in_flight libnbd.aio_in_flight
 #define nbd_aio_is_connecting libnbd.aio_is_connecting
 #define nbd_aio_is_dead libnbd.aio_is_dead
 #define nbd_aio_is_negotiating libnbd.aio_is_negotiating
