@@ -5,20 +5,27 @@
 import os
 import sys
 
-COLUMNS = "faults", "right", "errors", "wrong", "hangs"
+COLUMNS = "faults", "right", "errors", "wrong", "hangs", "orphans", "leaks"
+ENDS = 4                        # the columns that faults are the sum of
 
 
-def add(kind, right, errors=0, wrong=0, hangs=0):
+def add(kind, right, errors=0, wrong=0, hangs=0, orphans="-", leaks="-"):
     """Add the FAULTS of a program to the file $BLKHASH_REPORT, if it is set.
 
     RIGHT runs gave the right answer, ERRORS reported an error and no sum, WRONG
     gave a wrong answer, or lost or left something, and HANGS waited longer than
-    their limit.
+    their limit.  ORPHANS of the wrong ones left a process, and LEAKS memory or
+    descriptors; "-" if that was not looked for.
     """
     path = os.environ.get("BLKHASH_REPORT")
     if path:
         with open(path, "a") as f:
-            print(kind, right, errors, wrong, hangs, sep="\t", file=f)
+            print(kind, right, errors, wrong, hangs, orphans, leaks, sep="\t", file=f)
+
+
+def total(column):
+    numbers = [int(n) for n in column if n != "-"]
+    return sum(numbers) if numbers else "-"
 
 
 def main():
@@ -27,13 +34,15 @@ def main():
     with open(sys.argv[1]) as f:
         for line in f:
             kind, *numbers = line.rstrip("\n").split("\t")
-            old = rows.get(kind, [0] * len(numbers))
-            rows[kind] = [a + int(b) for a, b in zip(old, numbers)]
-    rows["all"] = [sum(column) for column in zip(*rows.values())]
+            old = rows.get(kind)
+            rows[kind] = [total(pair) for pair in zip(old, numbers)] \
+                if old else numbers
+    rows["all"] = [total(column) for column in zip(*rows.values())]
     print("| fault |", " | ".join(COLUMNS), "|")
     print("|---" * (1 + len(COLUMNS)) + "|")
     for kind, row in rows.items():
-        print("|", kind, "|", " | ".join(map(str, [sum(row)] + row)), "|")
+        print("|", kind, "|", " | ".join(map(str, [
+            total(row[:ENDS])] + list(row))), "|")
 
 
 if __name__ == "__main__":

@@ -243,6 +243,10 @@ class Campaign:
             print("%6d %s %s: %s" % (n, function, error,
                                      text.replace(self.where, "DIR").strip()))
 
+    def count_findings(self, *beginnings):
+        return sum(len(found) for (what, _, _), found in self.findings.items()
+                   if what.startswith(beginnings))
+
     def print_findings(self):
         for (what, function, site), all_of_it in self.findings.items():
             print("%6d %s: %s: %s" % (len(all_of_it), what, function, site))
@@ -278,9 +282,13 @@ def main():
     ends = collections.Counter()
     for (_, _, how), n in campaign.tally.items():
         ends[how] += n
-    faultreport.add("a call fails: " + (
-        "both filters" if args.filter else "blksum, libblkhash"), ends[RIGHT],
-                    ends[ERROR], ends["finding"])
+    count = campaign.count_findings
+    faultreport.add(
+        "a call fails: " + ("both filters" if args.filter else
+                            "blksum, libblkhash"),
+        ends[RIGHT], ends[ERROR] + ends[LIBRARY], ends["finding"] -
+        count("HANG"), count("HANG"), count("ORPHANS"),
+        count("LEAK", "descriptors left") if args.filter else "-")
     if campaign.findings:
         campaign.print_findings()
         sys.exit("%d kinds of findings" % len(campaign.findings))

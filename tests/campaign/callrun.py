@@ -110,6 +110,10 @@ class Runner:
         os.makedirs(os.path.join(self.work, "tmp"))
         job.prepare(self.work)
 
+    def options(self):
+        """Of the process."""
+        return {}
+
     def begin(self):
         if self.server:
             self.server.start()
@@ -128,7 +132,8 @@ class Runner:
             done = subprocess.run(job.command, cwd=self.work, timeout=LIMIT,
                                   env=self.environment(job, fault),
                                   stdout=subprocess.PIPE,
-                                  stderr=subprocess.PIPE, **stdin)
+                                  stderr=subprocess.PIPE, **stdin,
+                                  **self.options())
         except subprocess.TimeoutExpired:
             raise Finding("HANG")
         orphans = wait_for_orphans(self.server and self.server.process.pid)

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import time
 
+import callerrors
 import callrun
 import serverjobs
 from calljobs import LIMIT
@@ -27,7 +28,7 @@ SOON = 20                       # seconds: a file is written sooner
 
 
 class Server:
-    def __init__(self, job, directory, environment):
+    def __init__(self, job, directory, environment, options):
         self.job = job
         where = os.path.dirname(directory)
         self.socket = os.path.join(where, "server.sock")
@@ -39,9 +40,15 @@ class Server:
             self.process = subprocess.Popen(
                 ["nbdkit", "-f", "-U", self.socket, "-P", self.pid] +
                 [word.replace("%s", directory) for word in job.command[1:]],
-                stdin=subprocess.DEVNULL, stderr=log, env=environment)
+                stdin=subprocess.DEVNULL, stderr=log, env=environment,
+                **options)
         self.failed, self.wrong, self.descriptors = [], "", 0
-        self.served = self.wait_until(lambda: os.path.exists(self.pid))
+        try:
+            self.served = self.wait_until(lambda: os.path.exists(self.pid))
+        except Finding:
+            self.process.kill()
+            self.process.wait()
+            raise
 
     def has_ended(self):
         return self.process.poll() is not None
@@ -103,13 +110,17 @@ class Server:
 
 class ServerRunner(Runner):
     def environment(self, job, fault):
+        """Buffers of a block are unmapped when they are freed, so that a later use
+        of one is a crash."""
         return dict(super().environment(job, fault),
-                    CALL_FAULT_MODULE=job.module)
+                    CALL_FAULT_MODULE=job.module,
+                    GLIBC_TUNABLES="glibc.malloc.mmap_threshold=32768")
 
     def run(self, job, fault=None, crowds=None):
         """In the directory WORK as it is.  CROWDS are those of the next server."""
         self.begin()
-        server = Server(job, self.work, self.environment(job, fault))
+        server = Server(job, self.work, self.environment(job, fault),
+                        self.options())
         try:
             return self.run_server(job, server, crowds)
         finally:
@@ -150,7 +161,10 @@ class ServerRunner(Runner):
         return {}, right
 
     def judge(self, job, fault, before, right, outcome):
-        if outcome.status < 0 and self.is_of_other(outcome.crash):
+        # A wrong use of a library can crash there, too.
+        if outcome.status < 0 and callerrors.FAMILY.get(
+                fault.function, "").startswith("memory") and \
+           self.is_of_other(outcome.crash):
             return LIBRARY
         if outcome.status < 0:
             raise Finding("KILLED by signal %d" % -outcome.status)
