@@ -131,6 +131,8 @@ test_parent (void **state)
   build ();
   assert_alone ("parentCID=FFFFFFFF\n", EXTENT, NULL);
   assert_alone ("parentCID=12345678\n", EXTENT, "with a parent");
+  assert_alone ("parentCID=fffffff1\n", EXTENT, "with a parent");
+  assert_alone ("parentCID=1fffffff\n", EXTENT, "with a parent");
   assert_alone ("", EXTENT, "without a descriptor");
   assert_alone ("parentCID=ffffffff\nparentFileNameHint=\"/x\"\n", EXTENT,
                 "with a parent");
