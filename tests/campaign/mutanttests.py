@@ -1,0 +1,58 @@
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The tests that mutate.py runs for the mutants of a folder."""
+
+import collections
+
+# SOURCES is a pattern of the files that are mutated.  UNITS and MORE are
+# patterns of the folders of unit tests, or of the beginning of their path: the
+# first ones run first.  SCRIPTS are tests/test-NAME.sh.
+Folder = collections.namedtuple("Folder", "sources units more scripts")
+
+LIBRARY = "api", "random", "manifest"
+MANIFEST = ("manifest", "blksum-damaged", "blksum-update", "blksum-check",
+            "blksum-compare", "blksum-part", "filter-manifest")
+FORMATS = ("blksum-formats", "blksum-qcow2", "blksum-qcow2-random",
+           "blksum-qcow2-compressed", "blksum-qcow2-corrupt", "blksum-vhdx",
+           "blksum-vmdk-crafted", "blksum-vpc", "blksum-truncated-formats",
+           "fuzz")
+FILTER = ("filter-campaign", "filter-errors", "filter-manifest",
+          "filter-update", "filter-exports", "filter-parameters",
+          "filter-result-file", "filter-cache", "filter-visibility")
+VERIFY = ("verify", "verify-result", "verify-start", "verify-repair",
+          "verify-campaign", "verify-repair-campaign")
+
+OF_FILTER = "filter/(?!test-verify|test-tally|test-block-cache)"
+OF_VERIFY = "filter/(?=test-verify|test-tally|test-block-cache)"
+
+# The first folder that fits is that of a file.
+FOLDERS = [
+    Folder("lib/common/", ["lib/common/"], ["lib/.*", "tools/(util|image)/"],
+           LIBRARY + ("blksum-check", "blksum-hash-options", "blksum-libnbd",
+                      "blksum-names", "verify-repair-uri")),
+    Folder("lib/construction/", ["lib/construction/", "lib/hash/"],
+           ["lib/(digest|leaves|manifest)/"],
+           LIBRARY + ("blksum-hash-options", "blksum-digests")),
+    Folder("lib/digest/", ["lib/digest/", "lib/hash/"], ["lib/(?!lanes).*"],
+           LIBRARY + ("blksum-hash-options", "blksum-digests")),
+    Folder("lib/hash/", ["lib/hash/", "lib/construction/"],
+           ["lib/(digest|leaves|manifest)/"],
+           LIBRARY + ("blksum-hash-options", "blksum-many")),
+    Folder("lib/leaves/", ["lib/leaves/"],
+           ["lib/(hash|manifest)/", OF_FILTER, "tools/leaves/"],
+           LIBRARY + ("filter-pieces", "filter-campaign")),
+    Folder("lib/manifest/", ["lib/manifest/"],
+           ["tools/(leaves|job)/", "filter/(?=test-update|test-manifest)"],
+           MANIFEST),
+    Folder("tools/leaves/", ["tools/leaves/"], ["tools/(read|util)/"],
+           MANIFEST + ("blksum-matrix", "blksum-audit", "blksum-judge")),
+    Folder("tools/format/", ["tools/format/"], [], FORMATS),
+    Folder("filter/verify/", [OF_VERIFY], [], VERIFY),
+    Folder("filter/(config-files|ending|lock-file|output-file|result-file"
+           "|result-lines)", [OF_FILTER], [OF_VERIFY], FILTER + VERIFY),
+    Folder("filter/", [OF_FILTER], [], FILTER),
+]
+
+# What is built of each folder before its unit tests are linked.
+LIBRARIES = {"lib": ("libcommon.la", "libcore.la", "libnbd-load.la"),
+             "tools": (), "filter": ("libfilter.la", "libverify.la")}
