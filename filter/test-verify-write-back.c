@@ -33,6 +33,7 @@
 static bool is_stale;           /* new memory has the content of block 1 */
 static unsigned malloc_fails;   /* the call for a block that fails, counted from
                                  * now on; 0: none */
+static unsigned any_malloc_fails; /* the same, of calls of any size */
 
 void *__wrap_malloc (size_t len);
 void *__real_malloc (size_t len);
@@ -42,7 +43,8 @@ __wrap_malloc (size_t len)
 {
   void *memory;
 
-  if (len == BLOCK && malloc_fails > 0 && --malloc_fails == 0) {
+  if ((len == BLOCK && malloc_fails > 0 && --malloc_fails == 0) ||
+      (any_malloc_fails > 0 && --any_malloc_fails == 0)) {
     errno = ENOMEM;
     return NULL;
   }
@@ -301,6 +303,38 @@ test_memory (void **state)
     assert_int_equal (state_of (1), BLOCK_GOOD);
     end_client (handle);
   }
+}
+
+/* If there is no memory, a read fails, or is right. */
+static void
+test_read_without_memory (void **state)
+{
+  static const struct { uint32_t count; uint64_t offset; } ranges[] = {
+    { BLOCK, 0 }, { 2 * BLOCK, 0 }, { 10, 5 }, { 10, BLOCK + 5 },
+    { 2 * BLOCK, BLOCK / 2 }
+  };
+  unsigned i, call;
+  bool failed;
+
+  (void) state;
+  for (i = 0; i < sizeof ranges / sizeof ranges[0]; i++)
+    for (call = 1, failed = true; failed; call++) {
+      unsigned char buf[2 * BLOCK];
+      void *handle;
+
+      make_bad_disk ();
+      handle = start_client ();
+      any_malloc_fails = call;
+      if (read_range (handle, buf, ranges[i].count, ranges[i].offset) == 0)
+        assert_memory_equal (buf, truth + ranges[i].offset, ranges[i].count);
+      else
+        assert_int_equal (any_malloc_fails, 0);
+      failed = any_malloc_fails == 0;
+      any_malloc_fails = 0;
+      assert_true (failed || call > 1);
+      assert_null (check_read_at (handle, ranges[i].count, ranges[i].offset));
+      end_client (handle);
+    }
 }
 
 /* ---- Hashing ---- */
@@ -619,6 +653,7 @@ main (void)
     cmocka_unit_test (test_connections),
     cmocka_unit_test (test_empty_reads),
     cmocka_unit_test (test_memory),
+    cmocka_unit_test (test_read_without_memory),
     cmocka_unit_test (test_hashing),
     cmocka_unit_test (test_good_meanwhile),
     cmocka_unit_test (test_same_block),
