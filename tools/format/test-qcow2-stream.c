@@ -10,6 +10,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -42,6 +43,33 @@
 #define LAST_OF_3 "\x19\x00\x00UUU"
 #define CHECKSUM "\x85\x73\x9e\xd9" /* the low half of XXH64 */
 #define SKIPPED "\x50\x2a\x4d\x18\x03\x00\x00\x00xyz"
+
+static bool without_memory;     /* zlib and libzstd have none */
+
+#ifdef HAVE_ZLIB
+int __real_inflateInit2_ (void *stream, int bits, const char *version,
+                          int size);
+int __wrap_inflateInit2_ (void *stream, int bits, const char *version,
+                          int size);
+
+int
+__wrap_inflateInit2_ (void *stream, int bits, const char *version, int size)
+{
+  return without_memory ? -4    /* Z_MEM_ERROR */
+                        : __real_inflateInit2_ (stream, bits, version, size);
+}
+#endif
+
+#ifdef HAVE_ZSTD
+void *__real_ZSTD_createDCtx (void);
+void *__wrap_ZSTD_createDCtx (void);
+
+void *
+__wrap_ZSTD_createDCtx (void)
+{
+  return without_memory ? NULL : __real_ZSTD_createDCtx ();
+}
+#endif
 
 static int
 check (unsigned type, const void *stream, size_t len, size_t size,
@@ -173,6 +201,23 @@ test_zstd (void **state)
 }
 
 static void
+test_memory (void **state)
+{
+  const unsigned types[] = { QCOW2_ZLIB, QCOW2_ZSTD };
+  size_t used;
+
+  (void) state;
+  without_memory = true;
+  for (size_t i = 0; i < 2; i++) {
+    int r = check (types[i], DEFLATED, sizeof DEFLATED - 1, CLUSTER, &used);
+
+    if (r != QCOW2_STREAM_NO_LIBRARY)
+      assert_int_equal (r, QCOW2_STREAM_NO_MEMORY);
+  }
+  without_memory = false;
+}
+
+static void
 test_unknown_type (void **state)
 {
   size_t used;
@@ -190,6 +235,7 @@ main (void)
     cmocka_unit_test (test_zlib),
     cmocka_unit_test (test_zlib_stored),
     cmocka_unit_test (test_zstd),
+    cmocka_unit_test (test_memory),
     cmocka_unit_test (test_unknown_type),
   };
 
