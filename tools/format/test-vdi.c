@@ -1,0 +1,170 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Unit test: which vdi images are complete.
+ */
+
+#include <config.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "format/test-image.h"
+#include "format/vdi.h"
+
+#define MIB (UINT64_C (1) << 20)
+#define MAP 1024                /* offsets in the file */
+#define DATA 4096
+#define BLOCKS 20000            /* more than are checked at a time */
+#define NO_DATA 0xffffffff
+
+static unsigned char image[MAP + 4 * BLOCKS];
+static uint64_t file_size;
+
+static void
+put (size_t offset, unsigned bytes, uint64_t value)
+{
+  for (unsigned i = 0; i < bytes; i++)
+    image[offset + i] = value >> (8 * i);
+}
+
+static void
+put_entry (unsigned block, uint32_t value)
+{
+  put (MAP + 4 * block, 4, value);
+}
+
+/* A disk of SIZE bytes without data. */
+static void
+build (uint64_t size)
+{
+  memset (image, 0, sizeof image);
+  file_size = sizeof image;
+  put (340, 4, MAP);
+  put (344, 4, DATA);
+  put (368, 8, size);
+  put (376, 4, MIB);
+  put (384, 4, (size + MIB - 1) / MIB);
+  for (unsigned i = 0; i < BLOCKS; i++)
+    put_entry (i, NO_DATA);
+}
+
+static void
+assert_check (const char *expected)
+{
+  FILE *f = tmpfile ();
+  struct file opened;
+  struct imagefile file = test_image (&opened, f, file_size);
+  struct error error = { "" };
+
+  assert_int_equal (pwrite (fileno (f), image, sizeof image, 0), sizeof image);
+  assert_int_equal (ftruncate (fileno (f), file_size), 0);
+  assert_checked (vdi_check (&file, &error), &error, expected);
+  fclose (f);
+}
+
+/* A file of END bytes is complete.  With one byte less a block is not. */
+static void
+assert_ends (uint64_t end)
+{
+  file_size = end;
+  assert_check (NULL);
+  file_size--;
+  assert_check ("a block");
+}
+
+static void
+test_blocks (void **state)
+{
+  (void) state;
+
+  build (3 * MIB + 100);
+  file_size = MAP + 16;
+  assert_check (NULL);
+  put_entry (0, 0);
+  assert_ends (DATA + MIB);
+  put_entry (2, 5);
+  assert_ends (DATA + 6 * MIB);
+  put_entry (2, NO_DATA);
+  put_entry (3, 5);             /* the last block has 100 bytes */
+  assert_ends (DATA + 5 * MIB + 100);
+  put_entry (4, 1000);          /* after the disk */
+  assert_ends (DATA + 5 * MIB + 100);
+
+  /* The largest number, and two that mean a block without data. */
+  put_entry (3, NO_DATA - 2);
+  assert_check ("a block");
+  put_entry (3, NO_DATA - 1);
+  assert_ends (DATA + MIB);
+}
+
+static void
+test_many_blocks (void **state)
+{
+  (void) state;
+
+  build (BLOCKS * MIB);
+  assert_check (NULL);
+  put_entry (BLOCKS - 1, 3);
+  assert_ends (DATA + 4 * MIB);
+  put_entry (BLOCKS - 1, NO_DATA);
+  put_entry (16384, 3);
+  assert_ends (DATA + 4 * MIB);
+  put_entry (16384, NO_DATA);
+  put_entry (16383, 3);
+  assert_ends (DATA + 4 * MIB);
+}
+
+static void
+test_header (void **state)
+{
+  (void) state;
+
+  build (2 * MIB);
+  file_size = 511;
+  assert_check ("the vdi header");
+  build (2 * MIB);
+  file_size = MAP + 8;
+  assert_check (NULL);
+  file_size--;
+  assert_check ("the block map");
+  build (2 * MIB);
+  put (376, 4, MIB / 2);
+  assert_check ("corrupt or not supported");
+  build (2 * MIB);
+  put (384, 4, 1);
+  assert_check ("corrupt or not supported");
+  build (2 * MIB + 1);
+  put (384, 4, 2);
+  assert_check ("corrupt or not supported");
+  put (384, 4, 3);
+  assert_check (NULL);
+  put (384, 4, 0x08000000);     /* a map of 512 MiB */
+  assert_check ("the block map");
+  put (368, 8, UINT64_MAX);
+  assert_check ("corrupt or not supported");
+  put (368, 8, 0x40000000 * MIB);
+  put (384, 4, 0x40000000);
+  assert_check ("corrupt or not supported");
+  put (368, 8, 0x3fffffff * MIB);
+  assert_check ("the block map");
+}
+
+int
+main (void)
+{
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test (test_blocks),
+    cmocka_unit_test (test_many_blocks),
+    cmocka_unit_test (test_header),
+  };
+
+  return cmocka_run_group_tests (tests, NULL, NULL);
+}
