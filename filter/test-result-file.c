@@ -304,6 +304,36 @@ test_failures (void **state)
   assert_true (fail_at > 8);
 }
 
+static int
+fail_from (const char *call)
+{
+  (void) call;
+  return calls++ >= fail_at ? EIO : 0;
+}
+
+/* If the file cannot be emptied either, it is removed. */
+static void
+test_failures_for_ever (void **state)
+{
+  (void) state;
+  for (fail_at = 0; ; fail_at++) {
+    start (30);
+    memcpy (before, now, sizeof now);
+    now[0] = 7;
+    assert_true (result_file_takes_changes ());
+    calls = 0;
+    on_file_call = fail_from;
+    update (true);
+    on_file_call = NULL;
+    if (calls <= fail_at)
+      break;
+    assert_int_equal (access (path, F_OK), -1);
+    set_line (10, 9, true);
+    assert_has (now);
+  }
+  assert_true (fail_at > 2);
+}
+
 /* Another program has removed or changed the file. */
 static void
 test_others (void **state)
@@ -404,6 +434,7 @@ main (void)
     cmocka_unit_test (test_cost),
     cmocka_unit_test (test_readers),
     cmocka_unit_test (test_failures),
+    cmocka_unit_test (test_failures_for_ever),
     cmocka_unit_test (test_others),
     cmocka_unit_test (test_sizes),
     cmocka_unit_test (test_cut_off),
