@@ -100,6 +100,52 @@ __wrap_pthread_create (pthread_t *thread, const pthread_attr_t *attr,
   return no_threads ? EAGAIN : __real_pthread_create (thread, attr, start, arg);
 }
 
+/* What a hash consists of; each returns NULL if its turn comes. */
+static unsigned create_fails;
+
+static bool
+fails (void)
+{
+  if (create_fails == 0 || --create_fails > 0)
+    return false;
+  errno = ENOMEM;
+  return true;
+}
+
+struct digest *__real_digest_create (const char *name);
+struct digest *__wrap_digest_create (const char *name);
+struct leaf_engine *__real_leaf_engine_create (const struct digest *digest,
+                                               uint32_t block_size);
+struct leaf_engine *__wrap_leaf_engine_create (const struct digest *digest,
+                                               uint32_t block_size);
+struct outer *__real_outer_create (const struct digest *digest,
+                                   const struct construction *construction,
+                                   const unsigned char *zero_leaf);
+struct outer *__wrap_outer_create (const struct digest *digest,
+                                   const struct construction *construction,
+                                   const unsigned char *zero_leaf);
+
+struct digest *
+__wrap_digest_create (const char *name)
+{
+  return fails () ? NULL : __real_digest_create (name);
+}
+
+struct leaf_engine *
+__wrap_leaf_engine_create (const struct digest *digest, uint32_t block_size)
+{
+  return fails () ? NULL : __real_leaf_engine_create (digest, block_size);
+}
+
+struct outer *
+__wrap_outer_create (const struct digest *digest,
+                     const struct construction *construction,
+                     const unsigned char *zero_leaf)
+{
+  return fails () ? NULL
+                  : __real_outer_create (digest, construction, zero_leaf);
+}
+
 static struct blkhash *
 new_hash (unsigned queue_depth)
 {
@@ -112,6 +158,30 @@ new_hash (unsigned queue_depth)
   blkhash_opts_free (opts);
   assert_non_null (h);
   return h;
+}
+
+/* A hash and a leaf table are created with all that they need, or not. */
+static void
+test_create (void **state)
+{
+  unsigned i;
+
+  (void) state;
+  for (i = 1; i <= 3; i++) {
+    struct blkhash_leaves *l;
+
+    create_fails = i;
+    errno = 0;
+    assert_null (blkhash_new_opts (NULL));
+    assert_int_equal (errno, ENOMEM);
+    assert_int_equal (create_fails, 0);
+    create_fails = i;
+    errno = 0;
+    l = blkhash_leaves_new (NULL, BLOCK, 0);
+    assert_true (create_fails > 0 || (!l && errno == ENOMEM));
+    create_fails = 0;
+    blkhash_leaves_free (l);
+  }
 }
 
 /* There is no memory to copy the short end, after the blocks before it were
@@ -407,6 +477,7 @@ int
 main (void)
 {
   const struct CMUnitTest tests[] = {
+    cmocka_unit_test (test_create),
     cmocka_unit_test (test_failed_aio_update),
     cmocka_unit_test (test_bad_block),
     cmocka_unit_test (test_no_leaf_of_zeros),

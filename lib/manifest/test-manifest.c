@@ -32,6 +32,34 @@
 
 static unsigned char image[SIZE];
 
+/* The next calls of pwrite: an errno value, or the most bytes it writes, as a
+ * negative number.  0 ends the list.
+ */
+static const int *pwrite_results;
+
+ssize_t __wrap_pwrite (int fd, const void *buf, size_t len, off_t offset);
+ssize_t __wrap_pwrite64 (int fd, const void *buf, size_t len, off_t offset);
+
+ssize_t
+__wrap_pwrite (int fd, const void *buf, size_t len, off_t offset)
+{
+  int result = pwrite_results && *pwrite_results ? *pwrite_results++ : 0;
+
+  if (result > 0) {
+    errno = result;
+    return -1;
+  }
+  if (result < 0 && len > (size_t) -result)
+    len = -result;
+  return lseek (fd, offset, SEEK_SET) == -1 ? -1 : write (fd, buf, len);
+}
+
+ssize_t
+__wrap_pwrite64 (int fd, const void *buf, size_t len, off_t offset)
+{
+  return __wrap_pwrite (fd, buf, len, offset);
+}
+
 static int
 temporary (void)
 {
@@ -282,6 +310,39 @@ test_write_errors (void **state)
   blkhash_leaves_free (l);
 }
 
+/* The header of an image of unknown size is written last. */
+static void
+test_header_errors (void **state)
+{
+  static const int results[][4] = {
+    { 0 }, { EINTR, -5, EINTR }, { EIO }, { EINTR, ENOSPC }, { -20, EIO }
+  };
+  static const int expected[] = { 0, 0, EIO, ENOSPC, EIO };
+  size_t i;
+
+  (void) state;
+  for (i = 0; i < sizeof results / sizeof results[0]; i++) {
+    int fd = temporary ();
+    struct blkhash_manifest_writer *w =
+      blkhash_manifest_writer_new (NULL, BLKHASH_SIZE_UNKNOWN, fd);
+    struct blkhash_leaf_sink sink = blkhash_manifest_writer_sink (w);
+    struct blkhash_manifest_reader *r;
+
+    assert_int_equal (sink.zero (sink.opaque, 0, 2), 0);
+    pwrite_results = results[i];
+    assert_int_equal (blkhash_manifest_writer_finish (w, 2 * BLOCK, NULL,
+                                                      NULL), expected[i]);
+    assert_int_equal (*pwrite_results, 0);
+    pwrite_results = NULL;
+    blkhash_manifest_writer_free (w);
+    assert_int_equal (lseek (fd, 0, SEEK_SET), 0);
+    r = blkhash_manifest_reader_new (fd, 0, NULL, 0);
+    assert_true ((r == NULL) == (expected[i] != 0));
+    blkhash_manifest_reader_free (r);
+    close (fd);
+  }
+}
+
 /* Saving computes the sum, and does not change the table or call its sink. */
 static void
 test_save (void **state)
@@ -503,6 +564,7 @@ main (void)
     cmocka_unit_test (test_unknown_size),
     cmocka_unit_test (test_bad_fd),
     cmocka_unit_test (test_write_errors),
+    cmocka_unit_test (test_header_errors),
     cmocka_unit_test (test_save),
     cmocka_unit_test (test_reader_misused),
     cmocka_unit_test (test_read_errors),
