@@ -281,6 +281,15 @@ client_trim (struct client *client, uint32_t len, uint64_t offset,
 }
 
 int
+client_cache (struct client *client, uint32_t len, uint64_t offset)
+{
+  int err;
+
+  return filter->cache (client->context.next, client->handle, len, offset, 0,
+                        &err);
+}
+
+int
 client_extents (struct client *client, uint32_t len, uint64_t offset)
 {
   struct nbdkit_extents *extents = nbdkit_extents_new (offset, 0);

@@ -87,6 +87,7 @@ int client_zero (struct client *client, uint32_t len, uint64_t offset,
                  uint32_t flags);
 int client_trim (struct client *client, uint32_t len, uint64_t offset,
                  uint32_t flags);
+int client_cache (struct client *client, uint32_t len, uint64_t offset);
 int client_extents (struct client *client, uint32_t len, uint64_t offset);
 int client_flush (struct client *client);
 

@@ -342,6 +342,14 @@ plugin_trim (nbdkit_next *next, uint32_t len, uint64_t offset, uint32_t flags,
   return fill (next, 't', len, offset, flags);
 }
 
+static int
+plugin_cache (nbdkit_next *next, uint32_t len, uint64_t offset, uint32_t flags,
+              int *err)
+{
+  (void) next, (void) len, (void) offset, (void) flags, (void) err;
+  return 0;
+}
+
 /* Write or discard each dirty range at random. */
 static void
 lose (struct view *view)
@@ -413,6 +421,7 @@ static const nbdkit_next callbacks = {
   .pwrite = plugin_pwrite,
   .flush = plugin_flush,
   .trim = plugin_trim,
+  .cache = plugin_cache,
   .zero = plugin_zero,
   .extents = plugin_extents,
 };

@@ -1,0 +1,142 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Unit test: a client prefetches a range that another client has trimmed, so a
+ * cache below the filter may have stored its old content.  Then a sum that was
+ * published is withdrawn.
+ */
+
+#include <config.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "test-nbdkit.h"
+#include "test-sums.h"
+
+#define BLOCK 65536
+#define SIZE (4 * BLOCK)
+
+static char directory[] = "/tmp/blkhash-test-XXXXXX";
+static char path[sizeof directory + 5], manifest[sizeof directory + 9];
+
+/* Is there a sum of the export NAME?  A sum is that of the disk. */
+static bool
+has_sum (const char *name)
+{
+  char text[1024], sum[SUM_LEN], *line, *rest = text;
+  FILE *f = fopen (path, "r");
+  bool found = false;
+
+  assert_non_null (f);
+  text[fread (text, 1, sizeof text - 1, f)] = '\0';
+  fclose (f);
+  disk_sum (sum, SIZE, BLOCK);
+  while ((line = strsep (&rest, "\n")) && *line)
+    if (*line != '#') {
+      assert_memory_equal (line, sum, strlen (sum));
+      found |= strcmp (line + strlen (sum) + 2, name) == 0;
+    }
+  return found;
+}
+
+/* Returns a client of the export "old" that does not see the trim of block 1 by
+ * a client of "new", whose sum is published.
+ */
+static struct client *
+trim (void)
+{
+  struct client *client = client_open ("old"), *other;
+
+  assert_int_equal (client_read (client, 1, 0), 0);
+  other = client_open ("new");
+  assert_int_equal (client_write (other, 'x', SIZE, 0, 0), 0);
+  assert_int_equal (client_trim (other, BLOCK, BLOCK, 0), 0);
+  assert_int_equal (client_flush (other), 0);
+  client_disconnect (other);
+  assert_true (has_sum ("new"));
+  return client;
+}
+
+static void
+test_trimmed (void **state)
+{
+  struct client *client = trim ();
+
+  (void) state;
+  assert_int_equal (client_cache (client, 100, BLOCK + 100), 0);
+  assert_false (has_sum ("new"));
+  client_disconnect (client);
+  assert_false (has_sum ("new"));
+}
+
+static void
+test_other_range (void **state)
+{
+  struct client *client = trim ();
+
+  (void) state;
+  assert_int_equal (client_cache (client, BLOCK, 0), 0);
+  assert_int_equal (client_cache (client, 2 * BLOCK, 2 * BLOCK), 0);
+  assert_true (has_sum ("new"));
+  client_disconnect (client);
+}
+
+static void
+test_overwritten (void **state)
+{
+  struct client *client = trim (), *other = client_open ("new");
+
+  (void) state;
+  assert_int_equal (client_write (other, 'y', BLOCK, BLOCK, 0), 0);
+  assert_int_equal (client_flush (other), 0);
+  client_disconnect (other);
+  assert_int_equal (client_cache (client, BLOCK, BLOCK), 0);
+  assert_true (has_sum ("new"));
+  client_disconnect (client);
+}
+
+static int
+begin (void **state)
+{
+  (void) state;
+  if (!mkdtemp (directory))
+    return -1;
+  sprintf (path, "%s/sums", directory);
+  sprintf (manifest, "%s/manifest", directory);
+  disk_mode.multi_conn = true;
+  server_configure ("blkhash-missing", "read");
+  server_start (SIZE, path, manifest, "65536");
+  return 0;
+}
+
+static int
+end (void **state)
+{
+  (void) state;
+  server_stop ();
+  unlink (path);
+  unlink (manifest);
+  return rmdir (directory);
+}
+
+int
+main (void)
+{
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test (test_trimmed),
+    cmocka_unit_test (test_other_range),
+    cmocka_unit_test (test_overwritten),
+  };
+
+  return cmocka_run_group_tests (tests, begin, end);
+}
