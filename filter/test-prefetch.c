@@ -55,8 +55,9 @@ has_sum (const char *name)
 static struct client *
 trim (void)
 {
-  struct client *client = client_open ("old"), *other;
+  struct client *client, *other;
 
+  client = client_open ("old");
   assert_int_equal (client_read (client, 1, 0), 0);
   other = client_open ("new");
   assert_int_equal (client_write (other, 'x', SIZE, 0, 0), 0);
@@ -77,6 +78,21 @@ test_trimmed (void **state)
   assert_false (has_sum ("new"));
   client_disconnect (client);
   assert_false (has_sum ("new"));
+}
+
+/* Without multi-conn, all of the disk may be old for that client. */
+static void
+test_stale (void **state)
+{
+  struct client *client;
+
+  (void) state;
+  disk_mode.multi_conn = false;
+  client = trim ();
+  assert_int_equal (client_cache (client, BLOCK, 0), 0);
+  assert_false (has_sum ("new"));
+  client_disconnect (client);
+  disk_mode.multi_conn = true;
 }
 
 static void
@@ -134,6 +150,7 @@ main (void)
 {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test (test_trimmed),
+    cmocka_unit_test (test_stale),
     cmocka_unit_test (test_other_range),
     cmocka_unit_test (test_overwritten),
   };
