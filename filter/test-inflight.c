@@ -35,7 +35,9 @@ begin (struct request *request, bool change, uint64_t offset, uint64_t end)
   assert_true (request->tracked);
 }
 
-/* The tainted part of REQUEST is from OFFSET to END; empty if they are equal. */
+/* The tainted part of REQUEST is from OFFSET to END, or empty if they are
+ * equal.
+ */
 static void
 assert_tainted (const struct request *request, uint64_t offset, uint64_t end)
 {

@@ -174,7 +174,8 @@ server_start (uint64_t size, const char *path, const char *manifest,
   if (server_on_start)
     server_on_start ();
   server_configure ("blkhash-file", path);
-  server_configure ("blkhash-manifest", manifest);
+  if (manifest)
+    server_configure ("blkhash-manifest", manifest);
   server_configure ("blkhash-block-size", block_size);
   filter->load ();
   if (filter->config_complete (plugin_config_complete, &backend) != 0 ||

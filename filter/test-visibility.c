@@ -264,8 +264,8 @@ test_flushes (void **state)
   assert_true (hidden (&b, 2));
 }
 
-/* What a failed flush may have lost is hidden from all, also from the connection
- * that changed it, until a flush succeeds.
+/* What a failed flush may have lost is hidden from all, also from the
+ * connection that changed it, until a flush succeeds.
  */
 static void
 test_failed_flush (void **state)
@@ -369,7 +369,7 @@ test_closed_without_others (void **state)
   assert_false (hidden (&b, 1));
 }
 
-/* A connection without TLS does not keep anything hidden from those with TLS. */
+/* A connection without TLS keeps nothing hidden from those with TLS. */
 static void
 test_closed_tls (void **state)
 {

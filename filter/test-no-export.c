@@ -1,0 +1,135 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Unit test: a client for which there is no memory gets no export, but changes
+ * the disk.  The export of another client, which is created during the change,
+ * must not have what that client read before the change ended.
+ */
+
+#include <config.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "export.h"
+#include "test-nbdkit.h"
+#include "test-sums.h"
+
+#define BLOCK 65536
+#define SIZE (4 * BLOCK)
+
+static char directory[] = "/tmp/blkhash-test-XXXXXX";
+static char path[sizeof directory + 5];
+
+static bool no_memory;          /* for an export */
+
+void *__real_calloc (size_t count, size_t size);
+void *__wrap_calloc (size_t count, size_t size);
+
+void *
+__wrap_calloc (size_t count, size_t size)
+{
+  if (no_memory && size == sizeof (struct export))
+    return NULL;
+  return __real_calloc (count, size);
+}
+
+/* Is there a sum?  It is that of the disk. */
+static bool
+has_sum (void)
+{
+  char text[1024], sum[SUM_LEN], *line, *rest = text;
+  FILE *f = fopen (path, "r");
+  bool found = false;
+
+  assert_non_null (f);
+  text[fread (text, 1, sizeof text - 1, f)] = '\0';
+  fclose (f);
+  disk_sum (sum, SIZE, BLOCK);
+  while ((line = strsep (&rest, "\n")) && *line)
+    if (*line != '#') {
+      assert_memory_equal (line, sum, strlen (sum));
+      found = true;
+    }
+  return found;
+}
+
+static struct client *reader;
+
+/* The plugin has not yet written block 1 when the other client reads it. */
+static void
+read_old (void)
+{
+  unsigned char written[BLOCK];
+
+  disk_on_written = NULL;
+  no_memory = false;
+  reader = client_open ("a");
+  memcpy (written, disk + BLOCK, BLOCK);
+  memset (disk + BLOCK, 0, BLOCK);
+  assert_int_equal (client_read (reader, SIZE, 0), 0);
+  memcpy (disk + BLOCK, written, BLOCK);
+}
+
+static void
+test_change (void **state)
+{
+  struct client *client;
+
+  (void) state;
+  no_memory = true;
+  client = client_open ("a");
+  disk_on_written = read_old;
+  assert_int_equal (client_write (client, 'x', BLOCK, BLOCK, 0), 0);
+  client_disconnect (reader);
+  assert_false (has_sum ());
+  client_disconnect (client);
+  assert_false (has_sum ());
+
+  reader = client_open ("a");
+  assert_int_equal (client_read (reader, BLOCK, BLOCK), 0);
+  client_disconnect (reader);
+  assert_true (has_sum ());
+}
+
+static int
+begin (void **state)
+{
+  (void) state;
+  if (!mkdtemp (directory))
+    return -1;
+  sprintf (path, "%s/sums", directory);
+  disk_mode.multi_conn = true;
+  server_configure ("blkhash-distinct-exports", "true");
+  server_configure ("blkhash-missing", "fail");
+  server_start (SIZE, path, NULL, "65536");
+  return 0;
+}
+
+static int
+end (void **state)
+{
+  (void) state;
+  server_stop ();
+  unlink (path);
+  return rmdir (directory);
+}
+
+int
+main (void)
+{
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test (test_change),
+  };
+
+  return cmocka_run_group_tests (tests, begin, end);
+}
