@@ -1,9 +1,10 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Unit test: a client prefetches a range that another client has trimmed, so a
- * cache below the filter may have stored its old content.  Then a sum that was
- * published is withdrawn.
+ * Unit test: a client prefetches a range that another client has trimmed, or
+ * writes a part of a block of it, so a cache below the filter may have stored
+ * its old content.  Then a sum that was published is withdrawn, and the content
+ * of the range is unknown.
  */
 
 #include <config.h>
@@ -23,7 +24,8 @@
 #include "test-nbdkit.h"
 #include "test-sums.h"
 
-#define BLOCK 65536
+#define BLOCK 65536             /* of the layers below */
+#define HASH_BLOCK 4096
 #define SIZE (4 * BLOCK)
 
 static char directory[] = "/tmp/blkhash-test-XXXXXX";
@@ -40,7 +42,7 @@ has_sum (const char *name)
   assert_non_null (f);
   text[fread (text, 1, sizeof text - 1, f)] = '\0';
   fclose (f);
-  disk_sum (sum, SIZE, BLOCK);
+  disk_sum (sum, SIZE, HASH_BLOCK);
   while ((line = strsep (&rest, "\n")) && *line)
     if (*line != '#') {
       assert_memory_equal (line, sum, strlen (sum));
@@ -121,6 +123,43 @@ test_overwritten (void **state)
   client_disconnect (client);
 }
 
+/* The layer below writes back the rest of its block, as that client sees it:
+ * what is before the range, and what is after it.  If one of these is read
+ * again, the other one is still unknown.
+ */
+static void
+test_written (void **state)
+{
+  static const struct { uint64_t start, end; } reads[] = {
+    { BLOCK, BLOCK + 3 * HASH_BLOCK }, { BLOCK + 2 * HASH_BLOCK, 2 * BLOCK }
+  };
+  unsigned i;
+
+  (void) state;
+  for (i = 0; i < 2; i++) {
+    struct client *client = trim ();
+
+    assert_int_equal (client_write (client, 'z', HASH_BLOCK,
+                                    BLOCK + 2 * HASH_BLOCK, 0), 0);
+    assert_false (has_sum ("new"));
+    disk[BLOCK + HASH_BLOCK] = 1;
+    disk[BLOCK + 3 * HASH_BLOCK] = 2;
+    assert_int_equal (client_flush (client), 0);
+    client_disconnect (client);
+
+    client = client_open ("new");
+    assert_int_equal (client_read (client, reads[i].end - reads[i].start,
+                                   reads[i].start), 0);
+    client_disconnect (client);
+    (void) has_sum ("new");     /* if there is one, it is right */
+
+    client = client_open ("new");
+    assert_int_equal (client_read (client, SIZE, 0), 0);
+    client_disconnect (client);
+    assert_true (has_sum ("new"));
+  }
+}
+
 static int
 begin (void **state)
 {
@@ -131,7 +170,7 @@ begin (void **state)
   sprintf (manifest, "%s/manifest", directory);
   disk_mode.multi_conn = true;
   server_configure ("blkhash-missing", "read");
-  server_start (SIZE, path, manifest, "65536");
+  server_start (SIZE, path, manifest, "4096");
   return 0;
 }
 
@@ -153,6 +192,7 @@ main (void)
     cmocka_unit_test (test_stale),
     cmocka_unit_test (test_other_range),
     cmocka_unit_test (test_overwritten),
+    cmocka_unit_test (test_written),
   };
 
   return cmocka_run_group_tests (tests, begin, end);

@@ -343,6 +343,28 @@ test_header_errors (void **state)
   }
 }
 
+/* It needs a file that can be changed: this is known at the start. */
+static void
+test_header_of_pipe (void **state)
+{
+  int fd = temporary (), fds[2];
+  struct blkhash_manifest_writer *w;
+
+  (void) state;
+  errno = EDOM;                 /* of another call */
+  w = blkhash_manifest_writer_new (NULL, BLKHASH_SIZE_UNKNOWN, fd);
+  assert_non_null (w);
+  blkhash_manifest_writer_free (w);
+  close (fd);
+  assert_int_equal (pipe (fds), 0);
+  errno = 0;
+  assert_null (blkhash_manifest_writer_new (NULL, BLKHASH_SIZE_UNKNOWN,
+                                            fds[1]));
+  assert_int_equal (errno, ESPIPE);
+  close (fds[0]);
+  close (fds[1]);
+}
+
 /* Saving computes the sum, and does not change the table or call its sink. */
 static void
 test_save (void **state)
@@ -565,6 +587,7 @@ main (void)
     cmocka_unit_test (test_bad_fd),
     cmocka_unit_test (test_write_errors),
     cmocka_unit_test (test_header_errors),
+    cmocka_unit_test (test_header_of_pipe),
     cmocka_unit_test (test_save),
     cmocka_unit_test (test_reader_misused),
     cmocka_unit_test (test_read_errors),
