@@ -174,7 +174,7 @@ records_before (const off_t ends[RUNS + 1], off_t at)
 static void
 test_id (void **state)
 {
-  char text[HEADER + 1] = "", max[65];
+  char text[HEADER + 1] = "", max[65], reason[128];
   int fd = temporary ();
   struct blkhash_manifest_writer *w =
     manifest_writer_new_unfinished (NULL, SIZE, 0, fd);
@@ -197,6 +197,14 @@ test_id (void **state)
   r = start_reader (fd);
   assert_string_equal (manifest_reader_id (r), "0123abc");
   blkhash_manifest_reader_free (r);
+
+  /* Another state than unfinished is refused. */
+  memcpy (strstr (text, "!unfinished: ") + 13, "not", 3);
+  assert_int_equal (pwrite (fd, text, HEADER, 0), HEADER);
+  assert_int_equal (lseek (fd, 0, SEEK_SET), 0);
+  assert_null (manifest_reader_new_unfinished (fd, reason, sizeof reason));
+  assert_string_equal (reason, "the header has an unsupported state");
+  memcpy (strstr (text, "!unfinished: ") + 13, "yes", 3);
 
   /* A longer ID, written by another program, is ignored. */
   snprintf (text + strlen (text) - 8, 80, "%s\n", max);
