@@ -323,6 +323,9 @@ test_sesparse (void **state)
   put (144, 8, 20);
   put (192, 8, 100);
   assert_result (sesparse, NULL);
+  size = 199;
+  assert_result (sesparse, "the vmdk header");
+  size = sizeof image;
   put (8 * SECTOR, 8, UINT64_C (1) << 60);
   assert_result (sesparse, NULL);
   put (20 * SECTOR + 8 * 99, 8, UINT64_C (0x3002) << 48);
