@@ -1,0 +1,176 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Unit test: which vpc images are complete, and have no parent.
+ */
+
+#include <config.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "format/test-image.h"
+#include "format/vpc.h"
+
+#define SECTOR 512
+#define BLOCK (64 * 1024)
+#define BITMAP SECTOR           /* before the data of each block */
+#define HEADER 512              /* offsets in the file */
+#define TABLE 1536
+#define NO_DATA 0xffffffff
+
+static unsigned char image[256 * SECTOR];
+static size_t size;
+
+static void
+put (size_t offset, unsigned bytes, uint64_t value)
+{
+  for (unsigned i = 0; i < bytes; i++)
+    image[offset + i] = value >> (8 * (bytes - 1 - i));
+}
+
+static void
+put_footer (size_t offset, uint32_t type)
+{
+  memcpy (image + offset, "conectix", 8);
+  put (offset + 16, 8, HEADER);
+  put (offset + 60, 4, type);
+}
+
+/* A dynamic disk of three blocks without data. */
+static void
+build (void)
+{
+  memset (image, 0, sizeof image);
+  size = sizeof image;
+  put_footer (0, 3);
+  memcpy (image + HEADER, "cxsparse", 8);
+  put (HEADER + 16, 8, TABLE);
+  put (HEADER + 28, 4, 3);
+  put (HEADER + 32, 4, BLOCK);
+  for (unsigned i = 0; i < 4; i++)
+    put (TABLE + 4 * i, 4, NO_DATA);
+}
+
+static void
+assert_check (const char *expected)
+{
+  FILE *f = tmpfile ();
+  struct file opened;
+  struct imagefile file = test_image (&opened, f, size);
+  struct error error = { "" };
+
+  assert_int_equal (pwrite (fileno (f), image, size, 0), size);
+  assert_checked (vpc_check (&file, &error), &error, expected);
+  fclose (f);
+}
+
+/* An image of END bytes passes.  With one byte less it fails with EXPECTED. */
+static void
+assert_ends (size_t end, const char *expected)
+{
+  size = end;
+  assert_check (NULL);
+  size--;
+  assert_check (expected);
+  size = sizeof image;
+}
+
+static void
+test_blocks (void **state)
+{
+  (void) state;
+
+  build ();
+  assert_ends (TABLE + 12, "the block allocation table");
+  put (TABLE + 4, 4, 10);
+  assert_ends (10 * SECTOR + BITMAP + BLOCK, "a cluster");
+  put (TABLE + 8, 4, 20);       /* the last block */
+  assert_ends (20 * SECTOR + BITMAP + BLOCK, "a cluster");
+  put (TABLE + 12, 4, 1000);    /* not in the table */
+  assert_ends (20 * SECTOR + BITMAP + BLOCK, "a cluster");
+  put (TABLE, 4, NO_DATA - 1);
+  assert_check ("a cluster");
+}
+
+static void
+test_header (void **state)
+{
+  (void) state;
+
+  build ();
+  size = HEADER + 35;
+  assert_check ("the vpc header");
+  build ();
+  size = 511;                   /* it has the header of a footer */
+  assert_check ("the vpc footer");
+  build ();
+  put (HEADER + 16, 8, UINT64_MAX);
+  assert_check ("the block allocation table");
+  put (HEADER + 16, 8, UINT64_C (1) << 56);
+  assert_check ("the block allocation table");
+  build ();
+  put (HEADER + 28, 4, 0x08000000); /* a table of 512 MiB */
+  assert_check ("the block allocation table");
+  build ();
+  put (16, 8, sizeof image);
+  assert_check ("the vpc header");
+}
+
+/* The type is in the footer at the end, too, which can be one byte short. */
+static void
+test_types (void **state)
+{
+  const size_t last = sizeof image - SECTOR;
+
+  (void) state;
+
+  memset (image, 0, sizeof image);
+  size = sizeof image;
+  assert_check (NULL);          /* not vpc */
+  put_footer (last, 2);
+  assert_check (NULL);
+  size--;
+  assert_check (NULL);
+  size++;
+  put_footer (last, 3);
+  assert_check ("corrupt or not supported");
+  put_footer (last, 4);
+  assert_check ("needs its parent");
+  size--;
+  assert_check ("needs its parent");
+
+  build ();
+  put_footer (last, 3);
+  assert_check (NULL);
+  put_footer (last, 2);
+  assert_check ("corrupt or not supported");
+  put_footer (last, 4);
+  assert_check ("needs its parent");
+  build ();
+  put_footer (0, 4);
+  assert_check ("needs its parent");
+  put_footer (0, 2);
+  assert_check ("corrupt or not supported");
+  size = 0;
+  assert_check (NULL);
+}
+
+int
+main (void)
+{
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test (test_blocks),
+    cmocka_unit_test (test_header),
+    cmocka_unit_test (test_types),
+  };
+
+  return cmocka_run_group_tests (tests, NULL, NULL);
+}
