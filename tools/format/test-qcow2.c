@@ -209,6 +209,9 @@ test_names (void **state)
   put32 (108, 0xffffffff);
   assert_bad ("extension is too long");
   put32 (108, 3);
+  put32 (124, 3000 - 128 + 1);  /* into the name of the backing file */
+  assert_bad ("extension is too long");
+  put32 (124, 9);
   put32 (16, 1024);
   assert_bad ("name of the backing file is 1024 bytes");
   put32 (16, 1097);
