@@ -155,6 +155,14 @@ test_header (void **state)
   assert_check ("corrupt or not supported");
   put (368, 8, 0x3fffffff * MIB);
   assert_check ("the block map");
+
+  /* A map of 512 MiB, which is the limit, and of four bytes more. */
+  build (2 * MIB);
+  file_size = 1024 * MIB;
+  put (384, 4, 0x08000000);
+  assert_check (NULL);
+  put (384, 4, 0x08000001);
+  assert_check ("refused because");
 }
 
 int
