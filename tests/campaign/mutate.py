@@ -43,7 +43,7 @@ import mutants
 from mutanttests import FOLDERS, LIBRARIES
 
 WORKERS = 4                     # some only wait for a test that hangs
-LIMIT = 45                      # seconds; 6 times what the test takes if longer
+LIMIT = 60                      # seconds; 6 times what the test takes if longer
 SLOW = 2                        # seconds: a unit test that runs only for the file with the name of the test
 TOP = os.path.realpath(os.path.join(os.path.dirname(__file__), "../.."))
 IN_NAMESPACE = ["unshare", "--mount", "--pid", "--fork", "--kill-child",
