@@ -54,8 +54,8 @@ open_lock (const struct lock_file *lock, const char *param)
   return -1;
 }
 
-/* Returns 1 if the lock file's path still names the locked file, 0 if not, or -1
- * with errno set.
+/* Returns 1 if the lock file's path still names the locked file, 0 if not, or
+ * -1 with errno set.
  */
 static int
 has_name (const struct lock_file *lock)

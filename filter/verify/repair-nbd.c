@@ -153,8 +153,8 @@ end_request (struct request *request, enum end end)
 
 /* End REQUEST after libnbd returned an error for a read: the connection broke,
  * the server replied with an error, or libnbd refused to send the request.
- * The connection is closed if it is broken, or if libnbd could still write to the
- * buffer of the request.  Returns -1.
+ * The connection is closed if it is broken, or if libnbd could still write to
+ * the buffer of the request.  Returns -1.
  */
 static int
 fail_request (struct request *request)

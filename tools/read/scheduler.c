@@ -337,7 +337,8 @@ scheduler_try_hash (struct scheduler *scheduler)
   SCOPED_LOCK (&scheduler->lock);
 
   return !scheduler->stopped && can_hash_locked (scheduler) &&
-    scheduler->queue.count > scheduler->waiting ? dequeue_locked (scheduler) : NULL;
+    scheduler->queue.count > scheduler->waiting ? dequeue_locked (scheduler)
+                                                : NULL;
 }
 
 unsigned

@@ -330,8 +330,8 @@ check_raw (const struct source_options *options, const struct file *file,
                                        : image_probe (file, &reason);
 
   if (!format)
-    return error_set (error, "%s, so its format is not known; -f raw repairs it "
-                      "as a raw disk", reason.text);
+    return error_set (error, "%s, so its format is not known; -f raw repairs "
+                      "it as a raw disk", reason.text);
   return strcmp (format, "raw") == 0 ? 0 : refuse_format (format, error);
 }
 
