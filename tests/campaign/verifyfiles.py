@@ -7,6 +7,7 @@ PASS, MAY, FAIL is how a read of a block ends: it is right, can be either, or is
 refused."""
 
 import json
+import os
 import re
 
 PASS, MAY, FAIL = range(3)
@@ -230,7 +231,9 @@ def check_killed(export, disk, mapfile):
 
 def check_files(paths, params, disks):
     """After the server has ended.  Returns the exports of the status."""
-    exports = read_status(paths["status"], not params.killed)
+    # A server that was killed early has not written its first status.
+    early = params.killed and os.path.getsize(paths["status"]) == 0
+    exports = {} if early else read_status(paths["status"], not params.killed)
     result = read_result(paths["result"])
     wanted = set()
     for disk in disks:
