@@ -146,17 +146,17 @@ test_replaced (void **state)
 {
   (void) state;
   begin (&first, true, 0, 100);
-  assert_int_equal (first.hidden, first.hidden_end);
-  inflight_replaced (&first, 20, 30);
-  assert_int_equal (first.hidden, 20);
-  assert_int_equal (first.hidden_end, 30);
-  inflight_replaced (&first, 50, 60);
-  inflight_replaced (&first, 40, 45);
-  assert_int_equal (first.hidden, 20);
-  assert_int_equal (first.hidden_end, 60);
-  inflight_replaced (&first, 10, 20);
-  assert_int_equal (first.hidden, 10);
-  assert_int_equal (first.hidden_end, 60);
+  assert_int_equal (first.unproven, first.unproven_end);
+  inflight_add_unproven (&first, 20, 30);
+  assert_int_equal (first.unproven, 20);
+  assert_int_equal (first.unproven_end, 30);
+  inflight_add_unproven (&first, 50, 60);
+  inflight_add_unproven (&first, 40, 45);
+  assert_int_equal (first.unproven, 20);
+  assert_int_equal (first.unproven_end, 60);
+  inflight_add_unproven (&first, 10, 20);
+  assert_int_equal (first.unproven, 10);
+  assert_int_equal (first.unproven_end, 60);
   inflight_end (&inflight, &first);
 }
 
