@@ -69,6 +69,7 @@ static struct {
   enum {
     CONNECT,                    /* after some polls */
     CONNECT_NEVER, CONNECT_FAILS,
+    CONNECT_ENDS,               /* by an error, after some polls */
   } connect;
   enum {
     REPLY,                      /* after some polls */
@@ -76,7 +77,7 @@ static struct {
     REPLY_UNKNOWN,              /* libnbd fails to say if there is one */
     REPLY_SLOWLY,               /* after almost a timeout */
   } reply;
-  bool load_fails, closes_once, refuses;
+  bool load_fails, closes_once, refuses, no_transports;
   unsigned connects, requests, open, users;
 } server;
 
@@ -118,7 +119,7 @@ fake_allow_transports (struct nbd_handle *nbd, uint32_t mask)
 {
   (void) nbd;
   assert_int_equal (mask, 7);   /* TCP, Unix, vsock */
-  return 0;
+  return server.no_transports ? -1 : 0;
 }
 
 static int
@@ -226,6 +227,8 @@ fake_poll (struct nbd_handle *nbd, int timeout)
   nbd->polls++;
   if (!nbd->is_connected && nbd->polls >= 3 && server.connect == CONNECT)
     nbd->is_connected = true;
+  if (server.connect == CONNECT_ENDS && nbd->polls >= 3)
+    nbd->is_dead = true;
   leave ();
   return 0;
 }
@@ -538,6 +541,26 @@ test_failures (void **state)
   assert_int_equal (server.connects, 3);
 }
 
+/* No server is read whose connection was refused, or to which libnbd could
+ * connect in other ways than by TCP, Unix socket and vsock.
+ */
+static void
+test_refused_connection (void **state)
+{
+  (void) state;
+  server.connect = CONNECT_ENDS;
+  assert_false (read_one ());
+  assert_int_equal (errors, 1);
+  assert_int_equal (server.open, 0);
+  server.no_transports = true;
+  assert_false (read_one ());
+  assert_int_equal (server.connects, 1);
+  assert_int_equal (server.open, 0);
+  server.no_transports = false;
+  server.connect = CONNECT;
+  assert_true (read_one ());
+}
+
 static void
 test_not_loaded (void **state)
 {
@@ -664,6 +687,7 @@ main (void)
     TEST (no_connection), TEST (slow), TEST (two_servers),
     TEST (slow_plugin),
     TEST (idle), TEST (refuses), TEST (failures), TEST (not_loaded),
+    TEST (refused_connection),
     TEST (lost), TEST (unknown), TEST (ending), TEST (threads),
   };
 

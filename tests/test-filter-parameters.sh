@@ -77,7 +77,8 @@ client "" 'h.trim(4096, 0)'
 wait_for_match '^# incomplete -: '
 stop
 grep -q '^read: 2 ops' "$dir/stats" || fail "$(cat "$dir/stats")"
-serve file "$dir/image" blkhash-file="$sums" blkhash-missing=read
+serve file "$dir/image" blkhash-file="$sums" blkhash-missing=fail \
+      blkhash-missing=read
 client "" 'h.pread(h.get_size() // 2 + 5 * 65536, 0)'
 wait_for_sum "$dir/image"
 stop

@@ -453,6 +453,32 @@ assert_no_extents (const char *lines, const char *error)
   assert_result (list_extents, error);
 }
 
+static int
+refuse_extent (void *opaque, const struct vmdk_extent *extent,
+               struct error *error)
+{
+  (void) opaque;
+  return error_set (error, "%s is refused", extent->name);
+}
+
+static int
+refuse_extents (const struct imagefile *file, struct error *error)
+{
+  return vmdk_extents (file, refuse_extent, NULL, error);
+}
+
+/* If one extent is refused, the image is. */
+static void
+test_refused (void **state)
+{
+  (void) state;
+
+  memset (image, 0, sizeof image);
+  size = sprintf ((char *) image, "# Disk DescriptorFile\nRW = 1\n"
+                  "RW 4 FLAT \"a\" 0\nRW 4 FLAT \"b\" 0\n#DDB\n");
+  assert_result (refuse_extents, "a is refused");
+}
+
 static void
 test_names (void **state)
 {
@@ -530,6 +556,7 @@ main (void)
     cmocka_unit_test (test_large),
     cmocka_unit_test (test_footer),
     cmocka_unit_test (test_names),
+    cmocka_unit_test (test_refused),
     cmocka_unit_test (test_embedded),
   };
 
