@@ -21,9 +21,8 @@ without closing the image.  Then
 The seed is printed.  BLKHASH_SEED and BLKHASH_ROUNDS have the effect of the options.
 """
 
-import argparse
+import collections
 import os
-import random
 import re
 import shlex
 import subprocess
@@ -31,6 +30,7 @@ import sys
 
 import faultreport
 import reference
+import rounds
 
 KIB = 1024
 MIB = 1024 * KIB
@@ -350,41 +350,28 @@ def check(rng, directory, tally):
     if error:
         raise Failure(error)
     for key in [disk.fmt] + sorted(set(disk.used)):
-        tally[key] = tally.get(key, 0) + 1
+        tally[key] += 1
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("directory")
-    parser.add_argument("--seed", type=int, default=int(
-        os.environ.get("BLKHASH_SEED") or random.SystemRandom().getrandbits(32)))
-    parser.add_argument("--rounds", type=int, default=int(
-        os.environ.get("BLKHASH_ROUNDS") or 8))
-    parser.add_argument("--only", type=int)
-    arguments = parser.parse_args()
+    arguments = rounds.parse(8)
+    tally = collections.Counter()
 
-    rounds = range(arguments.rounds)
-    if arguments.only is not None:
-        rounds = [arguments.only]
-    right, tally = 0, {}
-    print("seed %d" % arguments.seed)
-    for number in rounds:
-        print("round %d" % number, flush=True)
+    def try_check(rng):
         try:
-            check(random.Random("%d/%d" % (arguments.seed, number)),
-                  arguments.directory, tally)
-            right += 1
+            check(rng, arguments.directory, tally)
+            tally["right"] += 1
         except QemuFailed as error:
             print("  no image: %s" % error)
-        except Failure as failure:
-            sys.exit("FAIL: --seed %d --only %d: %s"
-                     % (arguments.seed, number, failure))
-    print("%d images of %d: %s" % (right, len(rounds), ", ".join(
+
+    rounds.run(arguments, Failure, try_check)
+    right, tried = tally.pop("right", 0), len(arguments.numbers)
+    print("%d images of %d: %s" % (right, tried, ", ".join(
         "%s %d" % item for item in sorted(tally.items()))))
     faultreport.add("random images, blkverify", right)
-    if tally.get("damaged by qemu", 0) > 1 + len(rounds) // 50:
+    if tally["damaged by qemu"] > 1 + tried // 50:
         sys.exit("FAIL: most likely the model is wrong")
-    if right < len(rounds) // 2:
+    if right < tried // 2:
         sys.exit("FAIL: qemu failed to make most of the images")
 
 

@@ -16,16 +16,14 @@ The seed is printed.  BLKHASH_SEED and BLKHASH_ROUNDS have the effect of the
 options.
 """
 
-import argparse
 import os
-import random
 import shutil
 import struct
 import subprocess
-import sys
 import zlib
 
 import reference
+import rounds
 
 KIB = 1024
 MIB = 1024 * KIB
@@ -296,28 +294,10 @@ def check(rng, directory, tally):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("directory")
-    parser.add_argument("--seed", type=int, default=int(
-        os.environ.get("BLKHASH_SEED") or random.SystemRandom().getrandbits(32)))
-    parser.add_argument("--rounds", type=int, default=int(
-        os.environ.get("BLKHASH_ROUNDS") or 12))
-    parser.add_argument("--only", type=int)
-    arguments = parser.parse_args()
-
-    rounds = range(arguments.rounds)
-    if arguments.only is not None:
-        rounds = [arguments.only]
-    print("seed %d" % arguments.seed)
+    arguments = rounds.parse(12)
     tally = {True: 0, False: 0}
-    for number in rounds:
-        print("round %d" % number)
-        try:
-            check(random.Random("%d/%d" % (arguments.seed, number)),
-                  arguments.directory, tally)
-        except Failure as failure:
-            sys.exit("FAIL: --seed %d --only %d: %s"
-                     % (arguments.seed, number, failure))
+    rounds.run(arguments, Failure,
+               lambda rng: check(rng, arguments.directory, tally))
     print("%d images complete, %d cut" % (tally[True], tally[False]))
 
 

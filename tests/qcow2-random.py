@@ -14,13 +14,13 @@ The seed is printed.  BLKHASH_SEED and BLKHASH_ROUNDS have the effect of the
 options.
 """
 
-import argparse
 import os
-import random
 import re
 import struct
 import subprocess
 import sys
+
+import rounds
 
 KIB = 1024
 MIB = 1024 * KIB
@@ -251,30 +251,11 @@ def check(rng, directory):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("directory")
-    parser.add_argument("--seed", type=int, default=int(
-        os.environ.get("BLKHASH_SEED") or random.SystemRandom().getrandbits(32)))
-    parser.add_argument("--rounds", type=int, default=int(
-        os.environ.get("BLKHASH_ROUNDS") or 25))
-    parser.add_argument("--only", type=int)
-    arguments = parser.parse_args()
-
-    rounds = range(arguments.rounds)
-    if arguments.only is not None:
-        rounds = [arguments.only]
-    compared = 0
-    print("seed %d" % arguments.seed)
-    for number in rounds:
-        print("round %d" % number)
-        try:
-            compared += check(random.Random("%d/%d" % (arguments.seed,
-                                                       number)),
-                              arguments.directory)
-        except Failure as failure:
-            sys.exit("FAIL: --seed %d --only %d: %s"
-                     % (arguments.seed, number, failure))
-    if compared == 0 and arguments.only is None:
+    arguments = rounds.parse(25)
+    compared = []
+    rounds.run(arguments, Failure, lambda rng: compared.append(
+        check(rng, arguments.directory)))
+    if not any(compared) and arguments.only is None:
         sys.exit("FAIL: no image was read")
 
 
