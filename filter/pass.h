@@ -78,8 +78,8 @@ bool pass_is_hidden (const struct pass *p);
 
 /* If the table of the export began with a manifest, choose the units to audit:
  * set *SAMPLE, p->sample (to SAMPLE) and p->sample_unit.  Reading these units
- * compares them with the table.  Returns 1, 0 if there are none, or -1 with errno
- * set if the system has no random numbers.
+ * compares them with the table.  Returns 1, 0 if there are none, or -1 with
+ * errno set if the system has no random numbers.
  */
 int pass_choose_sample (struct pass *p, struct strata *sample);
 

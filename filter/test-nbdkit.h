@@ -16,9 +16,9 @@ struct client;
 
 /* Start a server with a disk of SIZE bytes, the result file PATH, the manifest
  * MANIFEST, unless it is NULL, and blkhash-block-size=BLOCK_SIZE.  server_end
- * does what nbdkit does first when it quits, and server_stop does the rest; each
- * can be called only once.  The plugin aborts if a request modifies the disk while MANIFEST exists
- * and is not empty.
+ * does what nbdkit does first when it quits, and server_stop does the rest;
+ * each can be called only once.  The plugin aborts if a request modifies the
+ * disk while MANIFEST exists and is not empty.
  */
 void server_start (uint64_t size, const char *path, const char *manifest,
                    const char *block_size);

@@ -178,7 +178,7 @@ __wrap_getentropy (void *buf, size_t len)
   return -1;
 }
 
-/* No sample can be chosen, as where the kernel or a container lacks getrandom. */
+/* No sample can be chosen if the kernel or a container lacks getrandom. */
 static int
 read_without_entropy (void)
 {

@@ -210,8 +210,8 @@ close_export (struct target *target)
 static const struct target_ops export_ops = {
   .open = open_export, .begin_scan = begin_scan_export,
   .end_scan = end_scan_export, .check_same = check_connected,
-  .read = read_export, .write = write_export, .sync = flush_export, .check_uncached = check_uncached_export,
-  .close = close_export,
+  .read = read_export, .write = write_export, .sync = flush_export,
+  .check_uncached = check_uncached_export, .close = close_export,
 };
 
 #else
