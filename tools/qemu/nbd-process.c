@@ -219,6 +219,9 @@ wait_for_exec (int status, const char *program, struct error *error)
   while (r == -1 && errno == EINTR);
   if (r == 0)
     return 0;
+  /* The caller kills the child: not before its socket has lost its name. */
+  if (r == -1)
+    poll (&(struct pollfd) { .fd = status }, 1, EXIT_TIMEOUT);
   if (r != sizeof failure)
     return error_set (error, "cannot start %s", program);
   return error_errno (error, failure.err, "cannot start %s: %s", program,
