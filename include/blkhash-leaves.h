@@ -108,9 +108,9 @@ int blkhash_leaves_set_size (struct blkhash_leaves *l, uint64_t size);
  * with BLKHASH_LEAVES_ONCE and a byte is set again or set to missing (other
  * parts of the range may have been set); ENOMEM; EIO if the digest failed; with
  * BLKHASH_LEAVES_ONCE the error of a callback of the sink.  ENOMEM, EIO and
- * errors of the sink are sticky: leaves may be wrong or lost, so every later
- * call that sets content or the size, searches for missing bytes, or folds
- * returns this error.  EINVAL and EEXIST are not sticky.
+ * errors of the sink are sticky: leaves may be wrong or lost, so this error is
+ * returned by every later call that sets content or the size, searches for
+ * missing bytes, or folds.  EINVAL and EEXIST are not sticky.
  */
 int blkhash_leaves_data (struct blkhash_leaves *l, const void *buf,
                          size_t len, uint64_t offset);
@@ -121,9 +121,9 @@ int blkhash_leaves_forget (struct blkhash_leaves *l, uint64_t len,
 
 /*
  * Find the first missing range at or after OFFSET, and store its start in
- * *START and its length in *LEN, in bytes.  Another missing range may follow it
- * directly.  A range that another thread is setting is missing until that call
- * returns.
+ * *START and its length in *LEN, in bytes.  Another missing range may begin
+ * where this one ends.  A range that a call in another thread is setting is
+ * missing until that call returns.
  *
  * As long as the size is unknown, all bytes after the last block that was set
  * are missing, up to UINT64_MAX.
@@ -155,9 +155,9 @@ void blkhash_leaves_count (struct blkhash_leaves *l, uint64_t *data,
  * them can be the short last block of the image.  With BLKHASH_LEAVES_NO_SUM
  * they are passed as soon as they are known, in runs of any length.
  *
- * Both return 0, or a positive errno value, which ends the fold.
+ * Both callbacks return 0, or a positive errno value, which ends the fold.
  *
- * A program must set all members; those of reserved to NULL.
+ * A program must set all members, and the elements of reserved to NULL.
  */
 struct blkhash_leaf_sink {
   int (*data) (void *opaque, uint64_t index, size_t count,
@@ -171,19 +171,19 @@ struct blkhash_leaf_sink {
  * Set the sink of L.  SINK is copied; NULL removes the sink.
  *
  * Each blkhash_leaves_fold calls the sink for all leaves, from block 0 on,
- * before it returns.  If the table was created with BLKHASH_LEAVES_ONCE, calls
- * that set blocks or the size pass the leaves before the first missing block to
- * the sink, so that the table need not keep them, and blkhash_leaves_fold
- * passes only the rest.  The leaves are known to be those of the image only
- * when blkhash_leaves_fold has returned 0; after an error they may be
- * incomplete, or outdated.
+ * before it returns.  If the table was created with BLKHASH_LEAVES_ONCE, the
+ * sink receives the leaves before the first missing block earlier, in calls
+ * that set blocks or the size.  So the table need not keep these leaves, and
+ * blkhash_leaves_fold passes only the rest.  The leaves are known to be those
+ * of the image only when blkhash_leaves_fold has returned 0; after an error
+ * they may be incomplete, or outdated.
  *
- * The callbacks run in one thread at a time, in a call that sets blocks or the
- * size, or folds.  No lock of the table is held.  Other threads can set blocks
- * at the same time, but wait if too many leaves are not folded yet.  A callback
- * must not call functions of the same table.  If a callback returns an error,
- * the function that called the callback returns it; with BLKHASH_LEAVES_ONCE
- * the error is sticky, like ENOMEM.
+ * The callbacks run in one thread at a time, in a call that folds, or that sets
+ * blocks or the size.  No lock of the table is held.  Other threads can set
+ * blocks at the same time, but wait if too many leaves are not folded yet.  A
+ * callback must not call functions of the same table.  If a callback returns an
+ * error, the function that called the callback returns it; with
+ * BLKHASH_LEAVES_ONCE the error is sticky, like ENOMEM.
  *
  * Errors: EINVAL if a callback is NULL, if reserved is not NULL, or if another
  * thread is using the sink; with BLKHASH_LEAVES_ONCE also if block 0 was set,

@@ -55,8 +55,8 @@ struct blkhash_manifest_writer;
  * the digest, the block size and the construction; NULL means the defaults.
  *
  * SIZE can be BLKHASH_SIZE_UNKNOWN if FD is seekable, and was not opened with
- * O_APPEND: then the header is written last, with pwrite(2).  (So no manifest
- * has the size UINT64_MAX, which is the value of this constant.)
+ * O_APPEND: then the header is written last, with pwrite(2).  The constant is
+ * UINT64_MAX, so an image of that size cannot have a manifest.
  *
  * Writes are buffered: an error of write(2), such as ENOSPC, can be returned
  * late, even by blkhash_manifest_writer_finish.
@@ -93,8 +93,8 @@ void blkhash_manifest_writer_free (struct blkhash_manifest_writer *w);
  * because the writer computes the digest of the image, and the table would
  * compute it again.
  *
- * A writer of a part ignores all other blocks.  So set them to zeros in the
- * table, which costs nothing.
+ * A writer of a part ignores the blocks outside the part.  Set these blocks to
+ * zeros in the table, which costs nothing.
  *
  * The functions of the sink return EINVAL if a block is out of order, if
  * LEAF_SIZE is not that of the digest, or after blkhash_manifest_writer_finish;
@@ -109,9 +109,9 @@ blkhash_manifest_writer_sink (struct blkhash_manifest_writer *w);
  * is not synced: call fsync(2).
  *
  * The digest of the image, which the writer has computed, is stored in MD, a
- * buffer of BLKHASH_MAX_MD_SIZE bytes, and its length in bytes in *LEN.  Both
- * may be NULL.  A part of an image has no digest: nothing is stored in MD, and
- * 0 is stored in *LEN.
+ * buffer of BLKHASH_MAX_MD_SIZE bytes, and its length in bytes in *LEN.  MD and
+ * LEN may be NULL.  A part of an image has no digest: nothing is stored in MD,
+ * and 0 is stored in *LEN.
  *
  * Returns EINVAL, and can be called again, if SIZE is UINT64_MAX, if it is not
  * the SIZE of the constructor (unless that was BLKHASH_SIZE_UNKNOWN), or if the
@@ -126,9 +126,9 @@ int blkhash_manifest_writer_finish (struct blkhash_manifest_writer *w,
                                     unsigned int *len);
 
 /*
- * Write the manifest of the image of L, in which no block is missing, to FD.
- * Stores the digest of the image in MD and its length in bytes in *LEN, like
- * blkhash_leaves_fold; both may be NULL.  The sink of L is not called.
+ * Write the manifest of the image of L to FD.  All blocks must be set.  Stores
+ * the digest of the image in MD and its length in bytes in *LEN, like
+ * blkhash_leaves_fold; MD and LEN may be NULL.  The sink of L is not called.
  *
  * Errors: those of blkhash_leaves_fold and of write(2), after which the file
  * may have a part of the manifest; EBADF if FD is not open for writing; EINVAL
@@ -143,9 +143,9 @@ int blkhash_leaves_save (struct blkhash_leaves *l, int fd, unsigned char *md,
 struct blkhash_manifest_reader;
 
 /*
- * Do not compute the digest of the image from the leaves, because that takes as
- * long as folding a table of that size.  The leaves are then verified only by
- * their CRCs.
+ * The reader does not compute the digest of the image from the leaves, which
+ * would take as long as folding a leaf table of the image.  The leaves are then
+ * verified only by their CRCs.
  */
 #define BLKHASH_MANIFEST_NO_SUM 1u
 
@@ -158,8 +158,9 @@ struct blkhash_manifest_reader;
  *
  * This function and blkhash_manifest_reader_next treat the file as untrusted,
  * and use at most 8 MiB of memory.  But a file of 600 bytes can be the manifest
- * of 2^63 zeros, whose digest takes weeks.  If the file is not trusted, check
- * blkhash_manifest_reader_size first, or use BLKHASH_MANIFEST_NO_SUM.
+ * of an image of 2^63 zero bytes, whose digest takes weeks to compute.  If the
+ * file is not trusted, check blkhash_manifest_reader_size first, or use
+ * BLKHASH_MANIFEST_NO_SUM.
  *
  * Returns NULL and sets errno: EBADMSG if the file is not a manifest, or is
  * damaged or truncated; ENOTSUP if it has a later version, or a digest that
@@ -210,7 +211,7 @@ struct blkhash_manifest_run {
  * see blkhash_zero and blkhash_manifest_reader_new.
  *
  * Returns ENOENT at the end.  Only then are all runs verified: no block is
- * missing, and the digest in the file is that of the leaves (which is not
+ * missing, and the digest in the file is that of the leaves (the digest is not
  * checked in a part, or with BLKHASH_MANIFEST_NO_SUM).  Other errors are those
  * of blkhash_manifest_reader_new.  Errors are sticky.
  */
@@ -279,9 +280,9 @@ int blkhash_leaves_put_run (struct blkhash_leaves *l,
  * DIFFER is called for each range that differs, in the order of the image: LEN
  * bytes from START on.  All blocks of a range differ, and adjacent ranges are
  * merged.  No range passes the end of the larger image, whose last block can be
- * short.  What is beyond the end of the smaller image is compared with zeros.
- * DIFFER returns 0, or a positive errno value, which ends the comparison and is
- * returned.  It must not use A or B.
+ * short.  Blocks of the larger image that are beyond the end of the smaller one
+ * are compared with zeros.  DIFFER returns 0, or a positive errno value, which
+ * ends the comparison and is returned.  It must not use A or B.
  *
  * Returns 0 after the last range.  The ranges are verified only if the result
  * is 0 or ENODATA.  If there is no range, the digests of the images can still

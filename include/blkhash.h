@@ -27,14 +27,14 @@
  * Different objects are independent: threads can use them at the same time.
  * Only one thread at a time may use the same object, except a leaf table.
  *
- * Programs written for blkhash 0.11 and before compile and link unchanged.
- * These functions keep their prototypes and errors: blkhash_new, _new_opts,
- * _update, _zero, _aio_update, _aio_completion_fd, _aio_completions, _final and
- * _free; blkhash_digests; blkhash_opts_new, _free, the setters and getters of
- * the block size, threads, queue depth and streams, and
+ * Programs written for blkhash 0.11 or older compile and link unchanged.  These
+ * functions keep their prototypes and errors: blkhash_new, _new_opts, _update,
+ * _zero, _aio_update, _aio_completion_fd, _aio_completions, _final and _free;
+ * blkhash_digests; blkhash_opts_new, _free, the setters and getters of the
+ * block size, threads, queue depth and streams, and
  * blkhash_opts_get_digest_name; struct blkhash_completion and
- * BLKHASH_MAX_MD_SIZE.  This is why blkhash_zero has a length of size_t,
- * blkhash_aio_completion_fd returns -1 and sets errno, and
+ * BLKHASH_MAX_MD_SIZE.  Because the prototypes are kept, blkhash_zero has a
+ * length of size_t, blkhash_aio_completion_fd returns -1 and sets errno, and
  * blkhash_aio_completions returns a negative errno value.  All other functions
  * are new.
  *
@@ -121,35 +121,36 @@ int blkhash_opts_set_block_size (struct blkhash_opts *opts,
 /*
  * Set the number of threads that hash: 1 to 128.  The default is the number of
  * online CPUs, at most 16.  This does not change the hash.  A leaf table
- * ignores it, because it starts no threads.
+ * ignores this option, because it starts no threads.
  */
 int blkhash_opts_set_threads (struct blkhash_opts *opts, uint8_t threads);
 
 /*
  * Set the number of asynchronous updates that can be in flight, up to 65536.
- * 0, the default, disables the asynchronous calls.  A leaf table ignores it.
+ * 0, the default, disables the asynchronous calls.  A leaf table ignores this
+ * option.
  */
 int blkhash_opts_set_queue_depth (struct blkhash_opts *opts,
                                   unsigned queue_depth);
 
 /*
- * Select the construction: 0, the default, is flat; 1 to 1024 is that number of
- * streams, the construction of blkhash 0.9 (64 streams) and older.  This
- * changes the hash, and resets linear to 0.
+ * Select the construction: 0, the default, is flat; 1 to 1024 is the
+ * construction streams, with that number of streams.  Set 64 to get the hash of
+ * blkhash 0.9.  This changes the hash, and resets linear to 0.
  */
 int blkhash_opts_set_streams (struct blkhash_opts *opts, unsigned streams);
 
 /*
  * Select the construction: 1 is linear, which is flat without the size of the
- * image, for comparison with the sums of other programs.  0 is the default.
- * This changes the hash, and 1 resets the number of streams to 0.
+ * image, for comparison with the sums of other programs.  0, the default, is
+ * not linear.  This changes the hash, and 1 resets the number of streams to 0.
  */
 int blkhash_opts_set_linear (struct blkhash_opts *opts, int linear);
 
 /*
- * Return the current value.  The digest name is the name in the list of
- * blkhash_digests(), and is valid until the options are freed.  The block size
- * is in bytes.
+ * Return the current value.  The digest name is spelled as blkhash_digests()
+ * lists it, and is valid until the options are freed.  The block size is in
+ * bytes.
  */
 const char *blkhash_opts_get_digest_name (const struct blkhash_opts *opts);
 uint32_t blkhash_opts_get_block_size (const struct blkhash_opts *opts);
@@ -202,9 +203,9 @@ size_t blkhash_digests (const char **names, size_t count);
  * Create a hash with the defaults (sha256, 64 KiB blocks, flat), or with
  * OPTS (NULL means the defaults).
  *
- * Returns NULL and sets errno: ENOMEM; EMFILE or ENFILE, only with a queue
- * depth; EINVAL if the configuration of OpenSSL does not provide the digest;
- * EIO if the digest failed.
+ * Returns NULL and sets errno: ENOMEM; EMFILE or ENFILE, only if the queue
+ * depth is not 0; EINVAL if the configuration of OpenSSL does not provide the
+ * digest; EIO if the digest failed.
  *
  * Only one thread at a time may use a hash.  Different hashes are independent.
  */
@@ -239,12 +240,12 @@ int blkhash_zero (struct blkhash *h, size_t len);
  *
  * Synchronous and asynchronous calls can be mixed: all of them append to the
  * image, in the order of the calls.  Memory is bounded, so the call may wait
- * for earlier data to be hashed.  It may do so if the request has much more
- * than 2 MiB, or than 1024 blocks, for each thread; if it does not start and
- * end at a block boundary; or if the oldest data is still being hashed when all
- * data after it was hashed.  The call may also hash zeros that were appended
- * earlier, and its own data if no thread can be started.  A request with LEN 0
- * completes like any other.
+ * for earlier data to be hashed: if the request has much more than 2 MiB or
+ * 1024 blocks for each thread; if the request does not start and end at a block
+ * boundary; or if the oldest data is still being hashed when all data after it
+ * was hashed.  The call may also hash zeros that were appended earlier, and its
+ * own data if no thread can be started.  A request with LEN 0 completes like
+ * any other.
  *
  * Returns EAGAIN if queue_depth requests are in flight, that is, submitted and
  * not reaped; then nothing was appended, and this error is not sticky.  Returns
@@ -295,8 +296,8 @@ int blkhash_final (struct blkhash *h, unsigned char *md, unsigned int *len);
 
 /*
  * Free H; NULL is allowed.  It can be called at any time: it waits for data
- * that is being hashed, and drops the rest of the work in flight.  No buffer is
- * in use when the call returns.  errno is preserved.
+ * that is being hashed, and discards the rest of the work in flight.  No buffer
+ * is in use when the call returns.  errno is preserved.
  */
 void blkhash_free (struct blkhash *h);
 
