@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * The bottom nodes of the leaf tree.  Each has the states of 64 blocks in three
- * bitmaps, and the leaves of those that are data in an array without gaps.
+ * bitmaps, and the leaves of its blocks of data in an array without gaps.
  */
 
 #include <config.h>
@@ -37,15 +37,17 @@ bottom_drop_leaves (struct leaf_tree *tree, struct bottom *bottom)
     spare_keep (spare_leaves (tree, bottom->room), bottom->leaves);
 }
 
-/* Returns the number of leaves before that of block I. */
+/* Returns the number of leaves that are before the leaf of block I in the
+ * array.
+ */
 static unsigned
 leaves_before (const struct bottom *bottom, unsigned i)
 {
   return __builtin_popcountll (bottom->data & ((UINT64_C (1) << i) - 1));
 }
 
-/* Remove the leaves of COUNT blocks from FIRST on.  The caller clears their
- * bits.
+/* Remove the leaves of COUNT blocks from FIRST on.  The caller clears the bits
+ * of these blocks.
  */
 static void
 remove_leaves (const struct leaf_tree *tree, struct bottom *bottom,

@@ -18,8 +18,8 @@ enum leaf_state {
   LEAF_ZERO,                    /* the block is all zero */
   LEAF_DATA,                    /* the leaf of the block is stored */
   LEAF_PARTIAL,                 /* some pieces of the block are known, or all of
-                                 * it is known but not hashed yet; they are not
-                                 * stored in the tree */
+                                 * it is known but not hashed yet; their content
+                                 * is not in the tree: see pieces.h */
 };
 
 /* Consecutive blocks in the same state.  A long run can be returned in parts.

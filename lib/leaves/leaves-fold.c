@@ -11,10 +11,10 @@
  * A table with BLKHASH_LEAVES_ONCE is folded early: the thread that gives a
  * block folds until it reaches a missing block, unless another thread is
  * folding.  In any other table, each call folds from the first leaf, and fails
- * with EBUSY if the table changes meanwhile.  Each fold first hashes those
- * partial blocks that are complete.  This also counts as a change, but folds do
- * not make each other fail: they do it one at a time, and the first of them
- * leaves no such block to the others.
+ * with EBUSY if the table changes meanwhile.  Each fold first hashes the
+ * partial blocks that are complete, which counts as a change.  But concurrent
+ * folds do not make each other fail, because only one at a time hashes these
+ * blocks, and the others find none left.
  */
 
 #include <config.h>
@@ -35,11 +35,11 @@
 #define BATCH_LEAVES 64
 #define MAX_UNFOLDED 32768      /* limit of unfolded leaves while a thread
                                  * folds */
-#define BATCH_ZEROS (1u << 20)  /* about 16 ms of hashing for sha256 */
+#define BATCH_ZEROS (1u << 20)  /* blocks: about 16 ms of hashing for sha256 */
 
 /* Consecutive leaves: either ZEROS leaves of full zero blocks, or COUNT leaves
- * in LEAVES.  The latter are leaves of data, or, if ZERO is set, the leaf of
- * the short last block, which is zero.
+ * in LEAVES.  LEAVES has leaves of data, or, if ZERO is set, the leaf of the
+ * short last block, which is zero.
  */
 struct batch {
   uint64_t zeros;
@@ -206,7 +206,9 @@ leaves_fold_next_locked (struct blkhash_leaves *l, uint64_t count,
   return err ? leaves_set_error_locked (l, err) : l->error;
 }
 
-/* If all leaves are already folded, end the sink, and compute the digest. */
+/* If all leaves are already folded, pass the last zeros to the sink, and
+ * compute the digest.
+ */
 static int
 finish_early_fold (struct blkhash_leaves *l, unsigned char *md)
 {
@@ -258,8 +260,9 @@ fold_all (struct blkhash_leaves *l, struct outer *outer, struct sink *sink)
     if (err == 0)
       err = fold_batch (outer, sink, &batch);
     if (err == 0 && !outer)
-      err = sink_end (sink);    /* before the next check for changes, because
-                                 * the callback can take long */
+      err = sink_end (sink);    /* after each batch: the callback for a long run
+                                 * of zeros takes long, and changes are detected
+                                 * only between batches */
     if (err)
       return err;
   }

@@ -122,7 +122,7 @@ open_partial_locked (struct blkhash_leaves *l, uint64_t index,
   }
   if (old) {
     /* The busy block is complete.  If it is all zero, the rest of the block
-     * remains known.
+     * remains known; otherwise the rest becomes missing.
      */
     if (busy_is_zero (l, old))
       state = LEAF_ZERO;
@@ -217,7 +217,8 @@ store_zero_locked (struct blkhash_leaves *l, uint64_t index)
 
 /* Called after a piece was added to the block, or the size of the image became
  * known.  A complete block without data becomes LEAF_ZERO.  Any other complete
- * block must be hashed by the caller, unless it was a block of zeros before.
+ * block must be hashed by the caller, except a block of zeros into which data
+ * was written (see the top of this file).
  */
 static int
 finish_if_complete_locked (struct blkhash_leaves *l, struct partial *partial,

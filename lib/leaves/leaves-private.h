@@ -28,11 +28,11 @@ struct leaf_engine;
 struct outer;
 struct partial;
 
-#define LEAVES_CONTRADICTED 64  /* ranges that are recorded */
+#define LEAVES_CONTRADICTED 64  /* maximum number of recorded ranges */
 
 struct blkhash_leaves {
-  /* SIZE is set before SIZE_KNOWN, and both are set under the lock.  They can
-   * be read without the lock: SIZE if SIZE_KNOWN is set.
+  /* Both are set under the lock, SIZE before SIZE_KNOWN.  SIZE_KNOWN can be
+   * read without the lock, and so can SIZE if SIZE_KNOWN is set.
    */
   atomic_bool size_known;
   uint64_t size;                /* size of the image in bytes */
@@ -41,8 +41,7 @@ struct blkhash_leaves {
   size_t block_size;            /* bytes */
   size_t leaf_size;             /* bytes */
   struct construction construction;
-  bool once;                    /* BLKHASH_LEAVES_ONCE: no block is given
-                                 * twice */
+  bool once;                    /* BLKHASH_LEAVES_ONCE: no byte is set twice */
   bool no_sum;                  /* BLKHASH_LEAVES_NO_SUM */
   struct digest *digest;
   struct leaf_engine *engine;
@@ -57,13 +56,15 @@ struct blkhash_leaves {
                                  * read without the lock when the size is known
                                  */
   struct leaf_tree *tree;
-  struct pieces_budget own_budget; /* budget of PIECES, unless they share one;
-                                    * it has its own locks */
+  struct pieces_budget own_budget; /* budget of PIECES, unless the table shares
+                                    * one with other tables; it has its own
+                                    * locks */
   struct pieces *pieces;        /* the blocks that are LEAF_PARTIAL */
   uint64_t generation;          /* incremented by every change */
-  /* Blocks that were contradicted, for leaves_next_contradiction.  If there
-   * were too many, NR_CONTRADICTED is LEAVES_CONTRADICTED + 1.  It is changed
-   * under the lock, and atomically read without it.
+  /* Ranges that observations have contradicted, for leaves_next_contradiction.
+   * If there were too many, NR_CONTRADICTED is LEAVES_CONTRADICTED + 1.
+   * NR_CONTRADICTED is changed under the lock, and read atomically without the
+   * lock.
    */
   struct contradicted {
     uint64_t index, count;      /* blocks */
@@ -72,14 +73,16 @@ struct blkhash_leaves {
   int error;                    /* sticky: leaves may be wrong or lost */
 
   /* In a table with ONCE, the leaves of blocks before FOLDED are folded into
-   * OUTER and removed from the tree.  Without the lock, only the thread that
-   * has set FOLDING uses OUTER and SINK.  In any other table each fold copies
-   * SINK, and FOLDING is set during a fold that uses the sink.
+   * OUTER and removed from the tree.  While FOLDING is set, only the thread
+   * that has set it uses OUTER and SINK, without the lock.  In a table without
+   * ONCE, each fold uses a copy of SINK, and FOLDING is set during a fold if
+   * SINK has callbacks.
    */
-  struct outer *outer;          /* NULL with NO_SUM, and in other tables */
+  struct outer *outer;          /* NULL with NO_SUM, and without ONCE */
   struct sink sink;
-  uint64_t folded;              /* blocks */
-  uint64_t unfolded;            /* leaves in the tree; only counted with ONCE */
+  uint64_t folded;              /* number of blocks */
+  uint64_t unfolded;            /* leaves of data in the tree; only counted with
+                                 * ONCE */
   uint64_t folded_data, folded_zero; /* bytes of data and zeros before FOLDED */
   bool folding, finished;       /* FINISHED: blkhash_leaves_fold succeeded */
   pthread_cond_t folding_ended; /* signaled when FOLDING is cleared, or UNFOLDED
@@ -112,23 +115,24 @@ blocks_length (const struct blkhash_leaves *l, uint64_t index,
                                  * leaves_put_blocks */
 
 /* How a range changes the table: GIVE replaces the content; OBSERVE adds
- * content that was read, and detects contradictions; FORGET makes it missing.
+ * content that was read, and detects contradictions; FORGET makes the range
+ * missing.
  */
 enum leaves_op { GIVE, OBSERVE, FORGET };
 
-/* SIZE can be BLKHASH_SIZE_UNKNOWN. */
+/* Set the size of the image to SIZE bytes, or to BLKHASH_SIZE_UNKNOWN. */
 void leaves_init_size (struct blkhash_leaves *l, uint64_t size);
 
 /* Begin a call on *LEN bytes at OFFSET.  Returns 0, or EINVAL if they are not
- * in the image.  If the size is unknown, it cannot be set below the end of this
- * range later, except if OP is FORGET: then *LEN is reduced to the part before
- * the end of all ranges that were given or observed.
+ * in the image.  While the size is unknown, a range to give or observe is
+ * recorded, so that the size cannot later be set to less than its end; and a
+ * range to forget is cut at the end of all ranges that were given or observed.
  */
 int leaves_enter_range (struct blkhash_leaves *l, enum leaves_op op,
                         uint64_t offset, uint64_t *len);
 
-/* Put COUNT blocks from block INDEX on.  BUF has their data, of at most
- * LEAVES_BATCH blocks.  If BUF is NULL, the blocks are zero, or become missing
+/* Put COUNT blocks from block INDEX on.  BUF has their data, and COUNT is at
+ * most LEAVES_BATCH.  If BUF is NULL, the blocks are zero, or become missing
  * with FORGET, and COUNT is not limited.
  */
 int leaves_put_blocks (struct blkhash_leaves *l, enum leaves_op op,
@@ -147,8 +151,8 @@ int leaves_put_piece (struct blkhash_leaves *l, enum leaves_op op,
  */
 int leaves_end_piece (struct blkhash_leaves *l, uint64_t index);
 
-/* Set blocks to LEAF_MISSING or LEAF_ZERO, or store a leaf.  The blocks can be
- * in any state before.
+/* Set blocks to LEAF_MISSING or LEAF_ZERO, or to the result of leaf_batch for
+ * BLOCK.  The blocks can be in any state before.
  */
 int leaves_set_locked (struct blkhash_leaves *l, uint64_t first,
                        uint64_t count, enum leaf_state state);
@@ -197,8 +201,9 @@ int leaves_fold_early_locked (struct blkhash_leaves *l);
 int leaves_fold_next_locked (struct blkhash_leaves *l, uint64_t count,
                              const unsigned char *leaves);
 
-/* Hash the complete blocks among the pieces.  Returns 0, ENODATA if a block is
- * incomplete, or an error of the table.
+/* Hash the partial blocks that are complete, from the oldest to the first that
+ * is incomplete.  Returns 0, ENODATA if a block is incomplete, or an error of
+ * the table.
  */
 int leaves_hash_complete (struct blkhash_leaves *l);
 

@@ -20,8 +20,8 @@
 
 /* Find the first gap in a partial block at or after START.  Returns false if
  * there is none.  All of a busy block counts as missing, because the call that
- * completed it has not returned yet.  An exception is a block that was zero
- * before: it was complete before that call.
+ * completed it has not returned yet.  An exception is a block of zeros into
+ * which data was written: it was complete before that call.
  */
 static bool
 find_gap_locked (struct blkhash_leaves *l, uint64_t index, size_t start,

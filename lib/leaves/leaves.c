@@ -8,10 +8,10 @@
  * content of partial blocks.  A range is cut into whole blocks, which are
  * hashed without the lock, and pieces of blocks, which are copied.
  *
- * An operation that fails midway can leave leaves of outdated content in the
- * table.  The error is sticky: later calls that give, forget or fold content,
- * or query what is missing, return the same error, and no digest is ever
- * computed from the table.
+ * After an operation has failed midway, the table can have leaves of outdated
+ * content.  So the error is sticky: later calls that give, forget or fold
+ * content, or query what is missing, return the same error, and no digest is
+ * ever computed from the table.
  */
 
 #include <config.h>

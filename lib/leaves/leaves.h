@@ -32,8 +32,8 @@ struct blkhash_leaves *leaves_new_in_budget (const struct blkhash_opts *opts,
  * was read and not written.  Missing content is added, and known content is not
  * replaced.  If the content contradicts the known content of a block, the block
  * becomes missing.  A part of a complete block of data cannot be compared, and
- * is ignored, as is a piece for which there is no room in the budget.  Not for
- * a table that was created with BLKHASH_LEAVES_ONCE.
+ * is ignored, as is a piece for which there is no room in the budget.  Must not
+ * be called for a table that was created with BLKHASH_LEAVES_ONCE.
  */
 int leaves_observe_data (struct blkhash_leaves *l, const void *buf,
                          size_t len, uint64_t offset);
@@ -43,7 +43,7 @@ int leaves_observe_zero (struct blkhash_leaves *l, uint64_t len,
 /* Store in *OFFSET and *LEN a range of whole blocks, in bytes, that
  * observations have contradicted and no earlier call has returned.  If too many
  * ranges were contradicted between two calls, this is the whole image.  Returns
- * false if there is none; this usually takes no lock, because it is called
+ * false if there is none.  This usually takes no lock, so it can be called
  * after each observation.
  */
 bool leaves_next_contradiction (struct blkhash_leaves *l,

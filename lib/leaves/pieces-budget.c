@@ -23,8 +23,8 @@
 #include "common/cleanup.h"
 #include "leaves/pieces-budget.h"
 
-#define KEEP (8 * 1024 * 1024)  /* bytes whose pages are kept, unless a chunk is
-                                 * larger */
+#define KEEP (8 * 1024 * 1024)  /* bytes whose pages are kept when no chunk is
+                                 * in use, unless a chunk is larger */
 #define MAX_PAGE 65536          /* bytes; a multiple of any page size */
 
 #ifndef MAP_ANONYMOUS

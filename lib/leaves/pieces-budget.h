@@ -20,9 +20,9 @@ struct pieces_budget {
   size_t bound;                 /* bytes; set once */
 
   /* Protects USERS, the list of tables that hold memory.  No table in the list
-   * is freed while this lock is held.  It is taken while the lock of a table is
-   * held, so a thread that holds it must not wait for the lock of another
-   * table, but only try to take it.
+   * is freed while this lock is held.  A thread takes it while it holds the
+   * lock of its own table.  So a thread that holds users_lock must not wait for
+   * the lock of another table, but only try to take that lock.
    */
   pthread_mutex_t users_lock;
   struct pieces *users;
@@ -43,9 +43,9 @@ struct pieces_budget {
   size_t chunks_in_use;         /* cut from BASE, and not in SPARE */
 };
 
-/* A static budget that is never destroyed can be all zero except the bound,
- * without this call.  This works on systems where zeros are a valid initializer
- * for POSIX threads' objects, such as Linux and FreeBSD.
+/* A static budget that is never destroyed does not need budget_init, if all its
+ * members except BOUND are zero.  This works on systems where zeros are a valid
+ * initializer for POSIX threads' objects, such as Linux and FreeBSD.
  */
 void budget_init (struct pieces_budget *budget, size_t bound);
 void budget_destroy (struct pieces_budget *budget);
@@ -67,12 +67,13 @@ void *budget_get (struct pieces_budget *budget, size_t overhead, bool *zero,
 void budget_put (struct pieces_budget *budget, void *chunk, size_t overhead);
 
 /* Called with true before a chunk is hashed, and with false after the chunk was
- * hashed and freed: in this order, so that budget_wait sees the free chunk.
+ * hashed and freed.  The chunk must be freed first, so that budget_wait sees
+ * it.
  */
 void budget_busy (struct pieces_budget *budget, bool begins);
 
-/* Wait until a chunk was freed after SEEN was stored, and return true.  Returns
- * false as soon as none was freed, and no chunk is being hashed.
+/* Returns true when a chunk was freed after budget_get had stored SEEN.  Waits
+ * for this only while a chunk is being hashed; otherwise returns false.
  */
 bool budget_wait (struct pieces_budget *budget, uint64_t seen);
 

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The users of a memory budget: the tables whose pieces of blocks it counts.
+ * The users of a memory budget are the tables that have pieces of blocks.
  *
  * A table that needs room holds its own lock, so it must not wait for the lock
  * of another table: a user whose lock is held is skipped.
@@ -63,7 +63,8 @@ share_remove_user (struct pieces *pieces)
     remove_user_locked (pieces);
 }
 
-/* Returns the rank of USER for eviction: its memory, but idle users rank first.
+/* The user with the highest rank evicts first.  The rank is the memory that the
+ * user holds, and idle users rank above all others.
  */
 static uint64_t
 eviction_rank (const struct pieces *user)
@@ -93,7 +94,9 @@ find_largest_locked (struct pieces_budget *budget, struct pieces *first)
     next = user->next_user;
     if (rank == 0) {
       remove_user_locked (user);
-      /* A user that adds a piece while it is listed does not list itself. */
+      /* The user may have added a piece before it was removed.  Then it was
+       * still listed, and did not add itself.
+       */
       if (user->held > 0)
         add_user_locked (user);
     }

@@ -38,8 +38,8 @@ max_ranges (uint32_t block_size)
     n = MIN_RANGES;
   if (n > MAX_RANGES)
     n = MAX_RANGES;
-  /* At most every other byte is a range of its own.  While ranges change, there
-   * can be one more.
+  /* At most every other byte is a range of its own.  The maximum is more than
+   * that, because a block that has the maximum cannot be changed.
    */
   return n < block_size / 2 + 2 ? n : block_size / 2 + 2;
 }
@@ -255,7 +255,8 @@ find_range (const struct partial *partial, uint32_t start)
   return low;
 }
 
-/* Replace the ranges from I to before J with COUNT (0, 1 or 2) from WITH. */
+/* Replace the ranges from I to before J with COUNT (0, 1 or 2) ranges of WITH.
+ */
 static void
 replace_ranges (struct partial *partial, size_t i, size_t j,
                 const struct partial_range *with, size_t count)

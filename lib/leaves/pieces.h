@@ -28,10 +28,11 @@ struct partial_range {
 struct partial {
   uint64_t index;               /* index of the block */
   bool busy;                    /* it is being hashed, and cannot be evicted */
-  bool on_zeros;                /* was a block of zeros before, and no part was
-                                 * forgotten since: the block is complete */
+  bool on_zeros;                /* was a block of zeros before data was written
+                                 * into it, and no part was forgotten since: the
+                                 * block is complete */
   bool has_data;                /* bytes that are not all zero were stored */
-  bool fresh;                   /* BYTES were zero when it was reserved */
+  bool fresh;                   /* BYTES were all zero after pieces_reserve */
   struct partial_range *ranges;
   size_t nr_ranges;
   struct partial *next_in_bucket;
@@ -96,8 +97,8 @@ struct partial *pieces_reserve (struct pieces *pieces, bool zero,
 void pieces_add (struct pieces *pieces, struct partial *partial,
                  uint64_t index);
 
-/* Of the blocks that are not busy, returns the one to which no piece was added
- * for the longest time; or NULL if there is none.
+/* Returns the block to which no piece was added for the longest time, ignoring
+ * busy blocks; or NULL if there is none.
  */
 struct partial *pieces_oldest (const struct pieces *pieces);
 

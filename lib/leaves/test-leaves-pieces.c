@@ -44,7 +44,7 @@ int __wrap_leaf_batch (struct leaf_engine *engine, struct leaf_block *blocks,
 static bool no_memory;          /* small allocations fail */
 static _Atomic size_t hashed;   /* blocks */
 static _Atomic bool hold;       /* the next call of leaf_batch waits until
-                                 * FOLDED is posted, but only for a second */
+                                 * FOLDED is posted, at most a second */
 static sem_t hashing, folded;
 
 void *
@@ -197,8 +197,8 @@ test_byte_into_zeros (void **state)
   blkhash_leaves_free (l);
 }
 
-/* There is memory for only some of the blocks.  The oldest ones are hashed, so
- * they are not forgotten.
+/* The budget has room for only some of the blocks.  The oldest ones are hashed
+ * and not evicted, so no block is missing.
  */
 static void
 test_zeros_are_hashed (void **state)
@@ -263,7 +263,8 @@ run_fold (void *opaque)
 }
 
 /* While a fold hashes a block of zeros of which a byte was replaced, another
- * fold begins.  It waits for the first fold, which is held for one second.
+ * fold begins.  It waits for the first fold, which is held for one second, and
+ * both succeed.
  */
 static void
 test_two_folds (void **state)

@@ -222,7 +222,9 @@ test_missing (void **state)
   }
 }
 
-/* Operations on the end of a table without BLKHASH_LEAVES_ONCE. */
+/* The last block is changed several times, which needs a table without
+ * BLKHASH_LEAVES_ONCE.
+ */
 static void
 test_last_block (void **state)
 {

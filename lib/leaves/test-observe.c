@@ -161,7 +161,8 @@ test_what_is_contradicted (void **state)
   take_contradicted (l, 0, 0);
   observe (l, 'b', BLOCK, 1 * BLOCK);
   take_contradicted (l, 1, 1);
-  observe (l, 'b', 4 * BLOCK, 0); /* fills block 1, which was missing */
+  observe (l, 'b', 4 * BLOCK, 0); /* fills block 1, which was missing, and
+                                   * contradicts 0, 2 and 3 */
   observe (l, 'c', BLOCK, 1 * BLOCK);
   take_contradicted (l, 0, 4);
   assert_int_equal (leaves_observe_zero (l, SIZE - 5 * BLOCK, 5 * BLOCK), 0);

@@ -117,7 +117,8 @@ add (struct pieces *pieces, uint64_t index)
   return partial;
 }
 
-/* The block that was not used for the longest time is evicted first. */
+/* The block to which no piece was added for the longest time is evicted first.
+ */
 static void
 test_bound (void **state)
 {
@@ -183,8 +184,9 @@ evict (void *opaque)
   return true;
 }
 
-/* 10 blocks of 1 MiB fit.  The user with most blocks evicts one of them; if the
- * lock of this user is held, the next largest user does.
+/* 10 blocks of 1 MiB and their ranges fit into 11 MiB.  The user with most
+ * blocks evicts one of them; if the lock of this user is held, the next largest
+ * user does.
  */
 static void
 test_shared_budget (void **state)
