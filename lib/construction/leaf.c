@@ -8,8 +8,8 @@
  * queue, oldest first, and hashes them itself.  The blocks can belong to
  * batches of other threads; their data is not copied.  The other threads wait
  * until their batches are done.  After leaf_enable_gather, a batch that does
- * not fill the lanes waits up to GATHER_TIMEOUT for other batches, so that
- * groups are full even if each thread has only a few blocks.
+ * not fill the lanes (see lanes.h) waits up to GATHER_TIMEOUT for other
+ * batches, so that groups are full even if each thread has only a few blocks.
  *
  * The benefit of that wait was measured on a busy Rocket Lake machine with 2
  * CPUs.  nbdcopy read 512 MiB from a file in memory through the filter, in
@@ -17,7 +17,8 @@
  * with the wait alternated, in 9 pairs.  The table shows the elapsed time and
  * the CPU time without the wait, each divided by the same time with the wait:
  * the median of the pairs, and in parentheses the lowest and the highest ratio.
- * In the last column no SIMD kernel was forced, and the plan selected SHA-NI.
+ * The kernel was forced with BLKHASH_CPU, except in the last column, where the
+ * library selected SHA-NI.
  *
  *   in flight           AVX-512 forced     AVX2 forced        SHA-NI selected
  *   1         elapsed   0.9 (0.8 - 1.5)    1.0 (1.0 - 1.1)    1.0 (0.5 - 1.3)
@@ -29,8 +30,9 @@
  *
  * The benefit is smaller for writes, and for plugins with a latency of a
  * millisecond.  Requests of 16 and 64 KiB do not benefit, with one exception:
- * with 16 in flight, the wait saves AVX-512 8 % of the CPU time.  In that case
- * it costs AVX2, which the plan does not select on this CPU, a seventh more.
+ * with AVX-512 and 16 requests in flight, the wait saves 8 % of the CPU time.
+ * With AVX2, which the library does not select on this CPU, the same requests
+ * take a seventh more.
  */
 
 #include <config.h>
@@ -52,7 +54,7 @@
  * CPU time in any case.
  */
 #define GATHER_TIMEOUT 1000000
-#define MAX_BACKOFF 1023        /* batches */
+#define MAX_BACKOFF 1023        /* batches that skip the wait */
 
 /* The blocks of one call of leaf_batch, on the stack of the calling thread. */
 struct batch {
@@ -76,7 +78,7 @@ struct leaf_engine {
   pthread_mutex_t lock;         /* protects the fields below, and all batches */
   unsigned hashing;             /* threads that are hashing a group */
   unsigned backoff;             /* batches that skip the wait after a timeout */
-  unsigned backoff_left;        /* batches that still skip it */
+  unsigned backoff_left;        /* batches that still have to skip it */
   struct batch *queue, **queue_tail; /* batches with untaken blocks */
   size_t queued;                /* untaken blocks */
 };
@@ -87,8 +89,9 @@ struct group {
   struct leaf_block *block[LEAF_GROUP];
 };
 
-/* A batch is removed from the queue when its last untaken block is taken,
- * because its thread can return as soon as all of its blocks are hashed.
+/* A batch is removed from the queue when its last untaken block is taken.  The
+ * batch is on the stack of its thread, which can return as soon as all blocks
+ * of the batch are hashed.
  */
 static void
 take_group_locked (struct leaf_engine *engine, struct group *group)

@@ -2,8 +2,9 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Unit test: batches that are hashed in one group.  An error of a group is
- * reported to each batch that has blocks in it, and to no other batch.  After a
- * wait for other batches that did not fill the lanes, some batches do not wait.
+ * reported to each batch that has blocks in it, and to no other batch.  If a
+ * batch waits for other batches in vain, because they do not fill the lanes of
+ * a kernel, the next batches do not wait.
  *
  * Linker wrappers for functions that leaf.c calls set the number of CPUs and
  * the time, make one block fail, and hold a block until other threads wait, so
@@ -167,9 +168,10 @@ destroy (void)
   digest_free (digest);
 }
 
-/* While the only CPU hashes a block, three batches are queued.  The resulting
- * groups are: 20 blocks of the first batch and 12 of the second, 8 of the
- * second and 24 of the third, and 6 of the third.
+/* While the only CPU hashes a block, three batches are queued.  Block BLOCK of
+ * batch OF fails, or none if OF is 3.  FIRST, SECOND and THIRD are the expected
+ * results of the batches.  The groups are: 20 blocks of the first batch and 12
+ * of the second, 8 of the second and 24 of the third, and 6 of the third.
  */
 static void
 fail_in_group (size_t of, size_t block, int first, int second, int third)
@@ -369,7 +371,7 @@ test_gather (void **state)
   assert_int_equal (waits_of (1, 1), 1);
   destroy ();
 
-  /* One client alone does not fill the lanes. */
+  /* A batch with one block less than a full group waits, too. */
   if (enough > 1) {
     create ("sha256", 2);
     leaf_enable_gather (engine);
@@ -383,7 +385,8 @@ test_gather (void **state)
   destroy ();
 }
 
-/* Start a batch in a thread of its own, where it waits until it is released. */
+/* Start a batch in a thread of its own, where it waits until HELD is cleared.
+ */
 static void
 begin_waiting (struct batch *batch)
 {

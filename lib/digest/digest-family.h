@@ -27,8 +27,8 @@ struct digest {
 struct digest_ops {
   size_t state_size;
   /* SETUP is called once for a state, before the first init, and TEARDOWN
-   * before the state is freed.  Both may be NULL.  Those that return int return
-   * 0 or an errno value.
+   * before the state is freed.  Both may be NULL.  Functions that return int
+   * return 0 or an errno value.
    */
   int (*setup) (const struct digest *digest, void *state);
   void (*teardown) (void *state);
@@ -40,7 +40,7 @@ struct digest_ops {
 };
 
 struct digest_family {
-  const char *library;          /* its name, for users */
+  const char *library;          /* name of the library, for users */
   /* Initialize DIGEST for NAME.  Returns 0, EINVAL if the family has no such
    * digest, or another errno value.
    */

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * null: an empty digest of any message, to measure the overhead without
- * hashing.  Its length is 0, as in other programs that support it.
+ * hashing.  Its length is 0, as in other programs that support the digest null.
  */
 
 #include <config.h>

@@ -29,7 +29,8 @@
 #define BLOCK 4096
 
 static bool fips;
-static const char *provider;    /* its reported name; NULL: the real one */
+static const char *provider;    /* reported name of the provider; NULL: the real
+                                 * one */
 static unsigned calls;          /* of lanes_hash */
 
 int __wrap_EVP_default_properties_is_fips_enabled (OSSL_LIB_CTX *ctx);
