@@ -89,9 +89,9 @@ void blkhash_manifest_writer_free (struct blkhash_manifest_writer *w);
 /*
  * Returns the sink of W, for blkhash_leaves_set_sink of a table with the same
  * options.  After W was freed, blkhash_leaves_free is the only function that
- * may be called on the table.  Create the table with BLKHASH_LEAVES_NO_SUM,
- * because the writer computes the digest of the image, and the table would
- * compute it again.
+ * may be called on the table.  Create the table with BLKHASH_LEAVES_ONCE |
+ * BLKHASH_LEAVES_NO_SUM, because the writer computes the digest of the image,
+ * and the table would compute it again.
  *
  * A writer of a part ignores the blocks outside the part.  Set these blocks to
  * zeros in the table, which costs nothing.

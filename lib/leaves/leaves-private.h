@@ -86,7 +86,8 @@ struct blkhash_leaves {
   uint64_t folded_data, folded_zero; /* bytes of data and zeros before FOLDED */
   bool folding, finished;       /* FINISHED: blkhash_leaves_fold succeeded */
   pthread_cond_t folding_ended; /* signaled when FOLDING is cleared, or UNFOLDED
-                                 * has fallen to half of MAX_UNFOLDED */
+                                 * has fallen to half of MAX_UNFOLDED (see
+                                 * leaves-fold.c) */
 };
 
 /* Returns the size of the image, or the maximum size while it is unknown.  All
