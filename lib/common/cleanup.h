@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Scoped locks: a mutex is unlocked at the end of the block.
+ * Scoped locks: a mutex is unlocked at the end of the enclosing { }.
  */
 
 #ifndef BLKHASH_CLEANUP_H
@@ -22,7 +22,7 @@ cleanup_unlock (pthread_mutex_t **lock)
 #define CLEANUP_CONCAT2(a, b) a##b
 #define CLEANUP_CONCAT(a, b) CLEANUP_CONCAT2 (a, b)
 
-/* Lock LOCK, and unlock it at the end of the block, however that is left. */
+/* Lock LOCK until control leaves the enclosing { }, by return or otherwise. */
 #define SCOPED_LOCK(lock)                                               \
   pthread_mutex_t *CLEANUP_CONCAT (scoped_lock_, __LINE__)              \
     __attribute__ ((cleanup (cleanup_unlock), unused)) = (lock);        \

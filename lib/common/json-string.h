@@ -10,9 +10,9 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* Write TEXT in quotes, with control characters escaped.  TEXT can be a name of
- * any bytes, but JSON is UTF-8: a byte that is in no valid character becomes
- * U+FFFD.
+/* Write TEXT in quotes, with control characters escaped.  TEXT, for
+ * instance a file name, need not be valid UTF-8, but JSON must be.  So each byte
+ * that is not part of a valid character is written as U+FFFD.
  *
  * Returns false if a part could not be written.  Callers cannot rely on ferror:
  * a stream of open_memstream sets no error flag if there is no memory.

@@ -82,8 +82,8 @@ load_locked (char *reason, size_t size)
   return 0;
 }
 
-/* A failure is not recorded.  It can be caused by the limit of open files, and
- * other images may be closed before the next call.
+/* After a failure the next call tries again, because the cause can be the limit
+ * of open files, and other images may have been closed by then.
  */
 int
 libnbd_load (char *reason, size_t size)

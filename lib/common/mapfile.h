@@ -4,8 +4,9 @@
  * The text of a mapfile of GNU ddrescue: the signature, the status line, and
  * the ranges, which are in order and without gaps.
  *
- * The status line has position 0, a status, and pass 1: the position and pass
- * at which ddrescue begins.  ddrescue refuses a status line with fewer fields.
+ * The status line has three fields: the position at which ddrescue continues
+ * (here 0), a status, and the pass with which it continues (here 1).  ddrescue
+ * refuses a status line with fewer fields.
  */
 
 #ifndef BLKHASH_MAPFILE_H

@@ -12,8 +12,8 @@
 #include <stdlib.h>
 
 /* Close OUT, which open_memstream opened for TEXT.  Returns *TEXT, which the
- * caller frees; or NULL with errno set to ENOMEM if there is no memory.  Even
- * then glibc's fclose returns 0; it sets *TEXT to NULL.
+ * caller frees; or NULL with errno set to ENOMEM if there is no memory.  The
+ * fclose of glibc does not report this: it returns 0, but sets *TEXT to NULL.
  */
 static inline char *
 memstream_close (FILE *out, char **text)

@@ -2,13 +2,14 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * A stratified random sample, for audits: blksum --update and --resume, and the
- * filter with blkhash-update, read a sample of what they take from a manifest.
+ * filter with blkhash-update, take leaves from a manifest, and read a sample of
+ * the blocks of these leaves.
  *
- * Units are divided into strata of the same length; the last one can be
- * shorter.  One unit of each stratum is chosen, so all units have the same
- * probability of being chosen, except that it is greater in the last stratum if
- * that is shorter.  The sample is computed from a seed, so any thread can query
- * it, in any order.
+ * The units of the sample are ranges of the image (see STRATA_READ_UNIT).  They
+ * are divided into strata of the same number of units; only the last stratum
+ * can have fewer.  One unit of each stratum is chosen, so all units are chosen
+ * with the same probability, or with a greater one in a shorter last stratum.
+ * The sample is computed from a seed, so any thread can query it, in any order.
  */
 
 #ifndef BLKHASH_STRATA_H
@@ -17,20 +18,21 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define STRATA_MIN_UNITS 64     /* minimum number of units to choose, or all if
+#define STRATA_MIN_UNITS 64     /* minimum number of units to choose, unless
                                  * there are fewer */
 #define STRATA_ALL 100000000    /* 100 % in millionths of a percent */
 #define STRATA_DEFAULT (STRATA_ALL / 1000) /* 0.1 % */
 
-/* Reads of a sample are aligned to this number of bytes, or to a block of the
- * hash if that is larger.  Neither NBD servers nor direct I/O require more.
+/* The size of a unit in bytes, unless the block size of the hash is larger.
+ * Reads of units are aligned to it; neither NBD servers nor direct I/O require
+ * more.
  */
 #define STRATA_READ_UNIT (64 * 1024)
 
 struct strata {
   uint64_t units;               /* number of units */
   uint64_t chosen;              /* number of chosen units */
-  uint64_t length;              /* of a stratum, in units; 0: none is chosen */
+  uint64_t length;              /* of a stratum, in units; 0: empty sample */
   uint64_t seed;
 };
 

@@ -42,8 +42,8 @@ sum_line_hex (const unsigned char *md, size_t md_len, char *hex)
 }
 
 /* TAG is NULL for a line without a tag; NAME is NULL for a line without a name.
- * Returns NULL if there is no memory.  open_memstream was rejected: if there is
- * no memory, its stream loses a part of the text without an error.
+ * Returns NULL if there is no memory.  open_memstream is not used, because its
+ * stream loses a part of the text without an error if there is no memory.
  */
 static char *
 format (const char *tag, const char *hex, const char *name, bool escaped)

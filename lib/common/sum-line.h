@@ -17,10 +17,10 @@
 #define SUM_HEX_SIZE (2 * BLKHASH_MAX_MD_SIZE + 1)
 
 /* Format "HEX  NAME", or if TAG is set "blk-sha256/64k (NAME) = HEX", where
- * "blk-sha256/64k" stands for the tag of OPTS.  If NAME is NULL, only "HEX" or
- * "blk-sha256/64k = HEX".  If ESCAPE is set, backslash, newline and carriage
- * return in NAME are escaped, and a line with an escaped name starts with a
- * backslash, as in coreutils.
+ * "blk-sha256/64k" stands for the tag of OPTS.  If NAME is NULL, the line is
+ * "HEX" or "blk-sha256/64k = HEX".  If ESCAPE is set, backslash, newline and
+ * carriage return in NAME are escaped, and a line with an escaped name starts
+ * with a backslash, as in coreutils.
  *
  * The line does not end with a newline.  The caller frees the string.  Returns
  * NULL if there is no memory.

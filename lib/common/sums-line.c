@@ -7,7 +7,8 @@
  * with a warning, so that a list can be part of another text, such as a signed
  * mail.  A line that looks like a checksum, but in which a character is missing
  * or wrong, is damaged.  Damage is an error, because otherwise the check would
- * succeed although the image was not read.  sha256sum skips damaged lines, too.
+ * succeed although the image was not read.  (sha256sum does not distinguish the
+ * two: it skips damaged lines as it skips text.)
  */
 
 #include <config.h>
@@ -61,8 +62,8 @@ unescape (char *name)
 
 /* ---- Lines without a checksum ---- */
 
-/* Returns true if TEXT contains something that looks like a checksum, even if
- * any one character of the checksum is wrong.
+/* Returns true if TEXT contains something that looks like a checksum, or like a
+ * checksum in which one character is wrong.
  */
 static bool
 looks_like_sum (const char *text)
@@ -120,7 +121,7 @@ skip_start (char *text, const char *start, char **rest)
   return true;
 }
 
-/* Returns the last ": " in TEXT, or NULL.  A name can contain others. */
+/* Returns the last ": " in TEXT, or NULL.  An earlier one can be in a name. */
 static char *
 find_colon (char *text)
 {
@@ -158,10 +159,10 @@ find_bytes (char *text)
   return next > end + 2 && strcmp (next, " bytes") == 0 ? end : NULL;
 }
 
-/* Set LINE to a line of TYPE, which has no sum.  END is the end of NAME, after
- * which the reason follows, or NULL if there is no reason.  Such a NAME is
- * escaped although the line does not start with a backslash.  If its escapes
- * are invalid, it is not changed.
+/* Set LINE to a line without a sum, of TYPE.  END is the end of NAME, where
+ * ": " and the reason follow, or NULL if there is no reason.  NAME is escaped,
+ * although the line does not start with a backslash; if the escapes are
+ * invalid, NAME is not changed.
  */
 static void
 set_without_sum (struct sums_line *line, enum sums_type type, char *name,
@@ -184,7 +185,7 @@ parse_comment (char *text, struct sums_line *line)
   size_t digits = strspn (text + 1, hex_digits);
   char *name, *end;
 
-  /* A flipped bit turns the digits "3" and "c" into "#". */
+  /* A flipped bit can turn the digits "3" and "c" into "#". */
   if (digits >= MIN_DIGITS - 1 && digits % 2 == 1 && text[1 + digits] == ' ')
     set_damaged (line, "its first character is not a digit");
   else if (skip_start (text, "# incomplete ", &name))

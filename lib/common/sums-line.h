@@ -25,8 +25,8 @@ struct sums_line {
   const char *name;             /* of SUM, INCOMPLETE, BAD, without escapes */
   const char *spec;             /* of SUM: "sha256/64k"; NULL: none */
   const char *hex;              /* of SUM: hexadecimal digits, any number */
-  const char *why;              /* of INCOMPLETE and DAMAGED; of BAD: "N bytes"
-                                 */
+  const char *why;              /* of INCOMPLETE and DAMAGED: the reason; of
+                                 * BAD: "N bytes" */
 };
 
 /* Parse TEXT, a line of LEN bytes with no newline and no NUL, followed by a

@@ -87,7 +87,9 @@ opts_of (const char *text)
   return opts;
 }
 
-/* The block size and the streams have default values if TEXT has no size. */
+/* SIZE is that of the digest, in bytes.  If TEXT has no block size, the block
+ * size and the number of streams are those of DEFAULTS in opts_of.
+ */
 static void
 has_opts (const char *text, const char *digest, uint32_t block_size,
           unsigned streams, unsigned size)

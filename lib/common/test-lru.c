@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: a cache keeps the most recently used numbers, as does a model,
- * which keeps as many numbers, in the order of their last use.
+ * Unit test: after random uses, a cache has the same numbers as a model: an
+ * array of the most recently used numbers, in the order of their last use.
  */
 
 #include <config.h>

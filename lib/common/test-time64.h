@@ -11,8 +11,9 @@
 
 #include <time.h>
 
-/* Append this to the declaration of __wrap_FUNCTION.  It gives the function the
- * name to which the linker redirects the calls of such programs.
+/* Append this to the declaration of __wrap_FUNCTION.  In a program whose calls
+ * of FUNCTION use the symbol __FUNCTION64, it renames the wrapper to
+ * __wrap___FUNCTION64, which the linker calls instead of __FUNCTION64.
  */
 #if defined __USE_TIME_BITS64 && defined __TIMESIZE && __TIMESIZE == 32
 #define WRAPS_TIME64(function) __asm__ ("__wrap___" #function "64")

@@ -30,7 +30,7 @@ test_valid (void **state)
     assert_int_equal (utf8_length (valid[i].text), valid[i].len);
 }
 
-/* Characters that are cut, too long, surrogates, or too large. */
+/* Bytes that are cut off, overlong, a surrogate, or above U+10FFFF. */
 static void
 test_invalid (void **state)
 {
