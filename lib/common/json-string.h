@@ -11,8 +11,8 @@
 #include <stdio.h>
 
 /* Write TEXT in quotes, with control characters escaped.  TEXT, for
- * instance a file name, need not be valid UTF-8, but JSON must be.  So each byte
- * that is not part of a valid character is written as U+FFFD.
+ * instance a file name, need not be valid UTF-8, but JSON must be.  So each
+ * byte that is not part of a valid character is written as U+FFFD.
  *
  * Returns false if a part could not be written.  Callers cannot rely on ferror:
  * a stream of open_memstream sets no error flag if there is no memory.

@@ -105,8 +105,8 @@ completions_fd (const struct completions *c)
   return c->fd[0];
 }
 
-/* Make the descriptor readable.  Exactly 8 bytes are written to an eventfd.  If
- * the descriptor is a full pipe, the write fails, but the pipe is readable.
+/* Make the descriptor readable.  8 bytes are written, as an eventfd requires.
+ * If a pipe is full, the write fails, but then the pipe is already readable.
  */
 static void
 notify (struct completions *c)

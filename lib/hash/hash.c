@@ -215,8 +215,8 @@ blkhash_aio_update (struct blkhash *h, const void *buf, size_t len,
     err = pipeline_copy (h->pipeline, data + head + middle, tail);
   if (err) {
     /* After an error the caller can use BUF again, so wait for the jobs that
-     * read it.  The part of the submission is never completed, so there is no
-     * completion.
+     * read it.  The submission, a part of the request, never completes, so the
+     * request does not complete either.
      */
     pipeline_finish (h->pipeline);
     return set_error (h, err);

@@ -1,9 +1,10 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Measure the kernels and print their speed on this CPU, and the numbers of
- * blocks for which each is selected.  All of this runs in the calling thread;
- * the plan that the process uses does not change.
+ * Measure the kernels (SIMD implementations of hashes), and print their speed
+ * on this CPU and the numbers of blocks for which each is selected.  All of
+ * this runs in the calling thread.  The plan (see lanes.h), by which the
+ * process selects kernels when it hashes, does not change.
  */
 
 #include <config.h>
@@ -38,8 +39,9 @@ print_counts (FILE *out, const struct lane_plan *plan, unsigned kernel)
   fprintf (out, "%s\n", *before ? "" : "-");
 }
 
-/* CALL is the time in which the kernel compresses one message block in each of
- * its LANES lanes, in picoseconds; 0 if it was too slow to be measured.
+/* CALL is the time in picoseconds in which the kernel or library NAME hashes a
+ * message block in each of its LANES lanes; 0 if a kernel was not measured,
+ * because it is far slower than the library.
  */
 static void
 print_kernel (FILE *out, const struct lane_hash *hash, const char *name,
@@ -90,7 +92,7 @@ measure_hash (FILE *out, const struct lane_hash *hash, const char *library,
   return err;
 }
 
-/* Print the lines of a hash.  A hash without kernels for this CPU has none. */
+/* Print the lines of HASH, if it has kernels that can be used on this CPU. */
 static int
 describe_hash (FILE *out, const struct lane_hash *hash)
 {

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The internals of a pipeline: pipeline.c runs in the appending thread.  The
+ * The internals of a pipeline.  pipeline.c runs in the appending thread.  The
  * jobs of pipeline-job.c run in the threads of the pool, or in the appending
  * thread if no thread can be started.
  */
@@ -42,7 +42,7 @@ struct job {
   void *opaque;
 
   /* Protected by pipeline->lock from submission until DONE is set.  The thread
-   * that hashes sets both, and does not access the job after that.
+   * that runs the job sets both fields, and then does not access the job again.
    */
   bool done;
   int error;
@@ -53,12 +53,12 @@ struct pipeline {
   struct outer *outer;
   struct pool *pool;
   size_t block_size, leaf_size; /* bytes */
-  size_t job_bytes, copy_bytes; /* maximum LEN of a job without a copy, and
-                                 * with one: multiples of block_size */
+  size_t job_bytes, copy_bytes; /* maximum LEN of a job without and with COPY;
+                                 * multiples of block_size */
 
   /* Used only by the appending thread. */
   int error;                    /* the first error */
-  struct job *filling;          /* the newest job, to which bytes are copied;
+  struct job *filling;          /* the newest job, while bytes are copied to it,
                                  * or NULL */
   struct buffer *spare;         /* free buffers for copies */
   unsigned copies_left;         /* buffers that may still be allocated */
@@ -66,7 +66,7 @@ struct pipeline {
   struct job *ring;
 
   pthread_mutex_t lock;         /* protects DONE and ERROR of submitted jobs */
-  pthread_cond_t job_done;      /* the appending thread waits for it */
+  pthread_cond_t job_done;      /* signaled when a job is done */
 };
 
 /* Returns the number of blocks in LEN bytes, the last of which may be short. */

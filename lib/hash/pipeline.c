@@ -11,12 +11,12 @@
  * Rejected: passing the data of a job to a leaf table, which also hashes blocks
  * and folds their leaves.  The ring, the copies and the pool would remain,
  * because the limit on memory requires waiting for the oldest job; the leaf
- * table would only add a tree, a lock that threads share, and 80 lines.  It is
- * slower if hashing a block takes little time.  "ratio" is the bytes per CPU
- * second with the leaf table, divided by those without it, of blkhash-bench
- * --aio --streams 0: medians of 31 alternating runs, on a busy AMD EPYC (family
- * 23, model 1) with 2 CPUs.  "noise" is the same ratio between two halves of
- * the runs without a leaf table.
+ * table would only add a tree, a lock that threads share, and 80 lines.  The
+ * leaf table was slower if hashing a block takes little time.  "ratio" is the
+ * bytes per CPU second of blkhash-bench --aio --streams 0 with the leaf table,
+ * divided by those without it: medians of 31 alternating runs, on a busy AMD
+ * EPYC (family 23, model 1) with 2 CPUs.  "noise" is the same ratio between two
+ * halves of the runs without a leaf table.
  *
  *   digest, block size, threads    ratio     noise
  *   sha256, 64 KiB, 2              1.01      0.96
@@ -50,9 +50,9 @@
 #include "hash/pipeline.h"
 #include "hash/pool.h"
 
-#define JOB_BYTES (2u << 20)    /* bytes of data in a job, if blocks are not
-                                 * larger */
-#define COPIES (48u << 20)      /* total bytes of the buffers for copies */
+#define JOB_BYTES (2u << 20)    /* maximum bytes of data in a job, unless one
+                                 * block is larger */
+#define COPIES (48u << 20)      /* maximum bytes of all buffers for copies */
 #define JOB_BLOCKS 1024         /* maximum blocks in a job of data; bounds the
                                  * leaves of tiny blocks */
 #define JOB_ZEROS 65536         /* a run of fewer zero blocks can be extended;
@@ -128,7 +128,9 @@ submit_job (struct pipeline *pipeline, struct job *job)
 {
   size_t blocks = pipeline_blocks_in (pipeline, job->len);
 
-  /* + 1: leaves can have no bytes, and malloc of 0 may be NULL. */
+  /* + 1: the leaves of the digest null have no bytes, but malloc (0) can return
+   * NULL.
+   */
   job->leaves = malloc (blocks * pipeline->leaf_size + 1);
   if (!job->leaves) {
     job->error = ENOMEM;
@@ -152,7 +154,7 @@ flush_copies (struct pipeline *pipeline)
 }
 
 /* Get a buffer for copies, a spare or a new one.  If all are in use, wait for
- * the oldest jobs until one is released.
+ * the oldest jobs until a buffer is released.
  */
 static struct buffer *
 new_buffer (struct pipeline *pipeline)
@@ -309,7 +311,9 @@ pipeline_finish (struct pipeline *pipeline)
   return pipeline->error;
 }
 
-/* Returns the size of as many blocks as fit in BYTES, from 1 to JOB_BLOCKS. */
+/* Returns the number of bytes of the blocks that fit in BYTES, limited to at
+ * least one block and at most JOB_BLOCKS.
+ */
 static size_t
 whole_blocks (size_t bytes, uint32_t block_size)
 {

@@ -3,11 +3,11 @@
  *
  * Hash the blocks of an image in parallel, and fold their leaves in order.
  *
- * One thread appends to the image, which is divided into jobs, in a ring.  A
- * job of data has at most 1024 blocks and at most 2 MiB, but at least one
- * block.  The threads of a pool hash the blocks of the jobs.  The appending
- * thread folds the leaves of finished jobs, oldest first, into the outer hash
- * before it starts another job.
+ * One thread appends to the image.  What it appends is divided into jobs, which
+ * are kept in a ring.  A job of data has at most 1024 blocks and at most 2 MiB,
+ * but at least one block.  The threads of a pool hash the blocks of the jobs.
+ * The appending thread folds the leaves of finished jobs, oldest first, into
+ * the outer hash before it starts another job.
  *
  * All functions are called by one thread at a time.  Those that return int
  * return 0 or an errno value; errors are sticky.
@@ -31,9 +31,9 @@ struct pipeline;
 struct pool *pipeline_pool_create (unsigned threads);
 
 /* ENGINE and OUTER must outlive the pipeline, and POOL must be freed before it.
- * LEAF_SIZE is in bytes.  The ring has 2 * THREADS + 2 + DEPTH jobs; if it is
- * full, an append that needs another job waits for the oldest one.  Returns
- * NULL with errno ENOMEM.
+ * LEAF_SIZE is in bytes.  The ring has room for 2 * THREADS + 2 + DEPTH jobs.
+ * If it is full, an append that needs another job waits for the oldest one.
+ * Returns NULL with errno ENOMEM.
  */
 struct pipeline *pipeline_create (struct leaf_engine *engine,
                                   struct outer *outer, struct pool *pool,
@@ -63,7 +63,7 @@ int pipeline_zeros (struct pipeline *pipeline, uint64_t count);
 
 /* End the image: submit the copied bytes, hash a short last block without
  * padding, and wait until all leaves are folded.  After an error leaves are not
- * folded, but the function still waits until no job uses data any more.
+ * folded, but the function still waits until no job reads its data any more.
  */
 int pipeline_finish (struct pipeline *pipeline);
 

@@ -18,8 +18,8 @@
 
 struct pool {
   pool_run *run;
-  unsigned batch;               /* maximum weight of a call of RUN, unless it
-                                 * has only one task */
+  unsigned batch;               /* maximum total weight of the tasks of a call
+                                 * of RUN, unless this has only one task */
 
   pthread_mutex_t lock;         /* protects the fields below */
   pthread_cond_t work;          /* a task was queued, or stop was set */
@@ -50,7 +50,8 @@ pool_create (unsigned threads, unsigned batch, pool_run *run)
 }
 
 /* Take the oldest task, and as many after it as fit in this thread's share of
- * the queued weight.  The other tasks are for the other threads.
+ * the queued weight, or in BATCH if that is less.  The other tasks are left to
+ * the other threads.
  */
 static struct pool_task *
 take_share_locked (struct pool *pool)

@@ -51,8 +51,8 @@ int __real_outer_final (struct outer *outer, uint64_t size, unsigned char *md);
 int __wrap_outer_final (struct outer *outer, uint64_t size, unsigned char *md);
 
 static bool no_large_memory, no_threads, no_leaf_of_zeros, no_sum;
-static int bad_byte = -1;       /* blocks that begin with it fail */
-static atomic_size_t hashed;    /* blocks */
+static int bad_byte = -1;       /* hashing blocks that begin with it fails */
+static atomic_size_t hashed;    /* number of blocks */
 
 int
 __wrap_leaf_batch (struct leaf_engine *engine, struct leaf_block *blocks,
@@ -100,7 +100,9 @@ __wrap_pthread_create (pthread_t *thread, const pthread_attr_t *attr,
   return no_threads ? EAGAIN : __real_pthread_create (thread, attr, start, arg);
 }
 
-/* What a hash consists of; each returns NULL if its turn comes. */
+/* 1: the next call of one of the three constructors below fails; 2: the call
+ * after it, and so on; 0: none.
+ */
 static unsigned create_fails;
 
 static bool
@@ -160,7 +162,9 @@ new_hash (unsigned queue_depth)
   return h;
 }
 
-/* A hash and a leaf table are created with all that they need, or not. */
+/* A hash or a leaf table is not created if one of its parts cannot be created.
+ * A leaf table may have fewer such parts.
+ */
 static void
 test_create (void **state)
 {
@@ -184,8 +188,8 @@ test_create (void **state)
   }
 }
 
-/* There is no memory to copy the short end, after the blocks before it were
- * submitted.  On return no thread uses the buffer, and there is no completion.
+/* After the full blocks were submitted, there is no memory to copy the short
+ * last block.  On return no thread uses the buffer, and no request completes.
  */
 static void
 test_failed_aio_update (void **state)
@@ -202,16 +206,15 @@ test_failed_aio_update (void **state)
   assert_int_equal (blkhash_aio_update (h, buf, len, buf), ENOMEM);
   no_large_memory = false;
   free (buf);
-  /* No thread uses the buffer, so no request can complete later. */
   assert_int_equal (blkhash_aio_completions (h, done, 4), 0);
   assert_int_equal (blkhash_update (h, "x", 1), ENOMEM);
   assert_int_equal (blkhash_final (h, md, NULL), ENOMEM);
   blkhash_free (h);
 }
 
-/* A bad block at the start of the image, within it, or at its end.  Every
- * accepted request completes, the one with the bad block with the error, and
- * there is no digest.  Requests after the bad block may be refused.
+/* A bad block at the start of the image, within it, or at its end.  Requests
+ * after the bad block may be refused.  Every accepted request completes; that
+ * of the bad block completes with the error.  There is no digest.
  */
 static void
 test_bad_block (void **state)
@@ -268,8 +271,8 @@ test_no_leaf_of_zeros (void **state)
   blkhash_free (h);
 }
 
-/* After a drain and a reap of one completion, the descriptor becomes readable
- * again, until all are reaped.
+/* After the descriptor was drained and one completion was reaped, the descriptor
+ * is readable again, as long as completions are left.
  */
 static void
 test_reap_one_by_one (void **state)
@@ -290,7 +293,9 @@ test_reap_one_by_one (void **state)
     assert_int_equal (blkhash_aio_update (h, buf[i], BLOCK, buf[i]), 0);
   }
   assert_int_equal (blkhash_aio_update (h, buf[0], BLOCK, NULL), EAGAIN);
-  /* All blocks are hashed, so the first drain reads most wake-ups. */
+  /* Wait until all blocks are hashed, so that the first read of the descriptor
+   * drains most notifications.
+   */
   while (atomic_load (&hashed) < 8)
     usleep (100);
   for (i = 0; i < 8; ) {
@@ -401,7 +406,7 @@ give_bad_block (void *opaque)
 
 static int sink_error;
 
-/* Another thread gives a bad block while this one is in the sink. */
+/* Another thread gives the table a bad block while this one is in the sink. */
 static int
 pass_zeros (void *opaque, uint64_t index, uint64_t count)
 {
@@ -438,9 +443,10 @@ new_table_once (unsigned flags)
   return l;
 }
 
-/* If another thread fails during a call to the sink, that first error is what
- * the table returns, now and later, even if the sink fails too.  The call to
- * the sink is for data, zeros without a sum, leaves, or zeros at the end.
+/* If another thread fails during a call to the sink, the table returns this
+ * error, now and later, even if the sink then fails too.  The sink is called
+ * for a block of data, for zeros of a table without a sum, for leaves, or for
+ * zeros at the end.
  */
 static void
 test_leaf_table_error_while_told (void **state)

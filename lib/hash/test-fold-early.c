@@ -2,7 +2,8 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Unit test: in a table with BLKHASH_LEAVES_ONCE, one thread at a time folds
- * the leaves of all threads.  If too many are unfolded, other threads wait.
+ * the leaves of all threads.  The other threads wait while too many leaves are
+ * not folded yet.
  */
 
 #include <config.h>
@@ -35,8 +36,8 @@ int __wrap_outer_leaves (struct outer *outer, const unsigned char *leaves,
 int __real_pthread_cond_wait (pthread_cond_t *cond, pthread_mutex_t *lock);
 int __wrap_pthread_cond_wait (pthread_cond_t *cond, pthread_mutex_t *lock);
 
-static bool slow;               /* the next fold waits for WAITS */
-static sem_t folds, waits;
+static bool slow;               /* the next fold goes on when a thread waits */
+static sem_t folds, waits;      /* a fold began; a thread waits for it */
 static unsigned char data[BLOCK * BLOCKS];
 static struct blkhash_leaves *table;
 static uint64_t most;           /* unfolded leaves when a thread first waited */

@@ -86,7 +86,7 @@ test_all_run (void **state)
 
 /* pool_free waits for the task that is running, and drops the tasks after it.
  * Here the task ends when pool_free, which has set the stop flag, calls
- * pthread_join.
+ * pthread_join.  MAY_END is 1 from then on, and 2 when the task has ended.
  */
 static atomic_int started, may_end;
 
@@ -135,11 +135,11 @@ test_free_drops (void **state)
 }
 
 /* Tasks that were queued while all threads were busy run together, but a thread
- * takes no more than its share.  Here the other of two threads stays busy, so
- * one thread takes half of the tasks that are left, again and again.
+ * takes no more than its share.  Here one of two threads stays busy, and the
+ * other one takes half of the tasks that are left, again and again.
  */
 static atomic_int blocked, go_on, all_done;
-static unsigned together[2 * BATCH]; /* tasks in each call */
+static unsigned together[2 * BATCH]; /* number of tasks in each call */
 static atomic_int calls;
 
 static void
