@@ -271,8 +271,8 @@ test_no_leaf_of_zeros (void **state)
   blkhash_free (h);
 }
 
-/* After the descriptor was drained and one completion was reaped, the descriptor
- * is readable again, as long as completions are left.
+/* After the descriptor was drained and one completion was reaped, the
+ * descriptor is readable again, as long as completions are left.
  */
 static void
 test_reap_one_by_one (void **state)

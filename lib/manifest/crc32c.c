@@ -4,8 +4,8 @@
  * CRC32C, with the instructions of x86-64 and ARMv8 if the CPU has them.
  *
  * The instruction has a latency of three cycles or more, but another one can
- * start in each cycle.  So a long buffer is divided into three parts, whose
- * CRCs are computed side by side and then combined.
+ * start in each cycle.  So each 3 * PART bytes of a long buffer are divided
+ * into three parts, whose CRCs are computed side by side and then combined.
  */
 
 #include <config.h>
@@ -54,8 +54,9 @@ portable (uint32_t crc, const unsigned char *p, size_t len)
 
 #define PART 4096               /* bytes */
 
-/* Returns the CRC of data with the CRC CRC and PART bytes of zeros after it.
- * This is linear: the XOR of the results for each bit of CRC.
+/* CRC is that of some data.  Returns the CRC of the same data followed by PART
+ * bytes of zeros.  The function is linear: the result is the XOR of the results
+ * for the bits that are set in CRC.
  */
 static uint32_t
 skip_part (uint32_t crc)

@@ -95,7 +95,7 @@ compare_both (struct leaf_diff *diff, struct blkhash_manifest_run *a,
   uint64_t count = MIN (a->count, b->count);
   int err = 0;
 
-  if (a->first != b->first) {   /* different blocks cannot be compared */
+  if (a->first != b->first) {   /* leaves of different blocks */
     diff->failed = -1;
     return EINVAL;
   }
@@ -118,7 +118,7 @@ compare_alone (struct leaf_diff *diff, struct blkhash_manifest_run *run)
   return err;
 }
 
-/* ---- Both ---- */
+/* ---- Both images ---- */
 
 struct input {
   struct leaf_runs *runs;

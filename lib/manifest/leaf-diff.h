@@ -26,7 +26,9 @@ struct leaf_diff {
   int (*differ) (void *opaque, uint64_t first, uint64_t count);
   void *opaque;
 
-  /* Results.  The caller sets COUNT and the two flags to 0 first. */
+  /* Results.  The caller sets ANY, TAIL_UNKNOWN and COUNT to 0 before the
+   * comparison.
+   */
   bool any;                     /* blocks differ, not counting TAIL if it is
                                  * unknown whether it differs */
   bool tail_unknown;            /* it is unknown whether TAIL differs */

@@ -22,7 +22,7 @@ struct leaf_runs {
   /* Store the next run in *RUN; its leaves are valid until the next call.  A
    * run begins where the previous one ends, and is never empty.  Returns 0;
    * ENOENT at the end; or another errno value, whose reason the producer
-   * stores.  It must not be called after an error.
+   * stores.  NEXT must not be called after an error.
    */
   int (*next) (struct leaf_runs *runs, struct blkhash_manifest_run *run);
 };

@@ -55,8 +55,9 @@ have_same_leaf_params (const struct manifest_header *a,
     strcmp (a->opts->digest_name, b->opts->digest_name) == 0;
 }
 
-/* Manifests of parts must have the same blocks: a block that only one of them
- * has cannot be compared.
+/* The manifests must have the same blocks, because a block that only one of
+ * them has cannot be compared.  If the images have different sizes, both
+ * manifests must have all blocks of their image.
  */
 static bool
 have_same_blocks (const struct manifest_header *a,
@@ -108,7 +109,8 @@ report_range (void *opaque, uint64_t first, uint64_t count)
                                               : count * diff->block_size);
 }
 
-/* If one reader failed, its error text is kept, and the other reader gets none.
+/* Compare the leaves.  If one reader fails, it keeps the text of its error, and
+ * the text of the other reader becomes empty.
  */
 static int
 compare (struct diff *diff)

@@ -31,17 +31,19 @@ struct blkhash_opts;
 struct manifest_header {
   struct blkhash_opts *opts;
   uint64_t size;                /* of the image, bytes */
-  uint64_t first, count;        /* first block and number of blocks; those of
-                                 * the finished manifest if it is unfinished */
-  bool unfinished;              /* blksum --resume is appending records */
+  uint64_t first, count;        /* first block and number of blocks; if the
+                                 * manifest is unfinished, those that it will
+                                 * have at the end */
+  bool unfinished;              /* blksum --resume has not written all records,
+                                 * see manifest-unfinished.h */
   char id[64];                  /* the value of the key "journal", or empty */
 };
 
 /* Returns the number of blocks of the image. */
 uint64_t manifest_image_blocks (const struct manifest_header *header);
 
-/* Returns true if FIRST and COUNT are all blocks of the image.  Only such a
- * manifest has a sum.
+/* Returns true if FIRST and COUNT are those of all blocks of the image.  Only
+ * such a manifest has a sum.
  */
 bool manifest_is_complete (const struct manifest_header *header);
 

@@ -4,12 +4,12 @@
  * Random access to the leaves of a manifest.
  *
  * The reader of manifests validates the file, and every byte that it reads is
- * pinned (pinned-file.c).  The file is divided into sections of MARK_DISTANCE
- * bytes, and the first record that begins in a section gets a mark.  A look-up
- * of a block begins at the last mark that is not beyond it, and skips records
- * by the numbers in their heads, which were validated and are pinned.  A record
- * without a mark begins in the same section as the record with the mark before
- * it, so a look-up skips less than the size of a section.
+ * pinned (see pinned-file.h).  The file is divided into sections of
+ * MARK_DISTANCE bytes, and the first record that begins in a section gets a
+ * mark.  A look-up begins at the last mark that is not beyond the block, and
+ * skips records by the numbers in their heads, which were validated and are
+ * pinned.  All records that a look-up reads begin in the same section, because
+ * the first one that begins in another section would have a mark.
  */
 
 #include <config.h>
@@ -29,8 +29,9 @@
 #include "manifest/manifest-unfinished.h"
 #include "manifest/pinned-file.h"
 
-/* In bytes.  A section begins dozens of records if these have few blocks.  The
- * memory for the marks is less than a hundredth of the size of the file.
+/* In bytes.  Dozens of records begin in a section if they have few blocks.  The
+ * memory for the marks is at most 1/64 of the size of the file, but at least
+ * 1 KiB.
  */
 #define MARK_DISTANCE 2048
 

@@ -25,8 +25,8 @@ struct manifest_index;
 
 /* Read the header of the manifest in FD, a regular file whose file offset is 0.
  * FD must stay open.  FLAGS, REASON, SIZE and the errors are those of
- * blkhash_manifest_reader_new; also ESPIPE if FD is not a regular file, and
- * EINVAL if SHA-256 is not available.
+ * blkhash_manifest_reader_new.  Other errors are ESPIPE if FD is not a regular
+ * file, and EINVAL if SHA-256 is not available.
  */
 struct manifest_index *manifest_index_new (int fd, unsigned flags,
                                            char *reason, size_t size);
@@ -56,15 +56,15 @@ int manifest_index_load (struct manifest_index *index,
                          char *reason, size_t size);
 
 /* Returns the sum in the manifest, a buffer of BLKHASH_MAX_MD_SIZE bytes that
- * begins with the bytes of a digest.  With BLKHASH_MANIFEST_NO_SUM it was not
- * verified that it is the sum of the leaves.
+ * begins with the sum.  With BLKHASH_MANIFEST_NO_SUM this was not compared with
+ * the sum of the leaves.
  */
 const unsigned char *manifest_index_sum (const struct manifest_index *index);
 
-/* Store in *RUN the blocks from FIRST on, at least one and at most MAX, that
- * are all data or all zeros.  FIRST must be a block of the image.  The leaves
- * of data are stored in LEAVES, which has room for MAX of them; if LEAVES is
- * NULL, RUN->leaves is not NULL for data, and must not be dereferenced.
+/* Store in *RUN a run of data or zeros that begins at block FIRST of the image,
+ * of at least one and at most MAX blocks.  The leaves of data are stored in
+ * LEAVES, which has room for MAX leaves.  If LEAVES is NULL, RUN->leaves only
+ * tells data (not NULL) from zeros (NULL), and must not be dereferenced.
  *
  * Thread-safe.  Returns 0; ESTALE if the file has changed; ENOMEM, EIO, or an
  * error of pread(2) or fstat(2).

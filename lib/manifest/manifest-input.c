@@ -15,7 +15,7 @@
 #include "common/numbers.h"
 #include "manifest/manifest-input.h"
 
-#define FIRST_SIZE (64 * 1024)  /* bytes */
+#define FIRST_SIZE (64 * 1024)  /* initial size of the buffer, bytes */
 
 /* The number of bytes left is known for a regular file only. */
 void
@@ -41,8 +41,8 @@ manifest_input_may_have (const struct manifest_input *input, uint64_t len)
   return len <= input->left;
 }
 
-/* Make room for more input.  The buffer has fewer than LEN bytes.  It is at
- * most doubled, so that it grows only as bytes arrive.
+/* Make room for more input, because LEN bytes are needed, and fewer are in the
+ * buffer.  Its size is at most doubled, so that it grows only as bytes arrive.
  */
 static int
 make_room (struct manifest_input *input, size_t len)

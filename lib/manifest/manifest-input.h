@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Called with all bytes that are read, in order. */
+/* READ is called with all bytes that are read from the file, in order. */
 struct manifest_observer {
   void (*read) (void *opaque, const void *bytes, size_t len);
   void *opaque;

@@ -29,22 +29,23 @@ struct blkhash_manifest_reader {
   size_t leaf_size;
   struct manifest_zeros zeros;
   struct manifest_sum *sum;     /* of the records before RUN, or NULL */
-  struct blkhash_manifest_run run; /* the newest one; its leaves are in INPUT */
-  bool ended;                   /* the end record was read; if the manifest is
-                                 * complete, MD is valid */
-  uint64_t next, end;           /* first block of the next record; END: the last
-                                 * block of the manifest plus 1 */
+  struct blkhash_manifest_run run; /* of the last record, not yet in SUM; its
+                                    * leaves are in INPUT */
+  bool ended;                   /* the end record was read; MD is valid, unless
+                                 * this is the manifest of a part */
+  uint64_t next, end;           /* first block of the next record; last block of
+                                 * the manifest plus 1 */
   bool after_zeros;             /* the record before NEXT has zeros */
   bool after_short_data;        /* the record before NEXT has data, but fewer
                                  * than MANIFEST_MAX_LEAVES leaves */
   unsigned char md[BLKHASH_MAX_MD_SIZE]; /* the sum in the file */
 
   int err;                      /* the first error, or ENOENT after the end */
-  char error[160];              /* its reason, as text */
+  char error[160];              /* the reason of the last error, as text */
 };
 
-/* The same as blkhash_manifest_reader_new; OBSERVER is called with all bytes
- * that are read.
+/* The same as blkhash_manifest_reader_new, but all bytes that are read are also
+ * passed to OBSERVER.
  */
 struct blkhash_manifest_reader *
 manifest_reader_new_observed (int fd, unsigned flags,

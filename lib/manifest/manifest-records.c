@@ -53,13 +53,13 @@ input_failed (struct blkhash_manifest_reader *r, int err)
   if (err == ENODATA)
     return cut_off (r);
   err = manifest_reader_set_errno (r, err);
-  /* As errors of read(2) these mean neither the end nor an invalid record. */
+  /* The caller would take these for the end and for an invalid record. */
   return err == ENOENT || err == EBADMSG ? EIO : err;
 }
 
 /* Peek at a record of SIZE bytes and its tail, and check the tail.  The CRC of
- * the record continues from CRC, which is 0, except for the end record: there
- * it is the CRC of the header, so that the end record covers the header.
+ * the record continues from CRC.  For the end record this is the CRC of the
+ * header, which the end record thus covers, too; for all others it is 0.
  */
 static int
 peek_record (struct blkhash_manifest_reader *r, size_t size, uint32_t crc,
@@ -83,7 +83,8 @@ peek_record (struct blkhash_manifest_reader *r, size_t size, uint32_t crc,
 
 /* Check that a record of COUNT blocks from FIRST on can be the next one.  It
  * must not be one that a writer would have merged with the previous record,
- * because an image has exactly one manifest (see blkhash-manifest(5)).
+ * because an image has exactly one manifest (see blkhash-manifest(5)).  Only an
+ * unfinished manifest has records of any length.
  */
 static int
 check_numbers (struct blkhash_manifest_reader *r, uint64_t first,
@@ -117,9 +118,9 @@ check_leaves (struct blkhash_manifest_reader *r, uint64_t first,
   return 0;
 }
 
-/* Add to the sum the run that the last call returned.  That call did not add
- * it, because this can take long, and is not needed if the caller, such as a
- * comparison, stops after that run.
+/* Add to the sum the run that was returned last.  It was not added before it
+ * was returned, because this can take long, and is not needed if the caller,
+ * such as a comparison, stops after this run.
  */
 static int
 add_to_sum (struct blkhash_manifest_reader *r)

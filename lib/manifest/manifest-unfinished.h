@@ -37,9 +37,9 @@ int manifest_writer_set_id (struct blkhash_manifest_writer *w, const char *id);
 
 /* Write the header, if it is not written yet, and all leaves that the sink of W
  * has received, as records.  No other function writes to the file.  The file is
- * not synced: call fsync(2).  A run of zeros at the end is not written yet,
- * because a table passes it to its sink only when the run has ended, unless the
- * table was created with BLKHASH_LEAVES_NO_SUM.
+ * not synced: call fsync(2).  The last run of zeros may be missing, because a
+ * leaf table passes a run of zeros to its sink only when the run has ended,
+ * unless the table was created with BLKHASH_LEAVES_NO_SUM.
  *
  * Returns 0; EINVAL if W is not unfinished; ENOMEM; an error of write(2); or
  * the first error of the sink.
@@ -51,10 +51,10 @@ int manifest_writer_flush (struct blkhash_manifest_writer *w);
  * blkhash_manifest_reader_next returns ENOENT at the end of the last valid
  * record.  Invalid data after it is not an error: an incomplete record, a
  * record with a wrong CRC, zeros, or blocks out of order.
- * blkhash_manifest_reader_error then says what is invalid.  No sum is computed:
- * if the manifest is finished and that of a whole image,
- * blkhash_manifest_reader_sum returns the sum that is recorded in it, without
- * verification, and otherwise ENODATA.
+ * blkhash_manifest_reader_error then says what is invalid.  No sum is computed.
+ * If the manifest is finished and has all blocks of the image,
+ * blkhash_manifest_reader_sum stores the sum that is recorded in the manifest,
+ * without verification; otherwise it returns ENODATA.
  */
 struct blkhash_manifest_reader *
 manifest_reader_new_unfinished (int fd, char *reason, size_t size);
@@ -66,7 +66,7 @@ const char *manifest_reader_id (const struct blkhash_manifest_reader *r);
 
 /* Returns the total size in bytes of the header, the records of the runs that
  * were returned, and the end record, if it was reached.  An unfinished manifest
- * can be truncated to this size after the initial offset of FD, and continued.
+ * can be truncated this many bytes after its beginning, and continued there.
  */
 uint64_t manifest_reader_offset (const struct blkhash_manifest_reader *r);
 

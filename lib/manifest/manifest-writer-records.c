@@ -5,9 +5,9 @@
  *
  * A record is assembled in a buffer, because it begins with the number of its
  * leaves.  The header is written when the first record begins, unless the size
- * of the image is unknown.  The buffer is written when a record of leaves ends
- * and it has WRITE_SIZE bytes; or only by manifest_writer_flush, if the
- * manifest is unfinished.
+ * of the image is unknown.  The buffer is written at the end, and when a record
+ * of leaves ends and the buffer has WRITE_SIZE bytes or more.  If the manifest
+ * is unfinished, only manifest_writer_flush writes.
  */
 
 #include <config.h>

@@ -14,9 +14,9 @@
 #include "manifest/manifest-writer.h"
 #include "manifest/manifest-zeros.h"
 
-/* A run of zeros may end with the short last block of an image whose size is
- * not known yet, and whose leaf is different.  So the last block of zeros is
- * added to the sum only when more blocks follow, or when the size is known.
+/* If the size of the image is not known yet, the last block of a run of zeros
+ * may be the short last block of the image, which has a different leaf.  So
+ * this block is added to the sum only when more blocks follow, or at the end.
  */
 int
 manifest_writer_sum_zeros (struct blkhash_manifest_writer *w, uint64_t count)
@@ -54,7 +54,7 @@ init_zeros (struct blkhash_manifest_writer *w, uint64_t size)
   return err ? err : manifest_zeros_hash (&w->zeros_leaves);
 }
 
-/* Called when the size is known. */
+/* Called at the end, when the size is known. */
 int
 manifest_writer_sum_final (struct blkhash_manifest_writer *w, unsigned char *md)
 {

@@ -111,8 +111,9 @@ blkhash_manifest_writer_sink (struct blkhash_manifest_writer *w)
 
 /* ---- The header and the end ---- */
 
-/* Check that the descriptor is writable.  This is done when the writer is
- * created, and not after hours of hashing.
+/* Check that the descriptor is writable, and not in append mode if the header
+ * is written last.  This is done when the writer is created, and not after
+ * hours of hashing.
  */
 static int
 check_fd (const struct blkhash_manifest_writer *w)
@@ -166,7 +167,7 @@ write_header (struct blkhash_manifest_writer *w, const unsigned char *bytes)
   return 0;
 }
 
-/* Returns the length of the sum, which is 0 in a part. */
+/* Returns the length of the sum; 0 if this is the manifest of a part. */
 static size_t
 sum_size (const struct blkhash_manifest_writer *w)
 {
@@ -261,8 +262,8 @@ struct part {
   uint64_t first, count;        /* blocks */
 };
 
-/* Set the range of blocks to write.  Later blocks of the image are ignored; but
- * blocks beyond the end of the image are an error if the part ends there.
+/* Set the range of blocks to write.  Other blocks of the image are ignored.
+ * But if the part ends at the end of the image, blocks after it are an error.
  */
 static int
 choose_blocks (struct blkhash_manifest_writer *w, const struct part *part)

@@ -29,7 +29,8 @@ struct blkhash_manifest_writer {
   off_t start;                  /* offset of the header, if HEADER_LAST */
   struct blkhash_opts opts;
   struct manifest_header header;
-  bool header_last;             /* the size is unknown until the end */
+  bool header_last;             /* the size is unknown until the end, so the
+                                 * header is written last */
   size_t leaf_size;
   uint64_t next;                /* index of the next block */
   uint64_t first, end;          /* blocks outside of this range are ignored */
@@ -52,26 +53,26 @@ struct blkhash_manifest_writer {
 int manifest_writer_head (struct blkhash_manifest_writer *w, uint64_t first,
                           uint64_t count);
 
-/* End the record.  Its CRC continues from CRC, which is that of the header for
- * the end record, and 0 for all others.
+/* End the record.  Its CRC continues from CRC, which is the CRC of the header
+ * for the end record, and 0 for all other records.
  */
 int manifest_writer_tail (struct blkhash_manifest_writer *w, uint32_t crc);
 
-/* Append the leaves of the next COUNT blocks, which must fit in the record that
- * is open, or in a new one if none is.
+/* Append the leaves of the next COUNT blocks, which must fit in the open
+ * record, or in a new one if no record is open.
  */
 int manifest_writer_leaves (struct blkhash_manifest_writer *w,
                             const unsigned char *leaves, size_t count);
 
-/* End the open record of leaves, if there is one; or append a record of ZEROS
- * blocks, if that is not 0.
+/* End the open record of leaves, if there is one; or append a record of zeros,
+ * if W->zeros is not 0.
  */
 int manifest_writer_close_leaves (struct blkhash_manifest_writer *w);
 int manifest_writer_close_zeros (struct blkhash_manifest_writer *w);
 
-/* Begin the sum; add the next COUNT blocks to it, of data or zeros; and when
- * the size is known, store it in MD.  Without manifest_writer_sum_begin the
- * others do nothing.
+/* Begin the sum; add the next COUNT blocks, of data or zeros; and when the size
+ * is known, store the sum in MD.  If manifest_writer_sum_begin was not called,
+ * the other three functions do nothing.
  */
 int manifest_writer_sum_begin (struct blkhash_manifest_writer *w);
 int manifest_writer_sum_data (struct blkhash_manifest_writer *w,

@@ -27,7 +27,8 @@ struct manifest_zeros {
   const struct blkhash_opts *opts;
   uint64_t size;                /* of the image, in bytes */
   size_t leaf_size;             /* bytes */
-  bool unique;                  /* cryptographic: no data has these leaves */
+  bool unique;                  /* the digest is cryptographic, so no data has
+                                 * these leaves */
   bool hashed;                  /* the fields below are set */
   unsigned char full_leaf[BLKHASH_MAX_MD_SIZE];
   uint64_t short_block;         /* index of the short last block, or
@@ -44,9 +45,9 @@ int manifest_zeros_init (struct manifest_zeros *zeros,
                          const struct blkhash_opts *opts, uint64_t size);
 
 /* Compute the leaves, if that was not done before.  manifest_zeros_init does
- * not compute them, because it takes the time to hash a block, and manifests of
- * parts without data do not need them.  Returns 0, ENOMEM, EIO, or EINVAL if
- * the digest is not available.
+ * not compute them, because this takes as long as to hash a block, and
+ * manifests of parts without data do not need them.  Returns 0, ENOMEM, EIO, or
+ * EINVAL if the digest is not available.
  */
 int manifest_zeros_hash (struct manifest_zeros *zeros);
 

@@ -57,8 +57,8 @@ pinned_file_destroy (struct pinned_file *file)
   pthread_mutex_destroy (&file->lock);
 }
 
-/* Store in SUMS the digests of the pieces in BYTES, of which there are at most
- * GROUP.  Only the last of them can be shorter than PINNED_PIECE.
+/* Store in SUMS the digests of the pieces in BYTES.  There are at most GROUP
+ * pieces, and only the last one can be shorter than PINNED_PIECE.
  */
 static int
 hash_pieces (const struct pinned_file *file, const unsigned char *bytes,

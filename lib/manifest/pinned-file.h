@@ -3,8 +3,9 @@
  *
  * A file whose content must stay the same: a changed byte is never returned.
  *
- * Each piece is hashed when it is read for the first time.  If it is read
- * again, it must have the same digest.
+ * The caller reads the file once, and passes all bytes to pinned_file_add,
+ * which hashes each piece.  A piece that pinned_file_read reads later must have
+ * the same digest.
  */
 
 #ifndef BLKHASH_PINNED_FILE_H
@@ -34,7 +35,7 @@ struct pinned_file {
   struct leaf_engine *engine;
   unsigned char (*sums)[PINNED_SUM]; /* array of the digests of the pieces */
   size_t room;                  /* number of digests that fit in SUMS */
-  unsigned char *tail;          /* the last bytes, which are not hashed yet;
+  unsigned char *tail;          /* the last added bytes, not hashed yet;
                                  * freed by pinned_file_finish */
   size_t tail_len;
   int err;                      /* the first error of pinned_file_add */
@@ -61,7 +62,7 @@ void pinned_file_add (struct pinned_file *file, const void *bytes, size_t len);
  */
 int pinned_file_finish (struct pinned_file *file);
 
-/* Read LEN bytes at OFFSET, which must have been added, to BUF.  Thread-safe
+/* Read to BUF the LEN bytes at OFFSET, which must have been added.  Thread-safe
  * after pinned_file_finish.  Returns 0; ESTALE if the file has changed; ENOMEM,
  * EIO, or an error of pread(2) or fstat(2).
  */
