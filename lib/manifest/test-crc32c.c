@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: CRC32C of published examples, such as those in RFC 3720, B.4.
+ * Unit test: CRC32C of published examples, such as those in RFC 3720, B.4, and
+ * of other data, for which crc32c and crc32c_portable must agree.
  */
 
 #include <config.h>
@@ -71,7 +72,7 @@ test_parts (void **state)
     }
 }
 
-/* Data that is long enough to be divided into parts. */
+/* Data so long that crc32c divides it into parts of 4096 bytes. */
 static void
 test_long (void **state)
 {

@@ -22,7 +22,8 @@
 #include "manifest/leaf-runs.h"
 
 #define BLOCKS 400
-#define LEAF 2                  /* bytes; if the first is 0, a block of zeros */
+#define LEAF 2                  /* bytes; the leaf of a block of zeros begins
+                                 * with 0 */
 
 /* The ranges that were reported. */
 struct found {
@@ -36,8 +37,8 @@ struct image {
   unsigned char leaves[BLOCKS][LEAF];
   unsigned blocks;
   unsigned seed;
-  unsigned next;                /* block */
-  int fail;                     /* error to return instead of ENOENT */
+  unsigned next;                /* first block of the next run */
+  int fail;                     /* error at the end, instead of ENOENT */
   unsigned shift;               /* wrongly added to all block numbers */
 };
 
@@ -47,7 +48,7 @@ is_zero (const struct image *image, unsigned block)
   return block >= image->blocks || image->leaves[block][0] == 0;
 }
 
-/* A run of data, or of zeros, is cut at random. */
+/* Store the next run of data or zeros, cut at random to at most 30 blocks. */
 static int
 next (struct leaf_runs *runs, struct blkhash_manifest_run *run)
 {

@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test of the comparison of two manifests: misuse, which of the readers
- * has the error, and the sums.  tests/test-manifest.py compares random images.
+ * Unit test of the comparison of two manifests: the reported ranges, misuse,
+ * and which of the two readers has the error.  tests/test-manifest.py compares
+ * the manifests of random images.
  */
 
 #include <config.h>
@@ -39,8 +40,8 @@ temporary (void)
   return fd;
 }
 
-/* Returns a reader of the manifest of the first SIZE bytes of IMAGE.  If CUT is
- * not 0, the manifest is truncated to CUT bytes.
+/* Returns a reader of the manifest of IMAGE, or of its start if the given size
+ * is less.  If CUT is not 0, the manifest is truncated to CUT bytes.
  */
 static struct blkhash_manifest_reader *
 cut_manifest (uint64_t size, const struct blkhash_opts *opts, off_t cut)
@@ -143,7 +144,8 @@ test_ranges (void **state)
 }
 
 /* An error of the callback ends the comparison, and no reader has an error.
- * This is also so for the last range, reported when both manifests have ended.
+ * The same holds for the last range, although it is reported only after both
+ * manifests have ended.
  */
 static void
 test_stopped (void **state)
@@ -197,7 +199,7 @@ test_misused (void **state)
   (void) state;
   open_two (&a, &b);
   assert_einval (a, a);
-  /* The error left both readers unread, so they can still be compared. */
+  /* Nothing was read after the headers, so A and B can still be compared. */
   assert_int_equal (blkhash_manifest_diff (a, b, report, &found), 0);
   assert_int_equal (found.calls, 5);
   assert_einval (a, b);
@@ -240,7 +242,7 @@ test_different_params (void **state)
   blkhash_opts_free (opts);
 }
 
-/* Only the reader of the invalid manifest has an error. */
+/* Only the reader of the truncated manifest has an error. */
 static void
 test_blame (void **state)
 {
@@ -263,8 +265,8 @@ test_blame (void **state)
   assert_int_equal (found.calls, 0);
 }
 
-/* The smaller image ends within a block.  If both images have data in it, the
- * block cannot be compared.  What follows it is compared with zeros.
+/* The smaller image ends within a block.  If both images have data in this
+ * block, it cannot be compared.  The blocks after it are compared with zeros.
  */
 static void
 test_tail (void **state)

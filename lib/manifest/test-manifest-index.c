@@ -4,7 +4,7 @@
  * Unit test: random access to the leaves of random manifests, compared with a
  * model, also while the file changes.  Prints the seed, and takes BLKHASH_SEED.
  *
- * The leaves are random numbers: no image is hashed, but only manifests.
+ * There are no images, only manifests, whose leaves are random numbers.
  */
 
 #include <config.h>
@@ -105,9 +105,9 @@ struct image {
   struct blkhash_opts *opts;
   uint64_t size, blocks;
   size_t leaf_size;
-  uint32_t salt;                /* of the leaves */
+  uint32_t salt;                /* seed of the leaves */
   bool zero_leaves;             /* all bytes of all leaves are 0 */
-  bool *zero;                   /* for each block */
+  bool *zero;                   /* for each block, whether it is zero */
   unsigned char md[BLKHASH_MAX_MD_SIZE];
   int fd;                       /* its manifest */
 };
@@ -155,7 +155,7 @@ write_run (const struct image *image, const struct blkhash_leaf_sink *sink,
   free (leaves);
 }
 
-/* Write the manifest of N blocks from FIRST on at the beginning of FD. */
+/* Replace the content of FD with a manifest of N blocks from FIRST on. */
 static void
 write_part (struct image *image, int fd, uint64_t first, uint64_t n)
 {
@@ -507,8 +507,9 @@ flip (int fd, uint64_t offset)
   assert_int_equal (pwrite (fd, &byte, 1, offset), 1);
 }
 
-/* Change a byte in each full piece in turn.  Look-ups that need this piece
- * fail, and all others are right.  After it is restored, all look-ups work.
+/* Change a byte in each full piece of the file (see pinned-file.h) in turn.
+ * Look-ups that need this piece fail, and all others are right.  After the byte
+ * was restored, all look-ups work.
  */
 static void
 test_flipped (void **state)
@@ -633,7 +634,7 @@ test_replaced (void **state)
   free_image (image);
 }
 
-#define READ_EARLY (128 * 1024) /* more than is read with the header */
+#define READ_EARLY (128 * 1024) /* bytes; more than is read with the header */
 
 /* A file that changes after its header was read, and before the rest is read,
  * cannot be loaded.
@@ -889,8 +890,8 @@ test_damaged (void **state)
 
 /* ---- Memory ---- */
 
-/* While a manifest of 64 MiB is loaded, it needs memory only for its largest
- * record, and then for the cached pieces and a digest of each piece.
+/* Loading a manifest of 64 MiB takes memory for its largest record.  After that
+ * only digests and marks (see manifest-index.c) and the cache take memory.
  */
 static void
 test_memory (void **state)

@@ -57,7 +57,7 @@ test_input (void **state)
   close (fds[0]);
 }
 
-/* Of a file it is known how many bytes follow the current offset. */
+/* The number of bytes after the current offset of a file is known. */
 static void
 test_input_file (void **state)
 {

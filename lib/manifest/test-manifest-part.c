@@ -23,7 +23,7 @@
 
 #define BLOCK 65536
 #define BLOCKS 6
-#define SIZE (5 * BLOCK + 100)  /* data, but blocks 2 and 3 are zeros */
+#define SIZE (5 * BLOCK + 100)  /* bytes; see make_image */
 #define LEAF 32
 
 static unsigned char image[SIZE];
@@ -39,6 +39,7 @@ temporary (void)
   return fd;
 }
 
+/* Blocks 2 and 3 are zeros, all others are data. */
 static void
 make_image (void)
 {
@@ -50,7 +51,9 @@ make_image (void)
 
 /* ---- Writing ---- */
 
-/* Write COUNT blocks from FIRST on; all other blocks of the table are zeros. */
+/* Returns a file with a manifest of the COUNT blocks from FIRST on.  All other
+ * blocks of the leaf table are zeros.
+ */
 static int
 write_part (uint64_t first, uint64_t count)
 {
@@ -88,7 +91,9 @@ start_reader (int fd)
   return r;
 }
 
-/* Store what a manifest has for each block: its leaf, or zeros. */
+/* Store in LEAVES the leaf of each block of data in the manifest, and zero
+ * bytes for each block of zeros.
+ */
 static void
 read_blocks (int fd, unsigned char leaves[BLOCKS][LEAF])
 {
@@ -279,7 +284,7 @@ test_no_such_part (void **state)
   close (fd);
 }
 
-/* ---- To a whole ---- */
+/* ---- Merging ---- */
 
 static void
 put_part (struct blkhash_leaves *l, int fd)
@@ -295,7 +300,9 @@ put_part (struct blkhash_leaves *l, int fd)
   close (fd);
 }
 
-/* Merge three parts, cut before the blocks A and B, to FD. */
+/* Write to FD the manifest that is merged from three parts, which begin at the
+ * blocks 0, A and B.
+ */
 static void
 merge (uint64_t a, uint64_t b, bool reverse, int fd)
 {
@@ -319,7 +326,7 @@ merge (uint64_t a, uint64_t b, bool reverse, int fd)
   blkhash_leaves_free (l);
 }
 
-/* The image is cut anywhere, even within a run of zeros. */
+/* The parts begin anywhere, even within a run of zeros. */
 static void
 test_merge (void **state)
 {
@@ -341,7 +348,9 @@ test_merge (void **state)
   close (whole);
 }
 
-/* In a table without ONCE, leaves and content can replace each other. */
+/* In a table without BLKHASH_LEAVES_ONCE, leaves and content can replace each
+ * other.
+ */
 static void
 test_put_over (void **state)
 {

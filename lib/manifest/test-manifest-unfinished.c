@@ -31,8 +31,9 @@
 #define HEADER 512
 #define ROOM 4096
 
-/* LEAVES has a leaf for each block, but blocks 3, 4 and 5 are zeros.  RUNS are
- * the calls of the sink, each of which is followed by a flush.
+/* LEAVES has a leaf for each block; those of blocks 3, 4 and 5 are not used,
+ * because these blocks are zeros.  RUNS are the calls of the sink, each of
+ * which is followed by a flush.
  */
 static unsigned char leaves[BLOCKS][LEAF];
 static const struct run {
@@ -88,7 +89,9 @@ give (struct blkhash_manifest_writer *w, const struct run *t)
                                  leaves[t->first], LEAF), 0);
 }
 
-/* Write all RUNS.  ENDS[0] is the end of the header, the others of records. */
+/* Returns a file with all RUNS.  Stores in ENDS[0] the end of the header, and
+ * in ENDS[i + 1] the end of the record of RUNS[i].
+ */
 static int
 write_all (off_t ends[RUNS + 1])
 {
@@ -170,7 +173,9 @@ records_before (const off_t ends[RUNS + 1], off_t at)
 
 /* ---- The header ---- */
 
-/* The ID is the last line of the header, from the first write on. */
+/* The ID is in the last line of the header, and cannot be set after the header
+ * was written.
+ */
 static void
 test_id (void **state)
 {
@@ -198,7 +203,7 @@ test_id (void **state)
   assert_string_equal (manifest_reader_id (r), "0123abc");
   blkhash_manifest_reader_free (r);
 
-  /* Another state than unfinished is refused. */
+  /* "!unfinished" with another value than "yes" is refused. */
   memcpy (strstr (text, "!unfinished: ") + 13, "not", 3);
   assert_int_equal (pwrite (fd, text, HEADER, 0), HEADER);
   assert_int_equal (lseek (fd, 0, SEEK_SET), 0);
@@ -245,7 +250,8 @@ test_cut_anywhere (void **state)
 }
 
 /* Any byte after the header is changed; zeros follow the last record, as some
- * file systems leave them after a crash; or a record is repeated or skipped.
+ * file systems leave them after a crash; or another record is written over
+ * that of runs[3].
  */
 static void
 test_garbage_behind (void **state)
@@ -335,7 +341,7 @@ test_only_by_flush (void **state)
   close (fd);
 }
 
-/* ---- A finished one ---- */
+/* ---- A finished manifest ---- */
 
 /* Returns a file with a finished manifest, and stores its sum in MD. */
 static int

@@ -32,8 +32,8 @@
 
 static unsigned char image[SIZE];
 
-/* The next calls of pwrite: an errno value, or the most bytes it writes, as a
- * negative number.  0 ends the list.
+/* The results of the next calls of pwrite: an errno value, or minus the maximum
+ * number of bytes that the call writes.  0 ends the list.
  */
 static const int *pwrite_results;
 
@@ -71,8 +71,8 @@ temporary (void)
   return fd;
 }
 
-/* Returns an empty table for IMAGE, and fills IMAGE: a block of data, of zeros,
- * and of data, and a short block of zeros.
+/* Fill IMAGE with three blocks, of data, zeros and data, and a short block of
+ * zeros.  Returns a leaf table for IMAGE, to which no block was added yet.
  */
 static struct blkhash_leaves *
 full_table (unsigned flags)
@@ -173,7 +173,10 @@ set_block (unsigned char *data, unsigned block, bool zero)
   memset (data + block * 16, zero ? 0 : 1 + block, 16);
 }
 
-/* Check the sum of LEN bytes of DATA, given from last block to first. */
+/* Check the sum that a writer computes for LEN bytes of DATA.  The blocks are
+ * added to a leaf table from last to first, and KNOWN says whether the size is
+ * known from the beginning.
+ */
 static void
 check_sum (const struct blkhash_opts *opts, const unsigned char *data,
            uint64_t len, bool known)
@@ -343,7 +346,9 @@ test_header_errors (void **state)
   }
 }
 
-/* It needs a file that can be changed: this is known at the start. */
+/* If the header is written last, a pipe is refused when the writer is created,
+ * and not at the end.  A file is accepted, whatever errno was before.
+ */
 static void
 test_header_of_pipe (void **state)
 {
@@ -351,7 +356,7 @@ test_header_of_pipe (void **state)
   struct blkhash_manifest_writer *w;
 
   (void) state;
-  errno = EDOM;                 /* of another call */
+  errno = EDOM;                 /* left by an earlier call */
   w = blkhash_manifest_writer_new (NULL, BLKHASH_SIZE_UNKNOWN, fd);
   assert_non_null (w);
   blkhash_manifest_writer_free (w);
