@@ -12,7 +12,8 @@
 
 #include "lanes/lane-kernel.h"
 
-/* Their state is uint64_t[10][lanes]. A message block has 128 bytes. */
+/* The state of a kernel is uint64_t[10][lanes].  A message block has 128 bytes.
+ */
 extern const struct lane_kernel blake2b_avx512_x8, blake2b_avx512_x4,
   blake2b_avx2_x4;
 

@@ -23,12 +23,12 @@ struct single_hash {
   void *opaque;
 };
 
-/* Measure the times, in picoseconds: COSTS->single is that of hashing a message
- * block with SINGLE, COSTS->call[i] that of hashing one message block in every
- * lane with kernel i of HASH.  It is 0 if bit i of USABLE is not set, or if the
- * kernel is far slower than SINGLE.  The kernels in USABLE must have passed
- * their self-test.  A measurement takes some hundred microseconds.  Returns 0,
- * or the error that SINGLE returned.
+/* Measure the costs, as times in picoseconds.  COSTS->single is the time in
+ * which SINGLE hashes one message block, and COSTS->call[i] the time in which
+ * kernel i of HASH hashes one message block in every lane.  COSTS->call[i] is 0
+ * if bit i of USABLE is not set, or if the kernel is far slower than SINGLE.
+ * The kernels in USABLE must have passed their self-test.  A measurement takes
+ * some hundred microseconds.  Returns 0, or the error that SINGLE returned.
  */
 int lane_costs_measure (const struct lane_hash *hash, unsigned usable,
                         const struct single_hash *single,

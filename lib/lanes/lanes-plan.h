@@ -24,14 +24,15 @@ struct lane_costs {
   uint64_t single;              /* cost of a message with the caller's own
                                  * hash */
   uint64_t call[LANE_MAX_KERNELS]; /* cost of a call of each kernel, in the
-                                    * order of the hash's kernels; 0 if it must
-                                    * not be used */
+                                    * order of the hash's kernels; 0 if the
+                                    * kernel must not be used */
 };
 
 struct lane_plan {
-  /* Both are indexed by the number of messages left.  NEXT is the number of
-   * messages to hash in the next call; KERNEL is the index of the kernel to
-   * use, or LANE_NO_KERNEL to hash one message with the caller's hash.
+  /* Both arrays are indexed by the number of messages that are not hashed yet.
+   * NEXT is the number of messages to hash in the next call; KERNEL is the
+   * index of the kernel to use, or LANE_NO_KERNEL to hash one message with the
+   * caller's hash.
    */
   uint8_t next[LANES_MAX + 1];
   uint8_t kernel[LANES_MAX + 1];

@@ -66,7 +66,8 @@ struct lanes {
   unsigned *self_tested;        /* the element of the array below for this
                                  * hash */
   unsigned usable;              /* bit mask of usable kernels */
-  bool forced;                  /* BLKHASH_CPU is set: REMEASURE_AT is NEVER */
+  bool forced;                  /* BLKHASH_CPU is set; then REMEASURE_AT is
+                                 * NEVER */
 
   _Atomic (const struct lane_plan *) plan; /* the current plan, in PLANS */
   atomic_long left;             /* KiB until the first measurement */
@@ -79,8 +80,9 @@ struct lanes {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-/* Both have the order of lane_hashes, and are protected by LOCK.  After
- * lanes_create has returned a struct lanes, its fields are protected as above.
+/* Both arrays have the order of lane_hashes, and are protected by LOCK.  After
+ * lanes_create has returned an element of SHARED, its fields are protected as
+ * described in struct lanes.
  */
 static struct lanes shared[MAX_HASHES];
 static unsigned self_tested[MAX_HASHES]; /* bit masks: kernels that passed their
@@ -117,8 +119,8 @@ current_plan (const struct lanes *lanes)
 }
 
 /* If BLKHASH_CPU is set, the guess is made for a CPU that has only the listed
- * instruction sets.  For example, "avx2" is not compared with the cost of SHA
- * instructions, which such a CPU lacks.
+ * instruction sets.  For example, kernels of "avx2" are compared with the cost
+ * of a message without SHA instructions.
  */
 static void
 guess_plan (const struct lanes *lanes, unsigned features,

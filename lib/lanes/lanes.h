@@ -21,8 +21,8 @@ struct lanes;                   /* thread-safe */
 
 /* HASH is the name of a hash, as returned by digest_name.  Returns NULL with
  * errno set to ENOTSUP if that hash has no kernel for this CPU, or none that
- * BLKHASH_CPU lists; EIO if a kernel that would be used computes wrong
- * results; or ENOMEM.
+ * BLKHASH_CPU lists; EIO if a kernel of the first plan computes wrong results;
+ * or ENOMEM.
  *
  * BLKHASH_CPU, for tests, is a comma-separated list of kernels ("avx512-x16")
  * and families of kernels ("avx512").  If it is set, only these kernels are
@@ -38,8 +38,8 @@ unsigned lanes_usable (const struct lanes *lanes);
 
 /* Hash one or more of COUNT messages of LEN bytes each, from the first on, with
  * one call of a kernel.  COUNT is at least 1.  Returns the number of messages
- * that were hashed, at most COUNT.  If it returns 0, the caller must hash the
- * first message with its own hash, which is at least as fast.  DATA[i] can have
+ * that were hashed, at most COUNT.  If it returns 0, no kernel is faster, and
+ * the caller must hash the first message with its own hash.  DATA[i] can have
  * any alignment.  The digest of message i is stored in MD[i].
  */
 size_t lanes_hash (const struct lanes *lanes, const void *const data[],
@@ -50,8 +50,8 @@ size_t lanes_hash (const struct lanes *lanes, const void *const data[],
  */
 size_t lanes_full_group (const struct lanes *lanes);
 
-/* At first the plan is a guess.  lanes_measure replaces it with a plan that is
- * based on measured costs; the measurement takes some hundred microseconds.
+/* The first plan is guessed from built-in costs.  lanes_measure replaces it by
+ * a plan from measured costs; the measurement takes some hundred microseconds.
  * The caller hashes data, reports the number of bytes to lanes_add, and calls
  * lanes_measure when a measurement is due: after the first MiBs in this
  * process, and again some seconds later.  lanes_measure does nothing if no
@@ -62,16 +62,16 @@ void lanes_add (struct lanes *lanes, size_t bytes);
 bool lanes_measure_is_due (const struct lanes *lanes);
 int lanes_measure (struct lanes *lanes, const struct single_hash *single);
 
-/* For diagnostics: measure now, and store the costs, and the plan that is based
- * on them or, if BLKHASH_CPU is set, the plan in use.  The plan in use does not
- * change.  Returns 0, the error of SINGLE, or EIO if any kernel computes wrong
- * results.
+/* For diagnostics: measure now, and store the costs in *COSTS.  Store the plan
+ * that is based on them in *PLAN; if BLKHASH_CPU is set, store the plan in use
+ * instead.  The plan in use does not change.  Returns 0, the error of SINGLE,
+ * or EIO if any kernel computes wrong results.
  */
 int lanes_diagnose (const struct lanes *lanes, const struct single_hash *single,
                     struct lane_costs *costs, struct lane_plan *plan);
 
-/* Returns true if LIST, the value of BLKHASH_CPU, contains KERNEL or is NULL,
- * and a CPU with FEATURES (see cpu.h) can run KERNEL.
+/* Returns true if a CPU with FEATURES (see cpu.h) can run KERNEL, and LIST, the
+ * value of BLKHASH_CPU, is NULL or contains KERNEL or its family.
  */
 bool lane_kernel_is_usable (const struct lane_kernel *kernel,
                             unsigned features, const char *list);

@@ -12,7 +12,8 @@
 
 #include "lanes/lane-kernel.h"
 
-/* Their state is uint32_t[5][lanes]. A message block has 64 bytes. */
+/* The state of a kernel is uint32_t[5][lanes].  A message block has 64 bytes.
+ */
 extern const struct lane_kernel sha1_avx512_x16, sha1_avx512_x8, sha1_avx2_x8;
 
 /* The constants of the rounds.  Each is used in 20 rounds. */

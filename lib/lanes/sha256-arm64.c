@@ -15,8 +15,8 @@
  * SHA256SU0 and one SHA256SU1, whose results are not needed immediately.
  * According to the published tables of the Neoverse N2, SHA256H and SHA256H2
  * have a latency of 4 cycles, and all four instructions share one pipe, which
- * starts one instruction per cycle.  So for a single message four rounds take 4
- * + 1 cycles, and keep that pipe busy for 2 + 2 * 3/4 = 3.5 cycles.  Two
+ * starts one instruction per cycle.  So for a single message four rounds take
+ * 4 + 1 cycles, and keep that pipe busy for 2 + 2 * 3/4 = 3.5 cycles.  Two
  * messages at once fill the pipe and take 140 % of the time of one message; n
  * messages take 70 n %.  The costs include a small margin for other
  * instructions, and for the registers that four lanes spill.
@@ -130,7 +130,7 @@ compress (uint32_t *state, unsigned lanes, const unsigned char *const *data,
   }
 }
 
-/* Define a kernel.  The number of lanes is a constant in each of them. */
+/* Define a kernel, in which the number of lanes is a constant. */
 #define KERNEL(LANES, COST)                                             \
   static TARGET void                                                    \
   compress_x##LANES (void *state, const unsigned char *const *data,     \

@@ -4,10 +4,10 @@
  * SHA-256 of 16 and of 32 messages with AVX-512.  The algorithm is in
  * sha256-vector.h.
  *
- * The fastest of these kernels depends on the number of units that a CPU has
- * for vectors of 512 bits, and on their latency.  With two units, as on Intel
- * CPUs, the limit is throughput, and x16 is the fastest, because it has the
- * fewest instructions.  With four units, as on Zen 5, latency limits 16
+ * Which of these kernels is the fastest depends on the number of units that a
+ * CPU has for vectors of 512 bits, and on their latency.  With two units, as on
+ * Intel CPUs, the limit is throughput, and x16 is the fastest, because it has
+ * the fewest instructions.  With four units, as on Zen 5, latency limits 16
  * messages.  For such CPUs x16s has a shorter dependency chain, at the cost of
  * one more addition per round, and x32 has two independent chains.  None of
  * these kernels was measured on Zen 5; the costs of x16s and x32 were derived

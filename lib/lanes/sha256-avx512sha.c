@@ -4,20 +4,20 @@
  * SHA-256 of four messages with AVX-512 for the message schedule and with the
  * instructions for SHA-256 for the rounds.
  *
- * Each instruction set does what it does best: two rounds of a message take one
- * SHA-256 instruction, but 34 AVX-512 instructions, while AVX-512 is faster for
- * the schedule.  The two run in different units of the CPU.  So the rounds of
- * two message blocks of each lane, interleaved between the four lanes, run at
- * the same time as the schedule of the next two blocks, which does not depend
- * on the rounds.  The schedule uses vectors of 256 bits, that is, four lanes
- * times two blocks.  With vectors of 512 bits the rounds and the schedule slow
- * each other down (measured on Zen 4).
+ * Each instruction set does what it does best.  Two rounds of a message take
+ * one SHA-256 instruction, or 34 AVX-512 instructions, but AVX-512 computes the
+ * schedule faster.  The two run in different units of the CPU.  So the rounds
+ * of two message blocks of each lane, interleaved between the four lanes, run
+ * at the same time as the schedule of the next two blocks, which does not
+ * depend on the rounds.  The schedule uses vectors of 256 bits, that is, four
+ * lanes times two blocks.  With vectors of 512 bits the rounds and the schedule
+ * slow each other down (measured on Zen 4).
  *
  * The speed depends on the order of the instructions and on their registers, so
- * both are fixed in the source.  They were found by measuring some thousand
- * orders on Zen 4, and are 4 to 5 % faster there than the code that GCC
- * generates.  Other orders that look equally good are up to 15 % slower, so
- * measure any change.
+ * both are fixed in the source.  The order is the fastest of some thousand that
+ * were measured on Zen 4, and makes the kernel 4 to 5 % faster there than the
+ * code that GCC generates.  Other orders that look equally good are up to 15 %
+ * slower, so measure any change.
  *
  * This kernel is used only on AMD CPUs.  The SHA-256 instructions have no VEX
  * form, and an Intel CPU takes hundreds of cycles for each of them while upper
@@ -63,8 +63,8 @@ struct lane {
                                  * word */
 };
 
-/* Returns the words for the pair R of rounds of a lane.  There are 64 pairs, of
- * two message blocks.
+/* Returns the two words for pair R of the rounds of a lane.  R is less than 64:
+ * each of the two message blocks has 32 pairs of rounds.
  */
 static INLINE const uint64_t *
 words (const struct schedule *from, unsigned r, unsigned lane)
@@ -292,8 +292,8 @@ hash (struct lane lane[LANES], const unsigned char *const *data, size_t pairs)
 
   two_blocks (lane, false, NULL, &schedule[0], from);
   for (i = 0; i < pairs; i++) {
-    if (i + 1 < pairs)          /* otherwise the last pair is loaded again,
-                                 * unused */
+    if (i + 1 < pairs)          /* otherwise the last pair is loaded again, but
+                                 * not used */
       for (n = 0; n < LANES; n++)
         from[n] += 128;
     two_blocks (lane, true, &schedule[i % 2], &schedule[(i + 1) % 2], from);

@@ -31,8 +31,8 @@
 /* Do one of the eight steps, STEP, that load the message block at OFFSET of
  * each lane into the first 16 words of the schedule W.  Steps 0 to 3 read whole
  * cache lines: there can be more lanes than the cache has ways, so a line may
- * be evicted soon.  Until they are used, the vectors are stored in the space of
- * the words from 16 on.
+ * be evicted soon.  They store what they read in the space of words 16 to 31,
+ * and steps 4 to 7 convert it to words 0 to 15.
  */
 static INLINE void
 load_step (vec *w, const unsigned groups, const unsigned step,

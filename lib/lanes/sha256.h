@@ -12,7 +12,8 @@
 
 #include "lanes/lane-kernel.h"
 
-/* Their state is uint32_t[8][lanes]. A message block has 64 bytes. */
+/* The state of a kernel is uint32_t[8][lanes].  A message block has 64 bytes.
+ */
 extern const struct lane_kernel sha256_avx512sha_x4, sha256_avx512_x16,
   sha256_avx512_x16s, sha256_avx512_x32, sha256_avx2_x8, sha256_shani_x2,
   sha256_shani_x3, sha256_shani_x4, sha256_arm64_x2, sha256_arm64_x3,

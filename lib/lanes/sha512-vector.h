@@ -14,7 +14,7 @@
 
 #define MAX_GROUPS 2
 
-/* The words of the state of one group, from a on, and the last 16 words of its
+/* The words a to h of the state of one group, and the last 16 words of its
  * schedule.
  */
 struct group {

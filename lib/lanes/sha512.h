@@ -13,7 +13,8 @@
 
 #include "lanes/lane-kernel.h"
 
-/* Their state is uint64_t[8][lanes]. A message block has 128 bytes. */
+/* The state of a kernel is uint64_t[8][lanes].  A message block has 128 bytes.
+ */
 extern const struct lane_kernel sha512_avx512_x16, sha512_avx512_x8,
   sha512_avx512_x4, sha512_avx2_x4;
 

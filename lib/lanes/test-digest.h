@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The digest of a message, computed by the library that implements the digest,
- * for the unit tests of our own SIMD (multi-buffer) code, called kernels.
+ * The digest of a message, computed by OpenSSL or libb2, for the unit tests of
+ * our own SIMD (multi-buffer) implementations, called kernels.
  */
 
 #ifndef BLKHASH_TEST_DIGEST_H

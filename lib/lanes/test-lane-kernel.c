@@ -93,7 +93,7 @@ check (const struct lane_kernel *kernel, const void *const data[],
   assert_memory_equal (out[LANES_MAX], around, LANE_MAX_MD);
 }
 
-/* Check COUNT lanes, each with another message of LEN bytes. */
+/* Check COUNT lanes, each with a different message of LEN bytes. */
 static void
 check_at (const struct lane_kernel *kernel, size_t offset, size_t len,
           size_t count)
@@ -150,7 +150,7 @@ test_alignments (void **state)
   }
 }
 
-/* Messages end at an inaccessible page, or begin at the end of one. */
+/* Messages end just before an inaccessible page, or begin just after one. */
 static void
 test_guard_pages (void **state)
 {
@@ -181,9 +181,9 @@ test_guard_pages (void **state)
   munmap (memory, 3 * page);
 }
 
-/* The padding ends with the length in bits, none of whose bytes may be lost.
- * Nothing is hashed in this test: a function takes the place of a kernel, and
- * stores the length and the number of message blocks that are passed to it.
+/* The padding ends with the length of the message in bits, and no byte of this
+ * length may be lost.  Nothing is hashed in this test: instead of a kernel, a
+ * function is called that stores this length and the number of message blocks.
  */
 static unsigned char length_field[16];
 static size_t length_blocks;
@@ -227,7 +227,7 @@ test_long_messages (void **state)
 }
 
 /* The self-test must detect a kernel that computes one bit of one lane wrong,
- * and one that hashes the message of another lane in a lane.
+ * and a kernel in which one lane hashes the message of the next lane.
  */
 static const struct lane_kernel *good;
 static size_t bad_lane;

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Unit test: kernels (multi-buffer implementations) are selected by their
- * measured costs, also with several threads.  Linker wrappers replace the
+ * measured costs, also if several threads hash.  Linker wrappers replace the
  * measurement and the clock, so the test sets the costs and the time.
  */
 
@@ -120,8 +120,8 @@ check_due (struct lanes *lanes, bool due)
 }
 
 /* The first measurement of a process is due after 16 MiB, the second one 5
- * seconds later, and there is no third.  The measurement with the number
- * FAILING fails.
+ * seconds later, and there is no third.  FAILING is the number of the
+ * measurement that fails, 1 or 2, or 0 if both succeed.
  */
 static void
 measure_when_due (unsigned failing)
@@ -330,7 +330,7 @@ measure_after_batches (void)
   check (leaf_best_count (engine) > LEAF_GROUP / 2);
   for (batches = 0; measured == 0; batches++)
     check (hash_batch () == 0);
-  check (batches > 124 && batches <= 129); /* 16 MiB */
+  check (batches > 124 && batches <= 129); /* 128 of 128 KiB are 16 MiB */
   for (i = 0; i < 2 * batches; i++)
     check (hash_batch () == 0);
   check (measured == 1);

@@ -36,7 +36,7 @@ static uint64_t now;            /* nanoseconds */
 static struct behaviour {
   uint64_t ns;                  /* time of one message block in each lane */
   unsigned (*factor) (unsigned call); /* slowdown in this call; NULL: 1 */
-  int error;                    /* what SINGLE returns */
+  int error;                    /* the errno value that SINGLE returns, or 0 */
   unsigned calls, probes;
   size_t blocks;                /* message blocks in all calls */
 } behaviour[NR_KERNELS + 1];
@@ -177,7 +177,7 @@ often_slow (unsigned call)
 }
 
 /* Calls are slow because of preemption, or because the CPU is not at full speed
- * yet: first those of each candidate, then those of all kernels.
+ * yet.  First only one candidate is slow, each in turn, and then all kernels.
  */
 static void
 test_noisy (void **state)
@@ -209,7 +209,8 @@ slower_in_rounds (unsigned call)
 static unsigned
 single_slower_in_rounds (unsigned call)
 {
-  return call == 0 ? 1 : call;  /* one call more than kernels before rounds */
+  return call == 0 ? 1 : call;  /* before the rounds SINGLE is called twice, and
+                                 * a kernel once */
 }
 
 static void

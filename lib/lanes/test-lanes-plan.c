@@ -145,16 +145,16 @@ test_slow_and_fast (void **state)
   check (&costs);
   assert_int_equal (plan.kernel[31], LANE_NO_KERNEL);
   assert_int_equal (plan.kernel[32], X32);
-  assert_int_equal (plan.full_group, 1); /* 32 are hardly better */
+  assert_int_equal (plan.full_group, 1); /* a group of 32 is hardly better */
   costs.call[X32] = 99;
   check (&costs);
   assert_int_equal (plan.kernel[1], X32);
   assert_int_equal (plan.next[20], 20);
-  assert_int_equal (plan.full_group, 31); /* 32 are hardly better */
+  assert_int_equal (plan.full_group, 31); /* a group of 32 is hardly better */
 }
 
-/* Of plans with equal costs, the one with the largest first call is selected,
- * and of kernels with equal costs the first one in the list.
+/* Of plans with equal costs, the one whose first call hashes the most messages
+ * is selected, and of kernels with equal costs the first one in the list.
  */
 static void
 test_equal (void **state)

@@ -202,7 +202,9 @@ update_fails (void *opaque, const void *data, size_t len)
   return EIO;
 }
 
-/* Each usable kernel is tested once, no later than by the first measurement. */
+/* Each usable kernel is tested once, at the latest when lanes_measure is first
+ * called.
+ */
 static void
 self_test_once (void)
 {

@@ -29,8 +29,8 @@
     }                                                                   \
   while (0)
 
-/* Call RUN, which uses check, in a child process.  So no plan or tested kernel
- * of an earlier RUN exists in it.  Returns true if all checks passed.
+/* Call RUN, which uses check, in a child process, where no earlier RUN has left
+ * a plan or tested a kernel.  Returns true if all checks passed.
  */
 bool in_child (void (*run) (void));
 

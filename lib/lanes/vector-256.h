@@ -5,7 +5,8 @@
  * which each element of a vector belongs to one lane.  This file loads message
  * blocks of 16 words into vectors.  It is a template, included by vector-avx2.h
  * and vector-avx512vl.h, which define the other operations.  A kernel includes
- * one of those two after it has defined WORD, the bits of a word: 32 or 64.
+ * one of those two after it has defined WORD, the number of bits of a word: 32
+ * or 64.
  */
 
 #ifndef BLKHASH_VECTOR_256_H
@@ -37,8 +38,8 @@ store_state (void *p, vec x)
   _mm256_store_si256 (p, x);
 }
 
-/* Hide from GCC that this is a sum.  Otherwise GCC reorders a sum of several
- * operands, and no longer adds the one last that is ready last.
+/* Hide from GCC that this is a sum.  Otherwise GCC reorders the additions, and
+ * the operand that is ready last is not added last.
  */
 static INLINE vec
 add (vec a, vec b)
@@ -49,7 +50,7 @@ add (vec a, vec b)
   return sum;
 }
 
-/* Shuffle the bytes within each half of X, in both halves in the same ORDER. */
+/* Shuffle the bytes within each half of X; both halves have the same ORDER. */
 static INLINE vec
 shuffle_bytes (vec x, __m128i order)
 {
@@ -69,8 +70,9 @@ swap_bytes (vec x)
 #endif
 }
 
-/* A vector has two pieces of 128 bits, or PIECE words.  In the first pieces of
- * all vectors of X, and also in the second ones, transpose the words.
+/* A vector has two pieces of 128 bits, or PIECE words.  The first pieces of the
+ * PIECE vectors of X are a square matrix of words, and so are the second
+ * pieces.  Transpose both matrices.
  */
 #define PIECE (128 / WORD)
 
@@ -107,7 +109,8 @@ transpose_pieces (vec *x, size_t step)
 
 /* Load word I of the message blocks at OFFSET of all lanes into W[I], in the
  * byte order of the message.  Whole cache lines are loaded, one lane after the
- * other: those of all lanes may be in one set of the cache, which has few ways.
+ * other, because a line may be evicted soon: the lines of all lanes may be in
+ * one set of the cache, which has few ways.
  */
 static INLINE void
 load_words (vec w[16], const unsigned char *const *data, size_t offset)

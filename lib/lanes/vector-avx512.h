@@ -60,8 +60,9 @@ swap_bytes (vec x)
   return _mm512_shuffle_epi8 (x, _mm512_broadcast_i32x4 (order));
 }
 
-/* In each piece of 128 bits, transpose the matrix of its PIECE words in PIECE
- * rows.
+/* A vector has four pieces of 128 bits, or PIECE words.  The pieces at the same
+ * place in the PIECE vectors of X are a square matrix of words.  Transpose each
+ * of these matrices.
  */
 #define PIECE (128 / WORD)
 
@@ -102,8 +103,9 @@ transpose_pieces (vec *x, size_t step)
 }
 
 /* Load the message block at OFFSET of each lane, without changing the byte
- * order of its words.  Whole cache lines are loaded, one lane after the other,
- * because there can be more lanes than the cache has ways.
+ * order of its words.  Whole cache lines are loaded, one lane after the other:
+ * there can be more lanes than the cache has ways, so a line may be evicted
+ * soon.
  */
 static INLINE void
 load_words (vec w[16], const unsigned char *const *data, size_t offset)
