@@ -20,15 +20,16 @@
  * unless stated otherwise.
  */
 struct buffer {
-  struct buffer *next;          /* in a queue, whose lock protects it */
-  unsigned nr_ranges;           /* more than one if they are joined */
+  struct buffer *next;          /* next one in the queue; protected by the lock
+                                 * for the queue */
+  unsigned nr_ranges;           /* more than one if one read returns them all */
   struct taken_range ranges[BUFFER_MAX_RANGES]; /* their data is in BYTES, one
-                                 * after the other; the range queue protects
-                                 * their items */
+                                 * after the other; a lock of the range queue
+                                 * protects each ITEM */
   unsigned char *bytes;         /* aligned for direct I/O */
   size_t len;                   /* size of the buffer, bytes */
   uint64_t start;               /* start time of the read, ns */
-  uint64_t waited, busy;        /* ns without and with a CPU: see depth.h */
+  uint64_t waited, busy;        /* ns: see struct depth_read */
 
   /* Only for NBD. */
   void *owner;                  /* the connection */

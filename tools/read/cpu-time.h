@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Measures for how much of a period a thread was busy, and did not wait for a
- * device or a server.
+ * Measures for how much of a period a thread was busy, that is, did not wait
+ * for a device or a server.
  *
  * A thread that waits gives up its CPU voluntarily.  A thread that is preempted
  * still counts as busy.
@@ -37,9 +37,10 @@ cpu_time_ns (const struct rusage *usage)
     (usage->ru_utime.tv_usec + usage->ru_stime.tv_usec) * UINT64_C (1000);
 }
 
-/* Returns for how many of the NS nanoseconds since the start the thread was
- * busy.  Called by the same thread.  If the thread both waited and was
- * preempted, all periods without a CPU are assumed to be of equal length.
+/* Returns for how many of the NS nanoseconds since cpu_time_start the calling
+ * thread was busy.  It must have called cpu_time_start, too.  If it both waited
+ * and was preempted, all periods without a CPU are assumed to be of equal
+ * length.
  */
 static inline uint64_t
 cpu_time_busy (const struct cpu_time *time, uint64_t ns)

@@ -3,8 +3,8 @@
  *
  * A cursor over an image from its start to its end.
  *
- * A zero range has the whole blocks within a zero extent.  Blocks that the
- * extent contains only in part are read, together with the data next to them.
+ * A zero range consists of the whole blocks within a zero extent.  A block that
+ * is only partly in the extent is read, together with the data next to it.
  */
 
 #include <config.h>

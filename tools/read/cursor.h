@@ -5,9 +5,9 @@
  * and zero ranges, which need not be read.
  *
  * The cursor turns extents of any length into ranges of whole blocks, so that
- * no block is split, and skips ranges that are not missing.  It does not depend
- * on the source of the extents or of the missing ranges.  Not thread-safe: the
- * caller holds a lock.
+ * no block is split.  It returns only blocks with bytes that the caller reports
+ * as missing, usually from a leaf table.  Not thread-safe: the caller holds a
+ * lock.
  */
 
 #ifndef BLKSUM_CURSOR_H
@@ -28,8 +28,8 @@ struct error;
 typedef int (*extent_function) (void *opaque, uint64_t offset,
                                 struct extent *extent, struct error *error);
 
-/* Find the first missing range at or after OFFSET.  Returns 1, 0 if there is
- * none, or -1 with the reason in ERROR.
+/* Find the first missing range at or after OFFSET.  Returns 1; 0 if there is
+ * none; or -1 with the reason in ERROR.
  */
 typedef int (*missing_function) (void *opaque, uint64_t offset,
                                  uint64_t *start, uint64_t *len,
@@ -39,19 +39,20 @@ struct cursor {
   /* Set once. */
   uint64_t size;                /* of the image */
   uint64_t align;               /* ranges start at multiples of this */
-  uint64_t max_read;            /* the longest range to read; a multiple of
-                                 * align */
+  uint64_t max_read;            /* length of the longest range to read; a
+                                 * multiple of ALIGN */
   extent_function extent_at;    /* NULL: everything is data */
   void *extent_opaque;
   missing_function missing_at;  /* NULL: everything is missing */
   void *missing_opaque;
-  bool skip_short_queries;      /* a missing range that one read covers is read
-                                 * without a query for its extents, unless it
-                                 * is the whole image */
+  bool skip_short_queries;      /* do not query the extents of a missing range
+                                 * that one read covers, unless the range is
+                                 * the whole image */
 
   uint64_t offset;              /* end of the last returned range */
   uint64_t end;                 /* end of the current missing range */
-  bool is_short;                /* this range is read without a query */
+  bool is_short;                /* the extents of the current missing range are
+                                 * not queried */
   uint64_t extent_end;          /* end of the current extent */
   bool extent_zero;             /* the current extent is zero */
   struct extent lookahead;      /* the next extent, if len is not 0 */
@@ -62,7 +63,7 @@ struct cursor {
  */
 void cursor_start (struct cursor *cursor, uint64_t align, uint64_t max_read);
 
-/* Set RANGE to the next range.  Returns 1, 0 at the end of the image, or -1
+/* Set RANGE to the next range.  Returns 1; 0 at the end of the image; or -1
  * with ERROR set.
  */
 int cursor_next (struct cursor *cursor, struct range *range,

@@ -4,9 +4,9 @@
  * The queue depth: the number of reads to keep in flight.  It adapts to the
  * storage while an image is read.
  *
- * A read counts until its data is hashed.  The input is only the reads that the
- * caller reports: there are no threads and no clock here.  Not thread-safe: the
- * caller holds a lock.
+ * A read counts as in flight until its data is hashed.  The depth is computed
+ * only from the reads that the caller reports: there are no threads and no
+ * clock here.  Not thread-safe: the caller holds a lock.
  */
 
 #ifndef BLKSUM_DEPTH_H
@@ -20,7 +20,8 @@ struct depth_read {
   uint64_t start, end;          /* start of the read, and end of hashing */
   uint64_t waited;              /* time of the read that was spent waiting for
                                  * a device or a server: see cpu-time.h */
-  uint64_t busy;                /* the rest of that time, and that of hashing */
+  uint64_t busy;                /* the rest of the time of the read, and the
+                                 * time of hashing */
   uint64_t len;                 /* bytes */
 };
 
@@ -36,7 +37,7 @@ struct depth {
   unsigned limit;               /* maximum number of reads that are in flight or
                                  * not hashed yet */
 
-  /* Private to depth.c. */
+  /* Private to depth.c, which explains the phases, rounds and probes. */
   unsigned min, max;            /* bounds of the limit */
   unsigned threads;             /* maximum number of busy threads */
   enum {
@@ -63,8 +64,8 @@ struct depth {
 void depth_init (struct depth *depth, unsigned start, unsigned max,
                  unsigned threads);
 
-/* For tests: set the limit to VALUE, or to another random number after each
- * read if VALUE is "random".  NULL changes nothing.
+/* For tests: fix the limit at VALUE; or, if VALUE is "random", set it to a
+ * random number after each read.  NULL changes nothing.
  */
 void depth_force (struct depth *depth, const char *value);
 

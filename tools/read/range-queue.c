@@ -15,10 +15,12 @@
 #include "read/range-queue.h"
 #include "read/scan.h"
 
-#define ZERO_STEPS 256          /* number of steps for a large hole */
-#define MIN_ZEROS 65536         /* minimum number of blocks of a step */
+#define ZERO_STEPS 256          /* maximum number of steps to add a hole */
+#define MIN_ZEROS 65536         /* minimum number of blocks in a step, except
+                                 * for the last one */
 #define MAX_JOINED_ZEROS 4096   /* maximum number of zero blocks between joined
-                                 * ranges: while they are added, others wait */
+                                 * ranges: other threads wait while these
+                                 * blocks are added */
 
 void
 range_queue_init (struct range_queue *queue, struct scan *scan,
@@ -104,7 +106,7 @@ next_or_pending (struct range_queue *queue, void *worker, struct range *range,
   return r;
 }
 
-/* Take the next range, data or zero; the caller has the turn.  Returns the same
+/* Take the next range, data or zero.  The caller holds TURN.  Returns the same
  * as range_queue_next if WAIT is set; otherwise the same as
  * range_queue_try_next.
  */
@@ -171,7 +173,9 @@ add_zeros (struct range_queue *queue, struct range range, struct error *error)
   if (err) {
     error_errno (error, err, "cannot hash at offset %llu",
                  (unsigned long long) start);
-    /* Fail before the range leaves the window: see range_queue_is_done. */
+    /* Fail before the range leaves the window: after that, range_queue_is_done
+     * counts it as hashed.
+     */
     scan_fail (queue->scan, error);
   }
   return err ? -1 : 0;
@@ -182,12 +186,12 @@ add_zeros (struct range_queue *queue, struct range range, struct error *error)
 struct joined {
   struct taken_range *ranges;
   unsigned count, max;          /* number of ranges */
-  uint64_t len, max_len;        /* bytes of all */
-  uint64_t zeros;               /* bytes between them */
+  uint64_t len, max_len;        /* bytes of all ranges */
+  uint64_t zeros;               /* bytes of zeros between the ranges */
 };
 
-/* RANGE is the next range, data or zero.  Returns 1 if it is taken too, 0 if
- * not, or -1 with the reason.
+/* RANGE is the next range, data or zero.  Returns 1 if it can be taken together
+ * with JOINED; 0 if not; or -1 with the reason.
  */
 static int
 can_join (struct range_queue *queue, const struct joined *joined,
@@ -219,7 +223,7 @@ join_zeros (struct range_queue *queue, const struct range *zeros,
 }
 
 /* Take the next range too, if it adjoins.  Returns 1 if it was taken; otherwise
- * it is pending.
+ * the range, the end or the error is pending.
  */
 static int
 join_next (struct range_queue *queue, void *worker, struct joined *joined)
@@ -321,7 +325,7 @@ range_queue_done (struct range_queue *queue, struct taken_range *range)
 }
 
 /* Returns the offset before which all is hashed; UINT64_MAX if the whole image
- * is.
+ * is hashed.
  */
 static uint64_t
 hashed_until_locked (const struct range_queue *queue)

@@ -3,8 +3,8 @@
  *
  * A queue of the ranges of an image, for many threads.  Threads take ranges in
  * order, and only up to a limit ahead of the first range that is not hashed
- * yet.  A range is determined when it is taken.  Zero ranges are not returned:
- * the queue adds them to the table.
+ * yet.  A range is searched for when a thread takes it, and not before.  Zero
+ * ranges are not returned: the queue adds them to the table.
  */
 
 #ifndef BLKSUM_RANGE_QUEUE_H
@@ -20,13 +20,13 @@
 struct scan;
 
 /* Set RANGE to the next range, for WORKER.  Called by one thread at a time.
- * Returns 1, 0 at the end, or -1 with the reason.
+ * Returns 1; 0 at the end; or -1 with the reason.
  */
 typedef int (*next_range_function) (void *worker, struct range *range,
                                     struct error *error);
 
-/* Can one read return FIRST and SECOND, which are data, one after the other?
- * Called by one thread at a time.  Returns 1, 0, or -1 with the reason.
+/* Returns 1 if one read can return FIRST and SECOND, which are data, one after
+ * the other; 0 if not; or -1 with the reason.  Called by one thread at a time.
  */
 typedef int (*adjoin_function) (void *opaque, const struct range *first,
                                 const struct range *second,
@@ -82,8 +82,8 @@ int range_queue_next (struct range_queue *queue, void *worker,
                       struct taken_range *ranges, unsigned max,
                       uint64_t max_len, unsigned *count, struct error *error);
 
-/* The same for one range, but does not wait for the window: the length of RANGE
- * is 0 if other ranges must be hashed first.
+/* Like range_queue_next for one range, but does not wait: if other ranges must
+ * be hashed first, returns 1 and sets the length of RANGE to 0.
  */
 int range_queue_try_next (struct range_queue *queue, void *worker,
                           struct taken_range *range, struct error *error);

@@ -26,9 +26,10 @@
 #include "util/source-options.h"
 
 #define MIB (1024 * 1024)       /* bytes */
-#define USUAL_MEMORY (32 * MIB) /* total bytes of one buffer per thread; more
-                                 * if a read would be shorter than 1 MiB */
-#define MAX_DEPTH 64            /* reads, unless there are more threads */
+#define USUAL_MEMORY (32 * MIB) /* bytes of a buffer for each thread, together;
+                                 * more if reads would be shorter than 1 MiB */
+#define MAX_DEPTH 64            /* reads in flight, unless there are more
+                                 * threads */
 #define MAX_THREADS 128         /* --threads is not higher */
 
 struct reader {
@@ -141,9 +142,9 @@ start_thread_if_needed (struct reader *reader)
     start_thread (reader);
 }
 
-/* Read the next ranges into BUFFER.  Another thread, which reads the ranges
- * after them, is only started when these ranges were found: an image without
- * data needs no other thread.
+/* Read the next ranges into BUFFER.  Another thread, for the ranges after them,
+ * is only started when these ranges were found, because an image without data
+ * needs no other thread.
  */
 static void
 read_buffer (struct reader *reader, struct buffer *buffer)
@@ -220,9 +221,10 @@ run_threads (struct reader *reader)
 
 /* ---- Sizes ---- */
 
-/* Returns the size of a read: a batch, within the limit on memory.  Reads
- * shorter than 2 MiB are much slower on a disk.  A size slightly above that of
- * the L2 cache had no measurable cost.
+/* Returns the size of a read: that of a batch of the leaf table, but at least 2
+ * MiB, within the limits on memory.  Reads shorter than 2 MiB are much slower
+ * on a disk.  A size slightly above that of the L2 cache had no measurable
+ * cost.
  */
 static size_t
 read_size (const struct reader *reader, unsigned threads)
@@ -243,9 +245,9 @@ read_size (const struct reader *reader, unsigned threads)
   return MIN (batch, bound);
 }
 
-/* The same for a stream: one block, or as many as fit into 1 MiB, the default
- * limit of the size of a pipe.  With longer reads a run took 12 % more time,
- * because the other threads had nothing to hash in the meantime.
+/* Returns the size of a read of a stream: one block, or as many as fit into 1
+ * MiB, the default maximum size of a pipe.  With longer reads a run took 12 %
+ * more time, because the other threads had nothing to hash in the meantime.
  */
 static size_t
 stream_read_size (const struct reader *reader, unsigned buffers)

@@ -62,7 +62,7 @@ struct reader_image {
 
   /* For a stream, used instead of the functions above.  Read up to SIZE bytes
    * into BUF, and set RANGE to their place in the image.  Called by one thread
-   * at a time.  Returns 1, 0 at the end, or -1.
+   * at a time.  Returns 1; 0 at the end; or -1.
    */
   int (*read_next) (void *opaque, void *buf, size_t size,
                     struct range *range, struct error *error);
@@ -82,9 +82,9 @@ struct reader_image {
 };
 
 /* Read the missing ranges, or the whole stream if there is a read_next.  The
- * calling thread is one of the threads, and the others have ended when this
- * returns.  Returns 0; or -1 with the reason in SCAN, unless the scan was
- * canceled.
+ * calling thread reads too; the other threads have ended when this returns.
+ * Returns 0; or -1, with the reason in SCAN or, if the scan was canceled,
+ * without a reason.
  */
 int reader_scan (const struct reader_image *image,
                  const struct source_options *options, struct scan *scan);

@@ -4,9 +4,9 @@
  * A scan request: fill a leaf table from an image, and return the result.  A
  * job creates the request and owns the table; a source executes it.
  *
- * Without a table nothing is hashed.  The request is then a search for data,
- * which the first byte that is not zero ends, or a copy of ranges, whose bytes
- * are passed to a function.
+ * Without a table nothing is hashed.  The request is then a search for the
+ * first byte that is not zero, or a copy, which passes the bytes of ranges to a
+ * function.
  */
 
 #ifndef BLKSUM_SCAN_H
@@ -26,9 +26,9 @@ struct progress;
 
 /* Zeros that the table has beyond the end of the image. */
 struct padding {
-  uint32_t to_unit;             /* up to a multiple of so many bytes, a power of
-                                 * two; 0: there is no padding */
-  uint64_t to_size;             /* at least up to this size of the table, bytes
+  uint32_t to_unit;             /* pad to a multiple of this number of bytes, a
+                                 * power of two; 0: do not */
+  uint64_t to_size;             /* pad at least to this size of the table, bytes
                                  */
 };
 
@@ -38,7 +38,7 @@ uint64_t padding_add (const struct padding *padding, uint64_t size);
 /* What a job asks for. */
 struct scan_request {
   const struct blkhash_opts *opts; /* of the table */
-  const struct progress *progress; /* counts each byte, in any thread; or NULL
+  const struct progress *progress; /* told of all bytes, by any thread; or NULL
                                     */
   struct padding padding;       /* of the table */
   /* Returns true if missing bytes at OFFSET must be read, and stores in *LEN
@@ -70,9 +70,10 @@ struct scan {
   void *receive_opaque;
 
   pthread_mutex_t lock;         /* protects the fields below */
-  uint64_t to;                  /* bytes; a search sets it to the first data */
-  uint64_t hole, read;          /* bytes that were known to be zero, and that
-                                 * were read */
+  uint64_t to;                  /* bytes; a search sets it to the offset of the
+                                 * first data */
+  uint64_t hole, read;          /* bytes that were not read, because they were
+                                 * known to be zero; and bytes that were read */
   struct read_stats stats;
   struct error error;           /* the first error of any thread, which stops
                                  * all threads */
@@ -84,14 +85,14 @@ struct scan {
 void scan_init (struct scan *scan, struct blkhash_leaves *leaves,
                 size_t block_size);
 
-/* Initialize a search for data from FROM on, which is before the end of the
- * image.  The result in scan->to is the offset of the data, or UINT64_MAX if
- * there is none.
+/* Initialize a search for the first byte from FROM on that is not zero.  FROM
+ * is before the end of the image.  The result in scan->to is the offset of that
+ * byte, or UINT64_MAX if there is none.
  */
 void scan_init_search (struct scan *scan, uint64_t from);
 
 /* Initialize a copy of an image of SIZE bytes, in blocks of BLOCK_SIZE bytes,
- * to RECEIVE.  The caller sets what is wanted.  A stream cannot be copied.
+ * to RECEIVE.  The caller can set REQUEST.WANTED.  A stream cannot be copied.
  */
 void scan_init_copy (struct scan *scan, size_t block_size, uint64_t size,
                      int (*receive) (void *opaque, const void *buf,
@@ -102,8 +103,9 @@ void scan_destroy (struct scan *scan);
 
 /* All functions below are thread-safe. */
 
-/* Add LEN bytes of BUF, or of zeros, at OFFSET of the image to the table, or
- * search them for data, or copy them.  Returns 0, or an errno value.
+/* Use LEN bytes of BUF, or of zeros, which are at OFFSET of the image: add them
+ * to the table, search them for data, or copy them.  Returns 0, or an errno
+ * value.
  */
 int scan_add_data (struct scan *scan, const void *buf, size_t len,
                    uint64_t offset);

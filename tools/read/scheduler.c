@@ -143,8 +143,8 @@ try_next_locked (struct scheduler *scheduler, struct buffer **buffer)
   return try_read_locked (scheduler, buffer) ? SCHEDULER_READ : SCHEDULER_END;
 }
 
-/* After the end, a thread that finds no work returns.  Threads that still read
- * or hash take the remaining buffers.
+/* After the end of the image, a thread that finds no work returns.  Threads
+ * that still read or hash take the remaining buffers.
  */
 enum scheduler_step
 scheduler_next (struct scheduler *scheduler, struct buffer **buffer)
@@ -242,8 +242,9 @@ scheduler_read_done (struct scheduler *scheduler, uint64_t latency)
   scan_read_done (scheduler->scan, latency, in_flight);
 }
 
-/* A worker calls scheduler_next after this, which wakes another worker if there
- * is more work.  A connection does not call it, so a worker is woken here.
+/* A worker that has read a buffer calls scheduler_next after this, and wakes
+ * another worker there if there is more work.  A connection does not call
+ * scheduler_next, so a worker is woken here.
  */
 void
 scheduler_queue (struct scheduler *scheduler, struct buffer *buffer)

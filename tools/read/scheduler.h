@@ -52,9 +52,10 @@ struct scheduler {
   pthread_cond_t has_memory;    /* for scheduler_wait_memory */
   struct buffers buffers;
   struct depth depth;
-  struct buffer_queue queue;    /* of buffers that were read, but not hashed */
-  unsigned reading, hashing;    /* number of buffers into which workers read,
-                                 * and that are being hashed */
+  struct buffer_queue queue;    /* of buffers that were read and are not being
+                                 * hashed yet */
+  unsigned reading, hashing;    /* number of buffers into which workers read;
+                                 * number of buffers that are being hashed */
   unsigned waiting;             /* threads that wait in scheduler_next */
   unsigned waiting_for_memory;  /* threads that wait in scheduler_wait_memory */
   bool ended;                   /* there are no more ranges to read; reads can
@@ -79,7 +80,8 @@ void scheduler_destroy (struct scheduler *scheduler);
 enum scheduler_step {
   SCHEDULER_READ,               /* read into BUFFER, which is empty */
   SCHEDULER_HASH,               /* hash BUFFER */
-  SCHEDULER_END,                /* there is no more work, or it was stopped */
+  SCHEDULER_END,                /* there is no more work, or the scheduler was
+                                 * stopped */
 };
 
 /* Wait for the next step of a worker, and return it. */
@@ -91,14 +93,14 @@ enum scheduler_step scheduler_next (struct scheduler *scheduler,
 bool scheduler_needs_thread (struct scheduler *scheduler);
 
 /* Set the ranges of BUFFER to the next ones for WORKER, and shrink BUFFER to
- * COPIES times their length.  If there is none, or on an error, which fails the
- * scan, frees BUFFER and returns false.
+ * COPIES times their length.  Returns true.  If there are no more ranges,
+ * frees BUFFER and returns false; on an error also fails the scan.
  */
 bool scheduler_next_ranges (struct scheduler *scheduler, void *worker,
                             struct buffer *buffer, unsigned copies);
 
-/* Report a read that took LATENCY nanoseconds, before its buffer is queued or
- * freed.
+/* Report a read that took LATENCY nanoseconds.  Called before its buffer is
+ * queued or freed.
  */
 void scheduler_read_done (struct scheduler *scheduler, uint64_t latency);
 
@@ -122,7 +124,7 @@ struct buffer *scheduler_try_get (struct scheduler *scheduler, size_t len);
 void scheduler_wait_memory (struct scheduler *scheduler, size_t len);
 
 /* Returns a buffer to hash; NULL if there is none, if the limit of hashing
- * threads is reached, or if waiting threads will hash all buffers.
+ * threads is reached, or if there is a waiting thread for each queued buffer.
  */
 struct buffer *scheduler_try_hash (struct scheduler *scheduler);
 
@@ -138,8 +140,8 @@ void scheduler_end (struct scheduler *scheduler);
 void scheduler_stop (struct scheduler *scheduler);
 bool scheduler_is_stopped (struct scheduler *scheduler);
 
-/* Fail the scan, and stop.  If the scheduler was stopped before, the error
- * does not count.
+/* Fail the scan, and stop.  If the scheduler was stopped before, the error is
+ * ignored.
  */
 void scheduler_fail (struct scheduler *scheduler, const struct error *error);
 void scheduler_fail_errno (struct scheduler *scheduler, int err,

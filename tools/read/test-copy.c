@@ -28,7 +28,7 @@
 struct copy {
   struct disk *disk;
   size_t block_size;
-  unsigned one_of;              /* one of so many blocks is wanted, about */
+  unsigned one_of;              /* about one in ONE_OF blocks is wanted */
   pthread_mutex_t lock;         /* protects COUNT */
   unsigned char *count;         /* how often each byte was received */
 };
@@ -66,8 +66,9 @@ receive (void *opaque, const void *buf, uint64_t len, uint64_t offset)
   return 0;
 }
 
-/* Bytes that are not wanted are only received in the same page or block as one
- * that is.
+/* If any byte of a unit is wanted, all its bytes were received once; otherwise
+ * none.  A unit is a BLOCK of the disk, or a block of the copy if that is
+ * larger.
  */
 static void
 check (const struct copy *copy)

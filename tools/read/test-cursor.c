@@ -39,7 +39,9 @@ rnd (unsigned below)
   return rand_r (&seed) % below;
 }
 
-/* Find the extent.  Like a server, this sometimes finds only its start. */
+/* Find the extent at OFFSET.  Like a server, sometimes report only its first
+ * part.
+ */
 static int
 extent_at (void *opaque, uint64_t offset, struct extent *extent,
            struct error *error)
@@ -62,7 +64,7 @@ extent_at (void *opaque, uint64_t offset, struct extent *extent,
   return 0;
 }
 
-/* Find the missing range, or sometimes only its start. */
+/* Find the next missing range, or sometimes only its first part. */
 static int
 missing_at (void *opaque, uint64_t offset, uint64_t *start, uint64_t *len,
             struct error *error)
@@ -234,7 +236,9 @@ test_missing (void **state)
   }
 }
 
-/* The missing range, in whole blocks, exceeds a read or is the whole image. */
+/* Set if the current missing range, in whole blocks, is longer than a read, or
+ * is the whole image.
+ */
 static bool is_long;
 
 static int

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: the queue depth, in simulated time, of a model of a program that
- * reads from models of storage, and hashes.
+ * Unit test: the queue depth that depth.c selects in a simulation, which has a
+ * model of a program that reads and hashes, and models of storage.
  */
 
 #include <config.h>
@@ -34,7 +34,7 @@ struct storage {
   uint64_t free_at;             /* end of the last read, ns, if reads are
                                  * serialized */
   uint64_t until, early;        /* ns; see stalls and becomes_slow */
-  uint64_t hash;                /* time to hash a read, ns */
+  uint64_t hash;                /* time to hash the data of a read, ns */
   bool cached;                  /* reads are from the cache, and do not wait */
 };
 
@@ -123,7 +123,8 @@ becomes_slow (struct storage *storage, uint64_t now, unsigned depth)
 /* ---- The program ---- */
 
 struct read {
-  enum { NONE, IN_FLIGHT, READY, HASHED } state;
+  enum { NONE, IN_FLIGHT, READY, HASHED } state; /* READY: waits to be hashed;
+                                                  * HASHED: is being hashed */
   uint64_t start, read, end;
 };
 
@@ -142,8 +143,8 @@ set_state (struct program *program, struct read *read, int state)
   read->state = state;
 }
 
-/* Start to read and to hash.  The limit of reads includes those that wait to be
- * hashed or are being hashed.
+/* Start as many reads and as much hashing as the limits allow.  Reads that wait
+ * to be hashed or are being hashed count for the limit of reads, too.
  */
 static void
 start_all (struct program *program, uint64_t now)
@@ -202,7 +203,8 @@ static struct result
 run (struct storage *storage, uint64_t seconds)
 {
   static struct program program;
-  uint64_t now = SECOND, end = now + seconds * SECOND; /* time is never 0 */
+  uint64_t now = SECOND, end = now + seconds * SECOND; /* not 0, which depth.c
+                                                        * uses for "not set" */
   uint64_t middle = (now + end) / 2;
   unsigned hashed = 0, reads = 0;
 
@@ -321,7 +323,7 @@ test_bimodal (void **state)
   assert_true (result.rate > 0.8 * MAX / 0.0055);
 }
 
-/* A stall at any moment, also during a probe. */
+/* After a stall at any moment, also during a probe, the limit is high again. */
 static void
 test_stall (void **state)
 {

@@ -31,7 +31,7 @@ struct disk {
   unsigned char *bytes;
   bool hole[BLOCKS];            /* is the block in a zero extent? */
   atomic_uint reads[BLOCKS];    /* number of reads of the block */
-  unsigned place[BLOCKS];       /* of each block, its number in the file */
+  unsigned place[BLOCKS];       /* number of each block in the file */
   unsigned at_place[4 * BLOCKS]; /* the block at each place in the file */
   atomic_uint joined;           /* number of reads that joined ranges */
   uint64_t fail_at;             /* a read of this byte fails */
@@ -128,7 +128,9 @@ adjoin (void *opaque, const struct range *first, const struct range *second,
     disk->place[first->offset / BLOCK] + first->len / BLOCK;
 }
 
-/* Read LEN bytes from the file.  Of the last block it may read only a part. */
+/* Read LEN bytes from the file, from the first block of RANGE on.  LEN can end
+ * within a block.
+ */
 static inline int
 read_adjoining (void *opaque, const struct range *range, uint64_t len,
                 void *buf, struct error *error)

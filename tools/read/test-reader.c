@@ -143,7 +143,7 @@ test_joined (void **state)
   disk.bytes = calloc (1, disk.size);
   for (unsigned n = 0; n < 64; n++) {
     disk.hole[n] = n % 2;
-    disk.place[n] = n < 48 ? n / 2 : n; /* adjoining before 48 */
+    disk.place[n] = n < 48 ? n / 2 : n; /* data of blocks before 48 adjoins */
     disk.at_place[disk.place[n]] = n - (n < 48 ? n % 2 : 0);
     disk.bytes[n * BLOCK] = !disk.hole[n];
   }
@@ -151,7 +151,8 @@ test_joined (void **state)
   leaves = new_table (disk.size, BLKHASH_LEAVES_ONCE);
   assert_int_equal (scan_part (leaves, &image, 0, UINT64_MAX, &error), 0);
   check_sum (leaves, &disk);
-  assert_int_equal (disk.joined, 2); /* 16 ranges, and 8; the others alone */
+  assert_int_equal (disk.joined, 2); /* of 16 and of 8 ranges; the other ranges
+                                      * were read one by one */
   for (unsigned n = 0; n < 64; n++)
     assert_int_equal (disk.reads[n], !disk.hole[n]);
   blkhash_leaves_free (leaves);
@@ -162,7 +163,8 @@ test_joined (void **state)
  * are limited too, because other threads wait while these are added.
  */
 struct pieces {
-  uint64_t data, every;         /* bytes of data in EVERY bytes */
+  uint64_t data, every;         /* each piece of EVERY bytes begins with DATA
+                                 * bytes of data; the rest is zero */
   atomic_uint_least64_t longest; /* bytes of the longest read */
 };
 
@@ -456,7 +458,7 @@ test_all_read (void **state)
 }
 
 /* DEPTH reads are in flight, although only three threads may hash: no read ends
- * before all of these have begun.
+ * before DEPTH reads have begun.
  */
 #define DEPTH 64
 
@@ -507,7 +509,7 @@ test_depth (void **state)
   blkhash_leaves_free (leaves);
 }
 
-/* ---- Several images that share the threads that hash ---- */
+/* ---- Several images that share a limit of the threads that hash ---- */
 
 #define IMAGES 4
 #define HASHING 2               /* threads that may hash at the same time */

@@ -23,7 +23,7 @@
 
 #define ROUNDS 200
 
-/* Make all bytes 0, and then up to NUMBER bytes 1, which are not in holes. */
+/* Set all bytes to 0, and then up to NUMBER bytes outside of holes to 1. */
 static void
 make_rare (struct disk *disk, unsigned number)
 {
@@ -45,9 +45,9 @@ first_data (const struct disk *disk, uint64_t from)
   return from < disk->size ? from : UINT64_MAX;
 }
 
-/* Nothing before the unit of FROM was read.  All data from there to the found
- * byte was read once.  With one thread, nothing was read after the RANGE bytes
- * that follow the found byte.
+/* Nothing before the unit of 64 KiB that contains FROM was read.  All data from
+ * the start of this unit to the found byte was read once.  With one thread,
+ * nothing was read that is more than 2 MiB after the found byte.
  */
 static void
 check_reads (const struct disk *disk, const struct scan *scan,

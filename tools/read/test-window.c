@@ -83,7 +83,7 @@ check_bound (unsigned images)
         if (!other->used)
           swap (&window, t, other);
       }
-      /* The first range that is left is hashed slowly. */
+      /* The first range that is not hashed yet is hashed later than others. */
       else if (t->used &&
                (t->number != first || rand_r (&seed) % 4 == 0)) {
         window_done (&window, &t->item);
@@ -97,7 +97,7 @@ check_bound (unsigned images)
           ahead -= leaves[first];
         }
       }
-      assert_true (ahead * 64 <= BOUND / images);
+      assert_true (ahead * 64 <= BOUND / images); /* 64 bytes for each leaf */
       if (first == number)
         assert_true (window_is_open (&window));
     }

@@ -33,8 +33,9 @@ struct window {
   struct window_item *first, *last; /* in the order of the image */
 };
 
-/* MEMORY is the size of the buffers of this image, in bytes.  The window grows
- * with it: images that share the buffers also share the memory for leaves.
+/* MEMORY is the size of the buffers of this image, in bytes.  The size of the
+ * window is proportional to it, so images that divide the memory for buffers
+ * also divide the memory for leaves.
  */
 void window_init (struct window *window, uint64_t block_size, size_t memory);
 
@@ -48,11 +49,13 @@ uint64_t window_max_range (const struct window *window, unsigned count);
  */
 bool window_is_open (const struct window *window);
 
-/* Take RANGE, which is after all others.  ITEM is in use until window_done. */
+/* Take RANGE, which is after all ranges that were taken before.  ITEM is in use
+ * until window_done.
+ */
 void window_take (struct window *window, struct window_item *item,
                   const struct range *range);
 
-/* Replace FROM by TO: after this TO is in use, and FROM no longer. */
+/* Move the range of FROM to TO.  Then TO is in use, and FROM is free. */
 void window_move (struct window *window, struct window_item *from,
                   struct window_item *to);
 
