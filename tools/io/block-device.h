@@ -14,7 +14,7 @@
 
 struct loop_file {
   dev_t device;                 /* the backing block device, or 0 */
-  dev_t dev;                    /* st_dev and */
+  dev_t dev;                    /* st_dev of the backing file */
   ino_t ino;                    /* st_ino of the backing file */
 };
 

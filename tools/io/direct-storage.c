@@ -15,11 +15,11 @@
  * rewrites the whole sector, and a power failure at that moment can destroy
  * good adjacent blocks.  Therefore only whole physical sectors are written.
  *
- * A loop device is as good as its backing file: without direct I/O it reads
- * from the page cache of that file.  A file system on a loop device is as good
- * as the loop device.  Other stacked devices, such as those of dm and md, are
- * trusted to pass on flushes and to read from the devices below them, so they
- * are as good as those devices.
+ * A loop device must use direct I/O, because otherwise it reads from the page
+ * cache of its backing file.  Then it is as good as that file, and a file
+ * system on the loop device is as good as the loop device.  Other stacked
+ * devices, such as those of dm and md, are trusted to pass on flushes and to
+ * read from the devices below them, so they are as good as those devices.
  */
 
 #include <config.h>
@@ -112,8 +112,8 @@ find_align (int fd)
 
 #endif
 
-/* Check the file system of FD, raise *ALIGN to what direct I/O on the file
- * needs, and set *BLOCK to the block size of the file system.
+/* Check the file system of FD, raise *ALIGN to the alignment that direct I/O on
+ * the file needs, and set *BLOCK to the block size of the file system.
  */
 static int
 check_file (int fd, uint32_t *align, uint32_t *block, struct error *error)
@@ -298,8 +298,9 @@ check_layer (dev_t dev, int fd, unsigned depth, uint32_t *align,
   return 0;
 }
 
-/* Check the sectors only of DEV: those of a stacked device are derived from
- * the devices below it.
+/* Check DEV and all devices and files below it, but the sectors only of DEV:
+ * the sectors of a stacked device are derived from those of the devices below
+ * it.
  */
 static int
 check_device (dev_t dev, int fd, unsigned depth, uint32_t *align,

@@ -21,7 +21,7 @@ struct files;
 struct disk_id {
   dev_t number;                 /* the block device itself, or 0 */
   dev_t device;                 /* the (backing) block device, or 0 */
-  dev_t dev;                    /* st_dev and */
+  dev_t dev;                    /* st_dev of the regular file */
   ino_t ino;                    /* st_ino of the regular file */
 };
 

@@ -18,15 +18,16 @@
 
 struct disk_layer {
   dev_t number;                 /* of a block device, or 0 for a file */
-  dev_t whole;                  /* the disk of a partition, or NUMBER */
-  dev_t dev;                    /* st_dev and */
+  dev_t whole;                  /* the disk, if NUMBER is a partition; otherwise
+                                 * NUMBER */
+  dev_t dev;                    /* st_dev of a regular file */
   ino_t ino;                    /* st_ino of a regular file */
 };
 
 struct disk_layers {
   struct disk_layer layer[MAX_DISK_LAYERS]; /* the first is the disk itself */
   size_t count;
-  bool incomplete;              /* more than MAX_DISK_LAYERS */
+  bool incomplete;              /* there are more than MAX_DISK_LAYERS */
 };
 
 /* Add a block device and all devices and files below it. */

@@ -4,9 +4,9 @@
  * The extents of a file: data and holes.
  *
  * A lookup can take as long as a read, and cannot begin before the lookup of
- * the previous extent has ended.  So the last extent is cached, and a file that
- * is scanned from start to end takes one lookup for each extent: data starts
- * where a hole ends, without a lookup.
+ * the previous extent has ended.  So the last extent is cached.  A file that is
+ * scanned from start to end takes one lookup for each extent: no lookup is
+ * needed to know that data starts where a hole ends.
  */
 
 #include <config.h>
@@ -27,7 +27,8 @@
 
 #ifdef SEEK_HOLE
 
-/* Find out if the extent at EXTENT->start is data or a hole; set END of a hole.
+/* Find out if the extent at EXTENT->start is data or a hole.  For a hole, set
+ * EXTENT->end.
  */
 static int
 find_data (struct file_extent *extent, struct error *error)
@@ -52,9 +53,10 @@ find_data (struct file_extent *extent, struct error *error)
   return 0;
 }
 
-/* Find the end of the data at EXTENT->start.  tmpfs looks up each page, which
- * takes 20 ms for a GiB, before the first read.  If all blocks of a file on a
- * tmpfs are allocated, this could find only preallocated zeros, and is omitted.
+/* Find the end of the data at EXTENT->start.  On a tmpfs this lookup visits
+ * each page, which takes 20 ms for a GiB, before the first read.  If all blocks
+ * of a file on a tmpfs are allocated, the lookup is omitted, because it could
+ * find only preallocated zeros.
  */
 static void
 find_hole (struct file_extent *extent)

@@ -94,10 +94,11 @@ reopen_direct (const struct file *file)
   return fd;
 }
 
-/* If direct I/O is not possible, a device is read through the page cache.  That
- * includes an inherited descriptor whose position, where the image begins, is
- * not aligned.  An inherited device is opened again, because other processes
- * share the flags of its file description.
+/* If direct I/O is not possible, a device is read through the page cache.
+ * Direct I/O is not possible, for example, if the position of an inherited
+ * descriptor, at which the image begins, is not aligned.  An inherited device
+ * is opened again, because other processes share the flags of its file
+ * description.
  */
 static void
 enable_direct (struct file *file, uint64_t position)
@@ -185,7 +186,9 @@ lock_file (const struct file *file, struct error *error)
     : error_set (error, "%s", reason.text);
 }
 
-/* Store the state of the file, its size and, of a device, the file position. */
+/* Store the status and the size in FILE.  Set *POSITION to the file position of
+ * a device, or to 0.
+ */
 static int
 stat_file (struct file *file, uint64_t *position, struct error *error)
 {
@@ -366,7 +369,9 @@ file_check_unchanged (const struct file *file, bool force_share,
     return error_set (error, "%s%s%s changed while it was read", quote, name,
                       quote);
 
-  /* Check that qemu has not opened another file at this path. */
+  /* If qemu opens the file by its path, check that the path still names this
+   * file.
+   */
   if (!file->by_path || force_share)
     return 0;
   r = stat (file->path, &now);

@@ -21,8 +21,8 @@
 struct file {
   struct file *next;            /* in the list of a struct files */
   char *path;                   /* NULL if the descriptor is inherited */
-  bool named;                   /* PATH is printed in messages; not for the
-                                 * operand */
+  bool named;                   /* messages contain PATH; false for the operand
+                                 */
   bool by_path;                 /* qemu opens PATH itself */
   int fd;
   struct read_file data;        /* the mode of data reads; data.fd is FD, or
@@ -35,10 +35,11 @@ struct file {
 };
 
 /* Create a file from FD, which is seekable.  If FD was opened at PATH, the file
- * owns it, also on error.  If PATH is NULL, FD was inherited, and stays open.
- * The image is locked; if FD was inherited, only the locks of other programs
- * are checked.  FORCE_SHARE permits others to write it: no lock is checked.
- * If CACHE is set, the data may stay in the page cache.  Returns NULL on error.
+ * owns FD, which is closed on error, too.  If PATH is NULL, FD was inherited,
+ * and stays open.  The image is locked; if FD was inherited, only the locks of
+ * other programs are checked.  With FORCE_SHARE other programs may write the
+ * image: no lock is taken or checked.  If CACHE is set, the data may stay in
+ * the page cache.  Returns NULL on error.
  */
 struct file *file_new (int fd, const char *path, bool named, bool force_share,
                        bool cache, struct error *error);
@@ -66,9 +67,9 @@ bool file_supports_direct (const struct file *file);
 int file_read (const struct file *file, void *buf, size_t len, uint64_t at,
                uint64_t offset, struct error *error);
 
-/* Read a piece of a table, at any alignment.  It stays in the page cache,
- * unless the file is read with direct I/O.  Returns 0; an errno value; or -1 if
- * the file is too short.  Thread-safe.
+/* Read LEN bytes of a table at offset AT of the file, at any alignment.  They
+ * stay in the page cache, unless the file is read with direct I/O.  Returns 0;
+ * an errno value; or -1 if the file is too short.  Thread-safe.
  */
 int file_read_table (const struct file *file, void *buf, size_t len,
                      uint64_t at);

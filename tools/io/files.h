@@ -17,16 +17,16 @@ struct files {
   /* CACHE and FORCE_SHARE are set before the first file is added. */
   bool cache;                   /* the data may stay in the page cache */
   bool force_share;             /* other programs may write the files */
-  bool remote;                  /* found by the check of the image: a part of it
-                                 * is on a server */
+  bool remote;                  /* a part of the image is on a server; set by
+                                 * the check of the image */
 
   struct file *first;
   struct prefetch *prefetch;    /* for files that are read with direct I/O; or
                                  * NULL */
 };
 
-/* Add the operand: FD, which is seekable.  If FD was opened at PATH, FILES owns
- * it, and closes it also if this function fails.  If PATH is NULL, FD was
+/* Add the operand, which is open as FD and seekable.  If FD was opened at PATH,
+ * FILES owns FD, which is closed on error, too.  If PATH is NULL, FD was
  * inherited, and stays open.  Returns NULL on error.
  */
 struct file *files_adopt (struct files *files, int fd, const char *path,

@@ -5,9 +5,9 @@
  *
  * For each permission n that it uses, qemu takes a shared lock on byte 100 + n;
  * for each permission that it does not share, on byte 200 + n.  Then it checks
- * that others have not locked the opposite byte, 200 + n or 100 + n.  A reader
- * uses "consistent read" (0), and does not share "write" (1) and "resize" (3).
- * A writer also uses "write".
+ * that no other program has locked the opposite byte, 200 + n or 100 + n.  A
+ * reader uses "consistent read" (0), and does not share "write" (1) and
+ * "resize" (3).  A writer also uses "write".
  */
 
 #include <config.h>
@@ -75,8 +75,8 @@ check_bytes (int fd, const off_t *bytes, size_t count)
 
 #define COUNT(array) (sizeof array / sizeof array[0])
 
-/* First lock, then check: of two processes that start at the same time, each
- * finds the locks of the other.
+/* First lock, then check: of two processes that start at the same time, at
+ * least one finds the locks of the other.
  */
 int
 lock_image (int fd, bool take, struct error *error)

@@ -154,8 +154,8 @@ open_named (struct new_file *file)
 
 /* A blksum on another host, or in another container, may be writing the same
  * file with the same process id.  So the name also contains the nanoseconds of
- * the current second; if these are the same too, the program that creates the
- * name second fails.  Returns NULL if there is no memory.
+ * the current second; if these are the same too, the later of the two programs
+ * cannot create its file.  Returns NULL if there is no memory.
  */
 static char *
 make_temporary_path (const char *path)
@@ -204,8 +204,8 @@ link_temporary (struct new_file *file)
   return file->named ? 0 : -1;
 }
 
-/* Some file systems cannot sync a directory, which is not an error.  Nor is it
- * one if files can be created in the directory, but it cannot be read.
+/* It is not an error if the file system cannot sync a directory, or if this
+ * user may not read the directory.
  */
 int
 new_file_sync_directory (const char *path, struct error *error)

@@ -35,15 +35,15 @@ int new_file_open (struct new_file *file, const char *path,
                    struct error *error);
 
 /* Sync the directory of PATH, after files were created, renamed or removed in
- * it.  Returns 0, also if that is not possible on this file system; or -1 with
- * the reason: then a crash can undo these changes.
+ * it.  Returns 0, also if this file system cannot sync directories; or -1 with
+ * the reason.  After an error a crash can undo these changes.
  */
 int new_file_sync_directory (const char *path, struct error *error);
 
 /* Sync the file, rename it to its final name, and sync the directory, so that a
- * crash does not bring back the old file.  Returns 0, or -1 with the reason:
- * the file may have its final name then.  new_file_close must be called in
- * both cases.
+ * crash does not bring back the old file.  Returns 0, or -1 with the reason.
+ * After an error the file may have its final name or not.  new_file_close must
+ * be called in both cases.
  */
 int new_file_publish (struct new_file *file, struct error *error);
 

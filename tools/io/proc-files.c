@@ -6,9 +6,9 @@
  * Failing to read a file in /proc is an error, because it could describe a
  * file that is open for writing.  It is not an error if the process or thread
  * has ended, or if permission is denied and this process is not running as
- * root.  Permission denied to root is an error only without CAP_SYS_PTRACE:
- * with it, a security module protects the other process, for example the first
- * process of a container, and there is nothing more to try.
+ * root.  Permission denied to root is an error only without CAP_SYS_PTRACE.  If
+ * root has this capability, a security module protects the other process, for
+ * example the first process of a container, and there is nothing more to try.
  *
  * A thread can have a file descriptor table of its own, and the first thread
  * of a process can end before the others, so all threads are checked.  Most
@@ -199,9 +199,9 @@ check_file (struct search *search, unsigned long fd)
 
 /* ---- Threads and processes ---- */
 
-/* Returns true if the current thread shares its files with the last thread
- * that was read.  If /proc is of another PID namespace, its thread ids mean
- * nothing to kcmp(2).
+/* Returns true if SEARCH->thread shares its file descriptor table with the last
+ * thread whose files were read.  If /proc is of another PID namespace, returns
+ * false, because the thread ids in /proc mean nothing to kcmp(2) then.
  */
 static bool
 was_read (const struct search *search)
@@ -237,9 +237,8 @@ check_process (struct search *search, unsigned long pid)
   return each_number (search, path, check_thread);
 }
 
-/* Returns true if /proc shows OWN_FD of this process.  It does not if it is
- * not mounted, or if it is mounted for a PID namespace that this process is
- * not in.
+/* Returns true if /proc shows OWN_FD of this process; false if /proc is not
+ * mounted, or is mounted for a PID namespace that this process is not in.
  */
 static bool
 shows_us (struct search *search, int own_fd)

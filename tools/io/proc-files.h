@@ -15,16 +15,16 @@ struct error;
 struct proc_file {
   unsigned long pid;
   dev_t number;                 /* of a block device, or 0 */
-  dev_t dev;                    /* st_dev and */
+  dev_t dev;                    /* st_dev of the file */
   ino_t ino;                    /* st_ino of the file */
 };
 
 /* Call FUNCTION for each file that another process has open for writing, until
  * FUNCTION returns non-zero.  Returns the last return value of FUNCTION, or 0
- * if it was not called.  Returns -1 with the reason in ERROR if /proc cannot
- * be read, other than for processes that this user may not inspect.  OWN_FD is
- * any open file descriptor of this process, used to check that /proc shows the
- * files of this process.
+ * if FUNCTION was not called.  Returns -1 with the reason in ERROR if /proc
+ * cannot be read.  Processes that this user may not inspect are skipped; for
+ * root see proc-files.c.  OWN_FD is any open file descriptor of this process,
+ * used to check that /proc shows the files of this process.
  */
 int proc_files_each (int own_fd,
                      int (*function) (void *opaque,

@@ -192,7 +192,8 @@ read_ahead (int fd, size_t len, uint64_t offset)
  * readahead, usually 128 KiB.  Double this size on FUSE and NFS.  On FUSE with
  * 5 ms latency that halved the time of a sum: FUSE limits the requests in
  * flight, so more reads do not help, and FADV_WILLNEED is split, too.  On a
- * local disk a sum took longer, because threads read ahead what others read.
+ * local disk a sum took longer, because threads read ahead what other threads
+ * read.
  */
 void
 read_extend_readahead (int fd)

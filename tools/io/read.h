@@ -43,9 +43,9 @@ struct read_file {
  */
 void *read_alloc (size_t size);
 
-/* Read MIN bytes at OFFSET of FILE, or more, up to LEN.  LEN can be rounded up
- * for direct I/O, and may pass the end of the file.  Returns 0; an errno value;
- * or -1 if the file ends before MIN bytes.
+/* Read at least MIN and at most LEN bytes at OFFSET of FILE.  LEN can be
+ * rounded up for direct I/O, and may pass the end of the file.  Returns 0; an
+ * errno value; or -1 if the file ends before MIN bytes.
  */
 int read_range (const struct read_file *file, void *buf, size_t len,
                 size_t min, uint64_t offset);
@@ -58,8 +58,9 @@ void read_ahead (int fd, size_t len, uint64_t offset);
  */
 void read_extend_readahead (int fd);
 
-/* For a file that is read past the page cache: disable the readahead of the
- * kernel before the first read; detect the best mode before data is read.
+/* For a file that is read past the page cache.  The first function disables the
+ * readahead of the kernel, and is called before the first read.  The second one
+ * finds the best mode to read data, and is called before data is read.
  */
 void read_disable_readahead (int fd);
 enum read_mode read_detect_mode (int fd);

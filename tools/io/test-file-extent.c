@@ -31,7 +31,7 @@
 static struct {
   bool hole[BLOCKS];
   uint64_t size;                /* current size, bytes */
-  int err;                      /* every lookup fails with it; 0: none */
+  int err;                      /* errno value of each lookup; 0: it succeeds */
   unsigned lookups;
 } disk;
 
@@ -101,7 +101,7 @@ make_file (void)
 }
 
 /* Check that EXTENT contains AT and has the right end.  The last extent can end
- * at UINT64_MAX instead of the size.  Returns where it ends in the file.
+ * at UINT64_MAX instead of the size.  Returns the end of the extent in DISK.
  */
 static uint64_t
 check_extent (const struct file_extent *extent, uint64_t at)

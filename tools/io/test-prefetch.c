@@ -28,14 +28,15 @@
 #define PIECE PREFETCH_PIECE
 #define PIECES (3 * PREFETCH_COUNT)
 #define SIZE ((PIECES - 1) * (uint64_t) PIECE + 512)
-#define FD 1000                 /* and FD + 1; nothing is open there */
-#define THREADS 16              /* of prefetch.c */
+#define FD 1000                 /* neither this nor FD + 1 is open */
+#define THREADS 16              /* MAX_THREADS of prefetch.c */
 #define ROUNDS 2000
 
 /* ---- Files ---- */
 
 static atomic_uint reads, reading, max_reading;
-static atomic_uint held_until;  /* no read ends before so many have begun */
+static atomic_uint held_until;  /* no read ends before this number of reads
+                                 * has begun */
 static atomic_bool failing, no_threads;
 
 static unsigned char
@@ -118,7 +119,7 @@ end (void **state)
   return 0;
 }
 
-/* Returns true if the range was prefetched; then its content was checked. */
+/* Returns true if the range was prefetched, and checks its content. */
 static bool
 copy (int fd, size_t len, uint64_t offset)
 {

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: the file system determines the advice that posix_fadvise gets.
+ * Unit test: the advice about readahead that posix_fadvise gets for different
+ * file systems.
  */
 
 #include <config.h>
@@ -80,7 +81,9 @@ advice_for (bool cache, bool nowait)
   return advice;
 }
 
-/* More readahead is requested only on file systems without RWF_NOWAIT. */
+/* For reads through the page cache, more readahead is requested, but only on
+ * file systems without RWF_NOWAIT.  For other reads, readahead is disabled.
+ */
 static void
 test_readahead (void **state)
 {

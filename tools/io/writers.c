@@ -7,7 +7,7 @@
  * device this is the inode of the device node.  A virtual machine of libvirt
  * has device nodes of its own, so its locks are not visible here, and qemu
  * does not open the device exclusively.  But the device number is the same for
- * all nodes, in any mount namespace.
+ * all nodes, in any mount namespace, so open files are compared by it.
  *
  * Exclusive use of a block device, such as a mount, does not cover the backing
  * file of a loop device, or other loop devices with the same backing file.
