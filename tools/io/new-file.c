@@ -205,7 +205,7 @@ link_temporary (struct new_file *file)
 }
 
 /* It is not an error if the file system cannot sync a directory, or if this
- * user may not read the directory.
+ * user may create files in the directory, but not read it.
  */
 int
 new_file_sync_directory (const char *path, struct error *error)

@@ -36,8 +36,8 @@ void prefetch_start (struct prefetch *prefetch, int fd, uint64_t size,
 
 /* Copy LEN bytes at OFFSET of FD to BUF if they were prefetched; wait for them
  * if the read is in flight.  Returns false if they were not prefetched, could
- * not be read, or are not in one piece; then the caller must read them.
- * Thread-safe.
+ * not be read, or are in more than one piece of the cache; then the caller must
+ * read them.  Thread-safe.
  */
 bool prefetch_copy (struct prefetch *prefetch, int fd, void *buf, size_t len,
                     uint64_t offset);

@@ -53,8 +53,8 @@ int read_range (const struct read_file *file, void *buf, size_t len,
 /* Start to read LEN bytes at OFFSET of FD into the page cache. */
 void read_ahead (int fd, size_t len, uint64_t offset);
 
-/* For a file that is read through the page cache: enlarge the readahead, and so
- * the requests, if the file is on FUSE or NFS.
+/* For a file that is read through the page cache: if the file is on FUSE or
+ * NFS, enlarge the readahead of the kernel, and so its requests to the server.
  */
 void read_extend_readahead (int fd);
 

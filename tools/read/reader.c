@@ -26,7 +26,7 @@
 #include "util/source-options.h"
 
 #define MIB (1024 * 1024)       /* bytes */
-#define USUAL_MEMORY (32 * MIB) /* bytes of a buffer for each thread, together;
+#define USUAL_MEMORY (32 * MIB) /* bytes of all buffers, with one per thread;
                                  * more if reads would be shorter than 1 MiB */
 #define MAX_DEPTH 64            /* reads in flight, unless there are more
                                  * threads */

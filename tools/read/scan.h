@@ -38,8 +38,8 @@ uint64_t padding_add (const struct padding *padding, uint64_t size);
 /* What a job asks for. */
 struct scan_request {
   const struct blkhash_opts *opts; /* of the table */
-  const struct progress *progress; /* told of all bytes, by any thread; or NULL
-                                    */
+  const struct progress *progress; /* counts all bytes; used by any thread; or
+                                    * NULL */
   struct padding padding;       /* of the table */
   /* Returns true if missing bytes at OFFSET must be read, and stores in *LEN
    * the number of bytes for which the answer is the same.  Bytes that are not
