@@ -20,11 +20,11 @@
 #include "report.h"
 #include "table.h"
 
-/* SIZE is set once; exports_lock protects the others. */
-static struct blkhash_leaves *leaves; /* NULL: there is none, or it was taken */
+/* SIZE is set once; exports_lock protects the other variables. */
+static struct blkhash_leaves *leaves; /* NULL: no baseline, or it was taken */
 static uint64_t size;           /* bytes */
 static bool valid;
-static struct report_line line; /* the line of the manifest; it has no text */
+static struct report_line line; /* has no text: see report_keep_manifest */
 
 int
 baseline_load (void)

@@ -187,7 +187,7 @@ blkhash_prepare (nbdkit_next *next, void *opaque, int readonly)
 }
 
 /* The export is finished here and not in .close: nbdkit does not always call
- * .close, and the plugin can no longer be read there.
+ * .close, and in .close the plugin can no longer be read.
  */
 static int
 blkhash_finalize (nbdkit_next *next, void *opaque)
@@ -217,8 +217,9 @@ blkhash_close (void *opaque)
 
 /* ---- Requests ---- */
 
-/* Record whether the request failed, and return its result R.  The flag is
- * written only if it changes: a write slows down the reads by other threads.
+/* Record whether the request failed, and return its result R.  LAST_FAILED is
+ * written only if it changes, because each write of it slows down the threads
+ * that check it.
  */
 static int
 done (struct handle *handle, int r)

@@ -30,7 +30,9 @@ block_set_add (struct block_set *set, uint32_t block_size,
 
   if (offset >= end)
     return;
-  /* Usually the set already has the range, and a look-up is cheaper. */
+  /* Usually the set already has the range: a look-up is cheaper than adding
+   * the range again.
+   */
   if (block_set_contains (set, block_size, offset, end, &run_end) &&
       run_end == end)
     return;
@@ -47,9 +49,9 @@ block_set_add (struct block_set *set, uint32_t block_size,
   set->last_out = (struct byte_range) { 0 };
 }
 
-/* Sets *IN to whether block INDEX is in the set.  Returns the range of bytes
- * from this block on to which the same answer applies; or the whole disk, if
- * the set has no tree because it is empty or has all blocks.
+/* Sets *IN to whether block INDEX is in the set.  Returns a range of bytes that
+ * begins with this block, and for which *IN is the same.  If the set has no
+ * tree, because it is empty or has all blocks, that is the whole disk.
  */
 static struct byte_range
 find_run (const struct block_set *set, uint32_t block_size, uint64_t index,
@@ -85,7 +87,7 @@ block_set_remove (struct block_set *set, uint32_t block_size,
 {
   uint64_t first, next;
 
-  if (!set->blocks)             /* no block, or all */
+  if (!set->blocks)             /* the set is empty, or ALL is set */
     return;
   first = offset / block_size + (offset % block_size != 0);
   next = end / block_size;

@@ -3,11 +3,11 @@
  *
  * A set of blocks of a disk.
  *
- * Memory grows with the number of runs, not with their length.  If an
- * allocation fails, the set contains all blocks, so it can only be used where
- * surplus blocks do no harm.
+ * Memory grows with the number of runs (ranges of blocks that are in the set),
+ * not with their length.  If an allocation fails, the set contains all blocks,
+ * so it can only be used where surplus blocks do no harm.
  *
- * Not thread-safe, not even look-ups, which change the cached runs.
+ * Not thread-safe: look-ups change the set, too, because they cache runs.
  */
 
 #ifndef NBDKIT_BLKHASH_BLOCK_SET_H
@@ -25,10 +25,10 @@ struct byte_range {
 
 /* If all members are zero, the set is empty. */
 struct block_set {
-  struct leaf_tree *blocks;     /* NULL: none, or all */
-  bool all;                     /* an allocation failed */
-  /* The runs of the last look-ups.  A request in the same run as the previous
-   * one needs no look-up in the tree.
+  struct leaf_tree *blocks;     /* NULL: the set is empty, or ALL is set */
+  bool all;                     /* an allocation failed: all blocks are in it */
+  /* The runs that the last look-ups found.  A range in one of them needs no
+   * look-up in the tree.
    */
   struct byte_range last_in, last_out; /* in the set, and not in it */
 };
@@ -43,7 +43,9 @@ void block_set_add (struct block_set *set, uint32_t block_size,
 bool block_set_look_up (struct block_set *set, uint32_t block_size,
                         uint64_t offset, uint64_t end, uint64_t *run_end);
 
-/* The same, from a cached run if one contains the whole range. */
+/* Like block_set_look_up, but without a look-up in the tree if a cached run
+ * contains the whole range.
+ */
 static inline bool
 block_set_contains (struct block_set *set, uint32_t block_size,
                     uint64_t offset, uint64_t end, uint64_t *run_end)

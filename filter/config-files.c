@@ -101,8 +101,8 @@ config_files_check (const char *param, const char *path)
 
 /* ---- Disks that are written ---- */
 
-/* Bytes that programs of qemu lock: those that write a disk, and those that do
- * not share it with such programs, as all do by default.
+/* Bytes of an image that programs of qemu lock: the first if the program writes
+ * the image, the second if no other program may write it (the default).
  */
 #define QEMU_WRITES 101
 #define QEMU_DOES_NOT_SHARE 201
@@ -142,8 +142,8 @@ refuse (const char *param, const char *path, const char *why)
   return -1;
 }
 
-/* Check FILE, which ST describes.  If it cannot be opened, the plugin will say
- * so.
+/* Check FILE, which ST describes.  If opening it fails with another error than
+ * EBUSY, the plugin will report the error.
  */
 static int
 check_disk (const char *param, const struct config_file *file,

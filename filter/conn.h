@@ -19,21 +19,22 @@
 #include "export.h"
 
 /* A connection.  All members are protected by exports_lock, unless they are set
- * once or atomic.  After the first request EXPORT does not change any more, and
- * neither does MULTI_CONN if EXPORT is set, so both are read without the lock.
+ * once or atomic.  After the first request EXPORT never changes, and if it is
+ * set, MULTI_CONN never changes either; so both are read without the lock.
  */
 struct conn {
   const char *name;             /* name of the export; set once */
   bool tls;                     /* set once */
-  uint64_t number;              /* connections are numbered by conn_prepare */
+  uint64_t number;              /* in the order of conn_prepare */
   uint64_t size;                /* bytes */
   bool multi_conn;              /* it sees changes that other connections
                                  * flushed; see also attach_disk_locked */
   enum { CONN_OPENING, CONN_PREPARED, CONN_JOINED, CONN_DISCONNECTED } state;
   struct export *export;        /* NULL: see conn_join_locked */
   struct disk *disk;            /* NULL: there is none yet for this name */
-  uint64_t own_changes;         /* its own share of disk->changes */
-  uint64_t seen;                /* the part of the others' share that it sees */
+  uint64_t own_changes;         /* how many of disk->changes are its own */
+  uint64_t seen;                /* how many of disk->changes are by other
+                                 * connections, and this one sees them */
   struct unflushed unflushed;   /* in disk->visibility */
   int join_error;               /* errno value if it could not join an export */
   bool last_failed;             /* the last request failed; atomic */
@@ -49,10 +50,10 @@ void conn_init (struct conn *conn, const char *name, bool tls);
 void conn_prepare (struct conn *conn, uint64_t size, bool multi_conn);
 
 /* Called at each request.  The first request makes the connection a client of
- * the export.  If it gets no export (no memory, too many names, or it lacks
- * TLS), the request continues without one.  Returns true if the caller must
- * call conn_join_end after it has released the lock; conn_join_end logs errors
- * and waits for withdrawals.
+ * the export.  If it gets no export (no memory, too many names, or see
+ * conn_lacks_tls_locked), the request continues without one.  Returns true if
+ * the caller must call conn_join_end after it has released the lock;
+ * conn_join_end logs errors and waits for withdrawals of sums.
  */
 bool conn_join_locked (struct conn *conn);
 void conn_join_end (const struct conn *conn);
@@ -67,9 +68,10 @@ void conn_join_end (const struct conn *conn);
 bool conn_lacks_tls_locked (const struct conn *conn);
 
 /* Called from .finalize, when the client disconnects.  Returns true if the
- * connection was the last one of the export, and can finish it: then the caller
- * must do so and call conn_finish_end, before which no other thread finishes
- * the export.  Waits for an earlier connection that is still finishing it.
+ * connection was the last one of the export, and must finish the export: then
+ * the caller calls finish, and after that conn_finish_end.  In between no other
+ * thread finishes the export.  If an earlier connection is still finishing the
+ * export, conn_disconnect waits for it.
  */
 bool conn_disconnect (struct conn *conn);
 void conn_finish_end (struct conn *conn);
@@ -95,9 +97,9 @@ bool conn_is_ignored_locked (const struct conn *conn);
  * and conn_flush_end afterwards; OK is set if the flush succeeded.
  */
 struct flush {
-  uint64_t foreign;             /* the others' share of disk->changes, which the
-                                 * connection sees if the flush succeeds */
-  uint64_t changes;             /* disk->changes when it began */
+  uint64_t foreign;             /* changes by other connections before the flush
+                                 * began; seen if it succeeds */
+  uint64_t changes;             /* disk->changes when the flush began */
 };
 void conn_flush_begin (struct conn *conn, struct flush *flush);
 void conn_flush_end (struct conn *conn, const struct flush *flush, bool ok);

@@ -55,7 +55,7 @@ put_in_log (struct disk *disk, const void *by, uint64_t offset, uint64_t end)
   if (!disk->log)
     disk->log = calloc (LOG_SIZE, sizeof *disk->log);
   if (!disk->log) {
-    disk->logged += LOG_SIZE + 1; /* as if all exports missed changes */
+    disk->logged += LOG_SIZE + 1; /* as if entries were overwritten */
     return;
   }
   if (extend_last (disk, by, offset, end))

@@ -39,15 +39,16 @@ struct disk {
   struct visibility visibility;
   struct block_set changed;     /* with blkhash-update: blocks whose content in
                                  * a table may differ from the baseline */
-  struct block_set unproven_extents; /* blocks whose extents prove nothing: they
-                                 * may have been changed by anything but a zero
-                                 * request that succeeded */
+  struct block_set unproven_extents; /* blocks that may have been changed, other
+                                 * than by a zero request that succeeded: their
+                                 * extents prove nothing */
 
   /* A ring buffer of the last changes, for exports that did not make them. */
   struct disk_change *log;      /* NULL before the first change */
   uint64_t logged;              /* number of changes ever appended */
-  bool may_extend;              /* the last entry may be extended: only the
-                                 * export that made the change has read it */
+  bool may_extend;              /* the last entry may be extended, because no
+                                 * export other than that of the change has read
+                                 * the entry */
 };
 
 /* Called when REQUEST, which modifies the disk, begins, and when it ends.  BY
@@ -66,9 +67,10 @@ void disk_change (struct disk *disk, const void *by,
 
 /* Called when a flush of the connection BY has ended, before
  * visibility_flush_end.  The flush may have written earlier changes of BY over
- * changes in flight by other connections; marks these ranges in the latter.  If
- * the flush failed, taints the requests of BY in flight: changes may be lost,
- * and reads might not return the content of the disk.
+ * changes in flight by other connections: in the requests of these changes, the
+ * ranges are marked as unproven.  If the flush failed, the requests of BY in
+ * flight are tainted: changes may be lost, and reads might not return the
+ * content of the disk.
  */
 void disk_flush_ended (struct disk *disk, struct unflushed *by, bool ok);
 

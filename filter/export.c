@@ -35,9 +35,9 @@ pthread_mutex_t exports_lock = PTHREAD_MUTEX_INITIALIZER;
 /* Protected by exports_lock. */
 static struct export *exports, **exports_tail = &exports;
 static void *exports_by_name;   /* root of a tree, see tsearch(3) */
-static unsigned nr_exports[2];  /* number of exports without TLS, and with */
+static unsigned nr_exports[2];  /* number of exports; index: TLS */
 static struct disk shared_disk; /* not used if exports are distinct disks */
-static char *default_name[2];   /* of the plugin, without TLS, and with */
+static char *default_name[2];   /* of the plugin's default export; index: TLS */
 
 static int
 compare_names (const void *a, const void *b)
@@ -339,7 +339,7 @@ invalidate_range (void *opaque, uint64_t offset, uint64_t end)
   struct export *export = opaque;
 
   if (end == UINT64_MAX)
-    export->baseline = false;   /* no leaf of the baseline is left */
+    export->baseline = false;   /* all its leaves are invalidated */
   if (end > export->size)
     end = export->size;
   if (offset < end)

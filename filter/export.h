@@ -42,8 +42,8 @@ struct export {
    */
   struct disk *disk;
   struct disk own_disk;         /* if exports are distinct disks */
-  uint64_t log_seen;            /* end of the part of the disk's log of changes
-                                 * that was applied to LEAVES */
+  uint64_t log_seen;            /* position in the disk's log of changes; those
+                                 * before it were applied to LEAVES */
   struct blkhash_leaves *leaves;
   uint64_t size;                /* bytes */
   const char *broken;           /* why there can be no sum until the table is
@@ -79,11 +79,11 @@ struct export *export_get_locked (const char *name, bool tls);
 struct disk *exports_disk_locked (const char *name);
 
 /* Called when a connection joins.  SIZE is the size that the plugin reported to
- * this connection.  NEWER is set if the connection was opened after all others
- * that have joined.  If the export is new or broken, or has a different size,
- * the table is reset if NEWER is set and the export is not in use.  If the
- * table is not reset and the size is different, the export becomes broken.
- * Returns true if a sum was withdrawn.
+ * this connection.  NEWER is set if the connection was prepared after all
+ * others that have joined.  The table of an export that is new or broken, or
+ * has a different size, is reset, provided that NEWER is set and the export is
+ * not in use.  If the size is different and the table is not reset, the export
+ * becomes broken.  Returns true if a sum was withdrawn.
  */
 bool export_set_size_locked (struct export *export, uint64_t size, bool newer);
 
@@ -97,8 +97,9 @@ int exports_check_size (uint64_t size);
  */
 bool exports_set_tls_locked (struct disk *disk);
 
-/* Set whether the export is idle, because no connection uses it.  Pieces of
- * its blocks are then evicted before those of exports in use (see leaves.h).
+/* Set whether the export is idle, which means that no connection uses it.
+ * Partial blocks of idle exports are evicted before those of exports in use
+ * (see leaves.h).
  */
 void export_set_idle_locked (struct export *export, bool idle);
 
@@ -111,17 +112,17 @@ const char *export_shown_name_locked (const struct export *export);
 void export_catch_up_locked (struct export *export);
 
 /* Publish the sum MD of LEN bytes, unless the export is silent; see report_sum.
- * If there is no memory for it, the report says so, and the sum is computed
- * again when the next client disconnects, or when the server ends.
+ * If there is no memory for the line, the report says so, and the sum is
+ * computed again when the next client disconnects, or when the server ends.
  */
 void export_publish_locked (struct export *export,
                             const unsigned char *md, size_t len,
                             bool has_manifest);
 
-/* The format, for snprintf, of a reason with a uint64_t. */
+/* A reason why there is no sum: a format of snprintf, for a uint64_t. */
 #define EXPORT_UNKNOWN_BYTES "the content of %" PRIu64 " bytes is not known"
 
-/* Reasons that are used as they are. */
+/* Other reasons, which are not formats. */
 #define EXPORT_NOT_AUDITED "the manifest was not audited"
 #define EXPORT_NOT_FLUSHED "the changes cannot be flushed"
 
@@ -156,10 +157,10 @@ bool exports_withdraw_locked (struct disk *disk, struct export *by,
  */
 bool exports_have_sum_locked (const struct disk *disk);
 
-/* Called if content that was read contradicts the table in the whole blocks of
- * the LEN bytes at OFFSET.  If the export has a baseline, and one of them was
- * not changed since, other blocks of the baseline may be wrong too: the export
- * becomes broken.
+/* Called if content that was read contradicts the table.  The LEN bytes at
+ * OFFSET are the blocks in which it does.  If the table began with a baseline,
+ * and one of these blocks was not changed since then, other blocks of the
+ * baseline may be wrong too: the export becomes broken.
  */
 void export_check_baseline_locked (struct export *export, uint64_t offset,
                                    uint64_t len);

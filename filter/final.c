@@ -61,8 +61,9 @@ publish_if_complete (struct export *export)
 /* Set if exports that clients neither read nor changed are reported, too. */
 static bool report_unused;
 
-/* Invalidate what was changed through other exports.  Returns true if EXPORT
- * has no sum yet.  *WHY is set to the reason why it cannot have one, or NULL.
+/* Invalidate the ranges that were changed through other exports.  Returns true
+ * if EXPORT has no sum yet.  *WHY is set to the reason why EXPORT cannot have a
+ * sum, or to NULL.
  */
 static bool
 begin_report (struct export *export, const char **why)

@@ -40,7 +40,7 @@
 #include "pass.h"
 #include "pass-read.h"
 
-#define MAX_TRIES 3             /* if the disk changes during each try */
+#define MAX_TRIES 3             /* tries, if the disk changes during each */
 #define WHY_HIDDEN "the last client may not see what others changed"
 
 static bool
@@ -125,9 +125,9 @@ read_ranges (const struct pass *p, uint64_t bytes, const char *why)
   return 0;
 }
 
-/* Query and read the missing ranges.  Returns 0 if none is missing any more,
- * unless the disk was changed meanwhile, which begin_fold detects.  Returns -1
- * if this connection publishes no sum.
+/* Query and read the missing ranges.  Returns 0, or -1 if this connection
+ * publishes no sum.  After 0, ranges are missing only if the disk was changed
+ * meanwhile, which begin_fold detects.
  */
 static int
 read_missing (const struct pass *p)
@@ -191,8 +191,8 @@ evict_pieces (const struct pass *p)
 
     is_last = pass_is_last_locked (p);
   }
-  /* If a connection joins at this moment, more ranges are missing, which is
-   * harmless.
+  /* If a connection joins just now, its partial blocks can become missing too,
+   * which is harmless.
    */
   if (params.missing == MISSING_READ && is_last && !last_request_failed (p))
     leaves_release_pieces (p->leaves);
@@ -245,7 +245,8 @@ end_manifest (struct pass *p)
 }
 
 /* Returns true if the table began with the manifest of an earlier server, and
- * there was no change since then.  In this case the file is left as it is.
+ * there was no change since then.  In this case the manifest file is left as it
+ * is.
  */
 static bool
 has_manifest (const struct pass *p)
@@ -373,12 +374,12 @@ must_read_own_changes (const struct pass *p)
     !export_why_no_sum_locked (p->export) && !last_request_failed (p);
 }
 
-/* Changes become visible to other connections with a flush, or at the latest
- * when the plugin closes this connection, after the filter's last callback.
- *
- * If no flush makes a change visible to other open connections, only this
- * connection can read the changed content.  It must read it even if it is the
- * only connection: another one can be opened before this one is closed.
+/* Most changes become visible to other connections with a flush.  Trims, and
+ * all changes if the plugin cannot flush, may remain hidden until the plugin
+ * closes this connection, after the filter's last callback (see visibility.c).
+ * Until then only this connection can read the changed content.  So read it
+ * back, even if no other connection is open: one can be opened before this one
+ * is closed.
  */
 void
 finish_changes (nbdkit_next *next, struct conn *conn)

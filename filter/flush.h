@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Flush a connection whose client has disconnected.  After that other
- * connections see its changes, and it sees those that they flushed.
+ * Flush a connection whose client has disconnected.  After that, other
+ * connections see its changes, and it sees the changes that they flushed.
  */
 
 #ifndef NBDKIT_BLKHASH_FLUSH_H
@@ -21,17 +21,17 @@ struct pass;
  */
 bool flush_conn (nbdkit_next *next, struct conn *conn);
 
-/* Flush, if that is needed for the connection to see the changes that other
- * connections flushed.  Returns false if it might not see them: the flush
- * failed, or the plugin cannot flush and does not advertise multi-conn.
+/* Flush the connection if it might not see all changes that other connections
+ * flushed.  Returns false if it might still not see them: the flush failed, or
+ * the plugin cannot flush and does not advertise multi-conn.
  */
 bool flush_to_see_changes (const struct pass *p);
 
 /* With blkhash-update, flush if the disk was changed since the last flush.  The
- * next server relies on the manifest, so the changes that are described there
- * must be on the disk before the manifest is published.  Returns false if these
- * changes might not be there: this flush or an earlier one failed, or a change
- * is in flight.  If the plugin cannot flush, returns true without a flush.
+ * next server relies on the manifest, so all changes must be on the disk before
+ * the manifest is published.  Returns false if some might not be on the disk:
+ * this flush or an earlier one failed, or a change is in flight.  If the plugin
+ * cannot flush, returns true without a flush.
  */
 bool flush_to_update (const struct pass *p);
 

@@ -5,7 +5,7 @@
  *
  * nbdkit has at most 16 requests of a connection in flight by default, so lists
  * are fast enough.  Most requests in flight are reads, so reads are in a list
- * of their own, which another read need not search.
+ * of their own, which a new read need not search.
  */
 
 #include <config.h>

@@ -23,12 +23,13 @@ struct request {
   bool tracked;                 /* inflight_begin was called */
   bool ignored;                 /* its content proves nothing */
   uint64_t offset, end;         /* bytes; END is exclusive */
-  uint64_t taint, taint_end;    /* the tainted part; empty if they are equal */
-  uint64_t unproven, unproven_end; /* the part whose content this request does
-                                 * not prove: of a read, from the first hidden
-                                 * byte to the last; of a change, what a flush
-                                 * of another connection may have overwritten;
-                                 * empty if they are equal */
+  uint64_t taint, taint_end;    /* the tainted part; empty if these are equal */
+  /* The part whose content this request does not prove; empty if these are
+   * equal.  In a read, from the first to the last byte that is hidden (see
+   * visibility.c).  In a change, the bytes over which a flush of another
+   * connection may have written earlier changes.
+   */
+  uint64_t unproven, unproven_end;
   const void *by;               /* struct unflushed of its connection; set by
                                  * the caller after inflight_begin */
   bool tainted;                 /* taint is not empty; atomic, never reset */
@@ -38,15 +39,15 @@ struct inflight {
   struct request *reads, *changes;
 };
 
-/* Initialize REQUEST, and taint it and the requests in flight where they
- * overlap, unless both are reads.  It is in flight until inflight_end.
+/* Initialize REQUEST.  Where it overlaps a request in flight, taint both,
+ * unless both are reads.  REQUEST is in flight until inflight_end.
  */
 void inflight_begin (struct inflight *inflight, struct request *request,
                      bool change, uint64_t offset, uint64_t len);
 void inflight_end (struct inflight *inflight, struct request *request);
 
-/* Extend the unproven part of REQUEST to include this range, and all bytes
- * between the two.
+/* Extend the unproven part of REQUEST to include this range, and all bytes in
+ * between.
  */
 void inflight_add_unproven (struct request *request,
                             uint64_t offset, uint64_t end);

@@ -69,7 +69,9 @@ has_name (const struct lock_file *lock)
   return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-/* Returns 0, even if the file system has no locks, or -1 after nbdkit_error. */
+/* Returns 0, or -1 after nbdkit_error if another server has locked the file.
+ * If the file system has no locks, that is not an error.
+ */
 static int
 lock_fd (const struct lock_file *lock, const char *param, const char *path)
 {

@@ -15,8 +15,8 @@ struct lock_file {
 };
 
 /* Lock PATH, the file of the parameter PARAM, until lock_file_unlock or the end
- * of this process and its children.  Returns 0, even if the file system has no
- * locks, or -1 after nbdkit_error.
+ * of this process and its children.  Returns 0, or -1 after nbdkit_error.  If
+ * the file system has no locks, that is not an error.
  */
 int lock_file_lock (struct lock_file *lock, const char *param,
                     const char *path);

@@ -11,8 +11,8 @@
  * see output-file.c.
  *
  * Only one new file exists at a time; a thread that finishes another export
- * waits for it.  So a killed server leaves at most one new file, which the next
- * server removes.
+ * waits until it is gone.  So a killed server leaves at most one new file,
+ * which the next server removes.
  */
 
 #include <config.h>

@@ -23,16 +23,18 @@ int manifest_check (void);
 int manifest_start (bool keep);
 void manifest_stop (void);
 
-/* Returns a file descriptor of the manifest of an earlier server, or -1 if none
- * is there.  manifest_start or manifest_stop closes the descriptor.
+/* Returns a file descriptor of the manifest of an earlier server, or -1 if
+ * there is no such manifest.  manifest_start or manifest_stop closes the
+ * descriptor.
  */
 int manifest_old (void);
 
-/* The same as blkhash_leaves_fold, but also writes the leaves to a new file and
- * syncs it, and sets *SAVED to whether that was done.  If *SAVED is true, the
- * caller owns the new file, and must call manifest_end; until then, other
- * threads wait in this function.  Without blkhash-manifest, or after
- * nbdkit_error, there is only the sum.  The caller must hold no lock.
+/* Fold the leaves like blkhash_leaves_fold, write them to a new file, and sync
+ * it.  Sets *SAVED to true if the new file was written.  Then the caller owns
+ * the file and must call manifest_end; until then, other threads wait in this
+ * function.  Without blkhash-manifest, or if the file cannot be written, which
+ * is reported with nbdkit_error, only the sum is computed.  The caller must
+ * hold no lock.
  */
 int manifest_fold (struct blkhash_leaves *l, unsigned char *md, unsigned *len,
                    bool *saved);
@@ -41,9 +43,9 @@ int manifest_fold (struct blkhash_leaves *l, unsigned char *md, unsigned *len,
 void manifest_end (void);
 
 /* Replace the manifest by the new file, or by an empty file.  After the return
- * the old content does not come back, even after a crash.  After an error,
- * which is reported with nbdkit_error, the manifest is emptied or removed.
- * Called by one thread at a time, the one that writes the report.
+ * the old content does not come back, even after a crash.  If this fails, the
+ * error is reported with nbdkit_error, and the manifest is emptied or removed.
+ * Called only by the thread that writes the report.
  */
 void manifest_move (void);
 void manifest_empty (void);
