@@ -47,7 +47,9 @@ leave_baseline_locked (struct disk *disk, uint64_t offset, uint64_t end)
                    offset, end);
 }
 
-/* Returns true if EXPORT has a sum, or its baseline is in the manifest. */
+/* Returns true if EXPORT has a sum.  If its table began with the baseline, also
+ * returns true if the baseline is still valid or another export has a sum.
+ */
 static bool
 has_sum_locked (const struct export *export)
 {
@@ -75,8 +77,8 @@ modify_begin_locked (struct conn *conn, struct request *request,
   request->ignored = conn_is_ignored_locked (conn);
   if (conn->export)
     export_catch_up_locked (conn->export);
-  /* If the export had a sum, the missing ranges are to be read when the last
-   * client disconnects, to publish a sum again.
+  /* MODIFIED makes finish.c read the missing ranges when the last client
+   * disconnects.  An export that had a sum needs that to get a sum again.
    */
   if (conn->export && has_sum_locked (conn->export))
     conn->export->modified = true;
@@ -205,7 +207,7 @@ is_conflict_locked (struct conn *conn, uint64_t offset, uint64_t end,
 }
 
 /* Invalidate the ranges between OFFSET and END that are hidden from this
- * connection.  Returns true if there were any such ranges.
+ * connection (see visibility.c).  Returns true if there were any such ranges.
  */
 static bool
 invalidate_hidden_locked (struct conn *conn, uint64_t offset, uint64_t end)
@@ -305,7 +307,8 @@ modify_end (struct conn *conn, struct request *request,
   {
     SCOPED_LOCK (&exports_lock);
 
-    /* If the disk had no export when the request began, begin it here. */
+    /* If the disk had no export when the request began, begin the change here.
+     */
     late = !request->tracked;
     if (late)
       modify_begin_locked (conn, request, request->offset,
@@ -351,8 +354,8 @@ prefetched_locked (struct conn *conn, uint64_t offset, uint64_t len)
 
   if (!conn->disk || !invalidate_prefetched_locked (conn, offset, offset + len))
     return joined;
-  /* If the export had a sum, the missing ranges are to be read when the last
-   * client disconnects, to publish a sum again.
+  /* MODIFIED makes finish.c read the missing ranges when the last client
+   * disconnects.  An export that had a sum needs that to get a sum again.
    */
   if (conn->export && has_sum_locked (conn->export))
     conn->export->modified = true;

@@ -30,7 +30,8 @@ enum modify_result {
 
 /* Called before and after the call of the plugin.  When modify_begin returns,
  * the result file has no sum of the old content, and such a sum cannot come
- * back after a crash.  BUF is used only with MODIFY_DATA.
+ * back after a crash.  BUF is the data of the write; it is used only with
+ * MODIFY_DATA.
  */
 void modify_begin (struct conn *conn, struct request *request,
                    uint64_t offset, uint64_t len);

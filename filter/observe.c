@@ -147,12 +147,13 @@ observe_extents (struct conn *conn, const struct request *request,
   }
 }
 
-/* Handle the known blocks that this request, or another one in flight, has
- * contradicted: the disk was changed without this filter, or the plugin does
- * not return the same data twice.  Invalidate these blocks for the other
- * exports too, and withdraw all sums of the disk.  A contradiction in an export
- * with SILENT set is ignored, because reads by its clients prove nothing: see
- * conn_lacks_tls_locked.  Returns true if a sum was withdrawn.
+/* Handle the blocks for which this request, or another one in flight, returned
+ * other content than the table has: the disk was changed without this filter,
+ * or the plugin does not return the same data twice.  Invalidate these blocks
+ * for the other exports too, and withdraw all sums of the disk.  A
+ * contradiction in an export with SILENT set is ignored, because reads by its
+ * clients prove nothing: see conn_lacks_tls_locked.  Returns true if a sum was
+ * withdrawn.
  */
 static bool
 withdraw_contradicted_locked (struct export *export)

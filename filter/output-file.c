@@ -1,15 +1,14 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * An output file, each new version of which atomically replaces the previous
- * one.
+ * An output file.  Each new version atomically replaces the previous one.
  *
- * A new version is written to a new file in the same directory, which is
- * renamed over the old file.  So a reader sees either the old version or the
- * new one.  The new file is synced before it is renamed, so a crash leaves the
- * old or the new version, and not a part of one, which the next server would
- * not recognize.  With SYNC, the directory is synced after the rename: a later
- * crash leaves the new version.
+ * A new version is written to a new file in the same directory, and the new
+ * file is renamed over the old one.  So a reader sees either the old version or
+ * the new one.  The new file is synced before it is renamed, so a crash leaves
+ * the old or the new version, and not a part of one, which the next server
+ * would not recognize.  With SYNC, the directory is synced after the rename: a
+ * later crash leaves the new version.
  *
  * If any of these steps fails, the old content must not remain: the file is
  * truncated in place and synced, or removed if that fails too.  If the
@@ -200,8 +199,9 @@ open_new (const struct output_file *file)
                file->mode);
 }
 
-/* In a directory with the sticky bit, a file of another user cannot be replaced
- * or removed, only truncated.  Returns 0, or -1 after nbdkit_error.
+/* Check that the file can be truncated, because in a directory with the sticky
+ * bit a file of another user cannot be replaced or removed.  Returns 0, or -1
+ * after nbdkit_error.
  */
 static int
 check_kept (const struct output_file *file)
@@ -265,7 +265,7 @@ output_file_write_at (int fd, off_t offset, const char *text, size_t len)
   return 0;
 }
 
-/* Closes FD. */
+/* Write TEXT to FD, sync it and close it. */
 static int
 write_text (int fd, const char *text)
 {
@@ -281,8 +281,8 @@ write_text (int fd, const char *text)
 }
 
 /* The directory was not synced, so after a crash the path could refer to the
- * inode OLD again.  Truncate OLD.  If that fails, remove the file; the caller
- * syncs the directory again.
+ * inode OLD again.  Truncate OLD.  If that fails, remove the file; then
+ * output_file_written syncs the directory again.
  */
 static void
 empty_old (const struct output_file *file, int old)

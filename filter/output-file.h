@@ -1,8 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * An output file, each new version of which atomically replaces the previous
- * one.
+ * An output file.  Each new version atomically replaces the previous one.
  *
  * Not thread-safe: only one thread at a time may use a file.
  */
@@ -31,14 +30,16 @@ struct output_file {
                                  * through a symbolic link; false after the file
                                  * is emptied or kept */
   struct lock_file lock;
-  dev_t dev;                    /* device and inode of the file that */
-  ino_t ino;                    /* output_file_write created */
+  dev_t dev;                    /* device of the last file that
+                                 * output_file_write created */
+  ino_t ino;                    /* inode of that file */
   bool failed;                  /* the last write failed */
 };
 
-/* At start-up, each of these is called for all files before the next one is, so
- * that no file is changed unless all pass.  All but keep return 0, or -1 after
- * nbdkit_error.  If the file was not opened, check and empty do nothing.
+/* At start-up, each of these functions is called for all files before the next
+ * one is called, so that no file is changed unless all files pass.  They return
+ * 0, or -1 after nbdkit_error.  If the file was not opened, check and empty do
+ * nothing.
  *
  * open: sets PATH, creates the file if it does not exist, locks it, and checks
  * that an earlier server may have written it.  The caller sets only the members

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The parameters of the filter, and those of filters below that determine where
- * their blocks begin.  They are set before the server forks, by one thread.
+ * The parameters of the filter, and parameters of other filters that determine
+ * the blocks of layers below.  One thread sets them before the server forks.
  */
 
 #include <config.h>
@@ -23,14 +23,16 @@
 #include "config-files.h"
 #include "params.h"
 
-#define MIN_UNIT (64 * 1024)    /* bytes; the largest block of nbdkit's
-                                 * blocksize filter, and the default block
-                                 * of its cache and cow filters */
+#define MIN_UNIT (64 * 1024)    /* bytes; the largest block size of
+                                 * nbdkit's blocksize filter, and the
+                                 * default of its cache and cow filters */
 #define MAX_UNIT (1024 * 1024 * 1024)
 
 struct params params = { .unit = MIN_UNIT, .audit = STRATA_DEFAULT };
 
-/* Set by params_config; params_complete creates params.hash from them. */
+/* Set by params_config.  params_complete creates params.hash from the first
+ * four.
+ */
 static const char *digest = "sha256";
 static int64_t block_size = -1;
 static unsigned streams;
@@ -74,9 +76,9 @@ parse_audit (const char *value)
   return -1;
 }
 
-/* Note a parameter of a filter below that determines where blocks begin.  Some
- * filters serve a part of the layer below, which can begin anywhere (offset,
- * partition, tar, ext2, luks); others have blocks of their own (cache, cow).
+/* Record parameters of other filters.  Some filters serve a part of the layer
+ * below, and the part can begin at any byte (offset, partition, tar, ext2,
+ * luks); others have blocks of their own, of a given size (cache, cow).
  * Returns 0, because KEY is not a parameter of this filter, or -1 on error.
  */
 static int

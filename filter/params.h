@@ -28,10 +28,13 @@ struct params {
   bool update;                  /* update the manifest of an earlier server */
   uint32_t audit;               /* share of the disk to audit, in millionths of
                                  * a percent */
-  uint32_t unit;                /* bytes, at least 64 KiB; the largest block of
-                                 * the hash, or of a layer below that may do a
-                                 * read-modify-write */
-  bool shifted;                 /* blocks of layers can begin at any byte */
+  /* A change can affect all bytes of the units that it is in (visibility.c says
+   * why).  The size of a unit is 64 KiB, or the block size of the hash or of a
+   * layer below if one of these is larger.
+   */
+  uint32_t unit;                /* bytes */
+  bool shifted;                 /* blocks of layers below can begin at any byte,
+                                 * for instance below the offset filter */
 };
 
 /* Set before the server forks, read-only afterwards. */
@@ -60,7 +63,7 @@ void params_free (void);
   "blkhash-digest=NAME[/SIZE]     Digest, default sha256; block size.\n" \
   "blkhash-block-size=SIZE        Block size, default 64k.\n" \
   "blkhash-streams=N              " \
-    "Construction of blkhash 0.9 (64) and older.\n" \
+    "Construction of blkhash 0.9 (N=64) and older.\n" \
   "blkhash-linear=true            Omit the size from the checksum.\n" \
   "blkhash-name=NAME              " \
     "Name of the default export, default \"-\".\n" \

@@ -79,14 +79,14 @@ struct reading {
 
   pthread_mutex_t lock;         /* protects the fields below */
   uint64_t offset;              /* start of the search for the next range */
-  bool ended;                   /* no range is left, or an error occurred */
+  bool ended;                   /* no range is left, or ERR is set */
   int err;                      /* the first error, as returned by pass_read */
   struct range failed[MAX_THREADS + 1]; /* to be repeated by nbdkit's thread
                                          * alone */
   unsigned nr_failed;
-  bool alone;                   /* an error occurred: our threads end, and
-                                 * nbdkit's thread continues alone */
-  uint64_t done, reported;      /* bytes read, and bytes in the last message */
+  bool alone;                   /* a read failed: our threads end, and nbdkit's
+                                 * thread continues alone */
+  uint64_t done, reported;      /* bytes read so far, and at the last message */
   pthread_t threads[MAX_THREADS]; /* of our own */
   unsigned nr_threads;          /* number of threads that are not joined */
 };
@@ -165,7 +165,7 @@ find_request_sizes (nbdkit_next *next, uint64_t *unit, uint64_t *max)
   *max -= *max % *unit;
 }
 
-/* A sample is compared in whole blocks, so a range of it has a whole unit. */
+/* A sample is compared in whole blocks, so each range of a sample is a unit. */
 static void
 find_read_sizes (struct reading *r)
 {
@@ -361,7 +361,7 @@ add_thread (struct reading *r)
                   r->pass->export->name);
 }
 
-/* Called after the end, or when alone is set: no thread is added any more. */
+/* Called when ENDED or ALONE is set, so no thread is added any more. */
 static void
 join_threads (struct reading *r)
 {

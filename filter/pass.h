@@ -37,11 +37,12 @@ struct pass {
   uint64_t joins;               /* export->joins at the start */
   uint64_t changes;             /* disk->changes before the fold */
   uint64_t logged;              /* disk->logged before the fold */
-  bool saved;                   /* the pass owns the new file, see manifest.h */
+  bool saved;                   /* the pass owns the new file of manifest_fold,
+                                 * and must call manifest_end */
   bool own_only;                /* read only changes by CONN that no flush makes
                                  * visible to others, see visibility_own */
-  const struct strata *sample;  /* the units to read, instead of the missing
-                                 * ranges; NULL: there is no audit */
+  const struct strata *sample;  /* read these units, to audit them; NULL: read
+                                 * the missing ranges */
   uint64_t sample_unit;         /* size of a unit, bytes */
 };
 
@@ -56,8 +57,8 @@ bool pass_is_last_locked (const struct pass *p);
 enum {
   PASS_CANCELED = -1,           /* another connection has joined, or the export
                                  * is broken */
-  PASS_STALE = -2               /* others changed the disk, and this connection
-                                 * might not see it */
+  PASS_STALE = -2               /* other connections changed the disk, and this
+                                 * one might not see the changes */
 };
 
 /* Returns PASS_CANCELED or PASS_STALE if the pass must stop, otherwise 0. */
@@ -78,8 +79,8 @@ bool pass_is_hidden (const struct pass *p);
 
 /* If the table of the export began with a manifest, choose the units to audit:
  * set *SAMPLE, p->sample (to SAMPLE) and p->sample_unit.  Reading these units
- * compares them with the table.  Returns 1, 0 if there are none, or -1 with
- * errno set if the system has no random numbers.
+ * compares them with the table.  Returns 1; or 0 if there is nothing to audit;
+ * or -1 with errno set if the system has no random numbers.
  */
 int pass_choose_sample (struct pass *p, struct strata *sample);
 

@@ -4,9 +4,9 @@
  * The lines of exports, and when they are written.
  *
  * Each call that sets a line makes a new version of the report, under the lock.
- * One thread at a time writes versions, without the lock: a thread that made a
- * version or waits for one.  It writes the latest version, so versions reach
- * the file in order, and threads that wait share a write.
+ * One thread at a time writes, with the lock released, and it writes the latest
+ * version.  Meanwhile other threads that need a version in the file wait.  So
+ * versions reach the file in order, and threads that wait share a write.
  *
  * A change by a client is not acknowledged while a stale sum can still come
  * back after a crash:
@@ -16,11 +16,11 @@
  *   the same lock, and only if no change is in flight.  So no sum is published
  *   between the withdrawal and the end of the change.
  * - Then, still before it calls the plugin, the request waits in
- *   report_await_withdrawals until the withdrawals by all threads so far are on
- *   the disk (see result-file.c).
- * - A prefetch can make sums wrong too, if a cache below then has old content.
- *   The prefetch withdraws these sums after it has called the plugin, and waits
- *   before it is acknowledged.
+ *   report_await_withdrawals until the withdrawals by all threads so far are
+ *   written to the files, and synced (see result-file.c).
+ * - A prefetch can make sums wrong too: a cache below may store the old content
+ *   of a trimmed range (see modify.h).  The prefetch withdraws these sums after
+ *   it has called the plugin, and waits before it is acknowledged.
  * - The manifest is published and withdrawn with the sum of its leaves.  The
  *   manifest was written earlier (see manifest.c), and is only renamed here.
  * - If writing fails, the file is emptied or removed.  If that fails too, an
@@ -64,14 +64,15 @@ static uint64_t latest_version;
 static bool no_memory;          /* there was no memory for a line; this is not
                                  * logged yet */
 static bool writing;            /* a thread writes, without the lock */
-static struct report_line *manifest; /* the line with its sum, or NULL */
-static bool manifest_is_new;    /* it is not renamed yet */
-static bool manifest_is_there;  /* the file has a manifest, maybe an old one */
+static struct report_line *manifest; /* the line with its sum; NULL: none */
+static bool manifest_is_new;    /* the new manifest is not renamed yet */
+static bool manifest_is_there;  /* the manifest file is not empty; it may have
+                                 * an old manifest */
 static bool sums_differ;        /* two exports have different sums; this is not
                                  * logged yet */
 static pthread_cond_t write_ended = PTHREAD_COND_INITIALIZER;
-/* Set under the lock, read without the lock: the version that is in the file,
- * and the version of the last withdrawal of a sum.
+/* Set under the lock, read without the lock: the version that is in the
+ * result file, and the version of the last withdrawal of a sum.
  */
 static uint64_t written_version, withdrawn_version;
 
@@ -190,7 +191,7 @@ write_state (const struct state *state)
   return is_written;
 }
 
-/* Write the next version.  The lock is released during the write. */
+/* Write the latest version.  The lock is released during the write. */
 static void
 write_next_locked (void)
 {

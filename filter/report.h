@@ -34,15 +34,16 @@ struct report_line {
   struct result_place place;    /* used by the writing thread */
 };
 
-/* Keep the manifest of an earlier server in the manifest file until LINE, which
- * has no text, is withdrawn.  Called before the first connection.
+/* Keep the manifest of an earlier server in the manifest file until
+ * report_withdraw is called with LINE.  LINE stands for this manifest, and has
+ * no text.  Called before the first connection.
  */
 void report_keep_manifest (struct report_line *line);
 
 /* Set the line of the export NAME to the sum MD of LEN bytes.  HAS_MANIFEST is
- * set if the leaves of the sum are in the new file of manifest_fold, which the
- * caller owns until report_write has returned.  Returns false if there was no
- * memory; then the export no longer has a line.
+ * set if manifest_fold has saved the leaves of the sum in its new file.  Then
+ * the caller must not call manifest_end before report_write has returned.
+ * Returns false if there was no memory; then the export no longer has a line.
  */
 bool report_sum (struct report_line *line, const char *name,
                  const unsigned char *md, size_t len, bool has_manifest);

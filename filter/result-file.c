@@ -43,9 +43,11 @@ static struct output_file file = {
   .is_ours = result_lines_are_ours, .what = "a result of this command"
 };
 
-static bool is_large;           /* the file is changed in place; only then: */
+static bool is_large;           /* the file is changed in place */
+/* Valid only if IS_LARGE is set. */
 static off_t size;              /* size of the file, bytes */
-static off_t live;              /* number of bytes in valid lines */
+static off_t live;              /* bytes of the header, and of valid lines with
+                                 * their prefixes */
 
 int
 result_file_open (const char *param, const char *path)

@@ -17,8 +17,8 @@
  * only.  If all members are zero, the line is not in the file.
  */
 struct result_place {
-  off_t start;                  /* offset of its prefix */
-  size_t len;                   /* length without the prefix */
+  off_t start;                  /* offset of the line's prefix */
+  size_t len;                   /* length of the line without the prefix */
 };
 
 struct result_change {
@@ -40,8 +40,8 @@ void result_file_stop (void);
 bool result_file_takes_changes (void);
 
 /* result_file_change makes the COUNT CHANGES in place.  result_file_replace
- * writes a file with these lines only, in this order; if CHANGES is NULL,
- * because there was no memory for them, the file is emptied.  If SYNC is set,
+ * writes a file with the lines of CHANGES only, in this order; if CHANGES is
+ * NULL, because there was no memory, the file is emptied.  If SYNC is set,
  * the old content does not come back after the return, even after a crash.
  * Errors are reported with nbdkit_error.
  *

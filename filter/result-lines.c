@@ -9,11 +9,12 @@
  * consists of one of:
  *
  * - one line with a sum of the default export, whose name is that in struct
- *   result_form or "-"; as far as the line shows them, its digest, block size
- *   and construction are those of this run;
+ *   result_form or "-"; if the line shows a digest, block size or construction,
+ *   it must be that of this run;
  * - one line "# incomplete NAME: why" or, if the form has them, "# bad NAME: N
  *   bytes", which only our filters write;
- * - any number of such lines, for any names, after the header.
+ * - the header, and any number of such lines, for any names, which may have the
+ *   prefixes of result-lines.h.
  */
 
 #include <config.h>
@@ -174,8 +175,8 @@ read_line (FILE *in, char *line, const char **end)
   return c != EOF || len > 0;
 }
 
-/* Returns true if all lines after the header are ours.  The last line can be
- * truncated if a server was killed while it appended the line.
+/* Returns true if all lines after the header are ours.  The last line may be
+ * truncated if it is a comment: a server can be killed while it appends a line.
  */
 static bool
 is_ours_after_header (FILE *in, char *line)

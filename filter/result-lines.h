@@ -18,27 +18,28 @@ struct result_form {
   const char *header;           /* the first line, with its newline, of a file
                                  * whose other lines do not prove that this
                                  * filter wrote it */
-  const struct blkhash_opts *hash; /* options of the sums; NULL: any, but
-                                 * each line has its tag */
+  const struct blkhash_opts *hash; /* hash parameters of the sums; NULL:
+                                 * any, but each line has a tag */
   const char *name;             /* name of the default export, if not "-" */
   bool bad;                     /* there can be lines "# bad NAME: N bytes" */
 };
 
 extern struct result_form result_form;
 
-/* Prefixes of lines in a file that is changed in place: RESULT_LIVE of a valid
- * line, RESULT_DEAD of one that is commented out.  They differ in one byte.
+/* The prefixes of lines in a file that is changed in place: a valid line has
+ * RESULT_LIVE, a line that is commented out has RESULT_DEAD.  The two differ in
+ * one byte.
  */
 #define RESULT_LIVE "#\n"
 #define RESULT_DEAD "##"
 
-/* Returns true if an earlier run of this filter may have written the file FD,
- * whose offset must be 0, and is changed.
+/* Returns true if an earlier run of this filter may have written the file FD.
+ * The offset of FD must be 0; reading changes it.
  */
 bool result_lines_are_ours (int fd);
 
 /* Returns true if result_lines_are_ours recognizes a file that has LINES and no
- * header, or if there is no line.
+ * header, or if LINES is empty.
  */
 bool result_lines_need_no_header (const char *lines);
 

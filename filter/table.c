@@ -43,8 +43,8 @@ why_unsuitable (struct blkhash_manifest_reader *r)
   return NULL;
 }
 
-/* Returns 0, or an errno value.  If the reader failed, it has the reason as
- * text; otherwise that text is empty.
+/* Returns 0, or an errno value.  If the reader R failed,
+ * blkhash_manifest_reader_error returns the reason, otherwise an empty string.
  */
 static int
 load (struct blkhash_manifest_reader *r, struct blkhash_leaves *l)

@@ -11,9 +11,10 @@
 
 struct blkhash_leaves;
 
-/* A larger export has no sum.  The limit is 128 TiB with blocks of 64 KiB; to
- * hash a hole of that size takes about 40 s.  Without a limit, an export of 8
- * EiB, which costs nothing to serve, would delay the server's exit for weeks.
+/* An export with more blocks has no sum.  The limit is 128 TiB with blocks of
+ * 64 KiB; to hash a hole of that size takes about 40 s.  Without a limit, an
+ * export of 8 EiB, which costs nothing to serve, would delay the server's exit
+ * for weeks.
  */
 #define TABLE_MAX_BLOCKS (UINT64_C (1) << 31)
 

@@ -37,7 +37,8 @@
  * after the plugin's .close.  The blocks of all closed connections are added to
  * two sets: one is hidden from older connections with TLS, the other from those
  * without TLS.  Each set is kept as long as such an older connection is open.
- * So one without TLS keeps nothing hidden from connections with TLS.
+ * So an open connection without TLS keeps nothing hidden from connections with
+ * TLS.
  *
  * The blocks of these sets have a size of at least 64 KiB (params.unit),
  * whatever the block size of the hash.  The reason is that caches and filters

@@ -27,11 +27,12 @@ struct unflushed {
   struct unflushed *next, **link; /* in the list, unless LINK is NULL */
   uint64_t opened;              /* its number in the order of opening, or 0 */
   bool tls;
-  struct block_set changed;     /* after the last flush began, and those that a
-                                 * failed flush may have lost; flushes that
-                                 * overlap count as one */
-  struct block_set flushing;    /* before the first flush in flight began */
-  struct block_set trimmed;     /* since it was opened, and not overwritten */
+  struct block_set changed;     /* changed after the last flush began, or whose
+                                 * changes a failed flush may have lost; flushes
+                                 * that overlap count as one */
+  struct block_set flushing;    /* changed before the flush in flight began */
+  struct block_set trimmed;     /* trimmed since the connection was opened, and
+                                 * not overwritten since */
   unsigned nr_flushes;          /* number of flushes in flight */
   bool flush_failed;            /* one of these, or a flush that overlapped
                                  * them, failed */
@@ -42,7 +43,7 @@ struct unflushed {
  * those whose OPENED is at most unflushed.opened.
  */
 struct closed {
-  struct unflushed unflushed;   /* of all these connections together */
+  struct unflushed unflushed;   /* of all closed connections together */
   unsigned nr_open;             /* number of open connections with TLS, or of
                                  * those without: see struct visibility */
   unsigned nr_older;            /* how many of these are older connections */
@@ -95,8 +96,9 @@ bool visibility_conflict (struct visibility *v, const struct unflushed *u,
 bool visibility_hidden (struct visibility *v, struct unflushed *u,
                         uint64_t offset, uint64_t end, uint64_t *run_end);
 
-/* Called after the last flush of a connection.  Returns true if it changed the
- * byte at OFFSET, and no flush has made this change visible to others.  Sets
+/* Called after the last flush of a connection.  Returns true if the connection
+ * changed the byte at OFFSET, and no flush has made this change visible to
+ * other connections.  If the last flush failed, only trims count.  Sets
  * *RUN_END as above.
  */
 bool visibility_own (struct unflushed *u,
