@@ -18,8 +18,8 @@ struct options;
 struct option_use {
   const struct option_row *row; /* NULL if the option was not used */
   char *arg;                    /* the argument, or NULL */
-  uint64_t number;              /* the argument as a number, if the row has a
-                                 * MAX */
+  uint64_t number;              /* the argument as a number, if row->max is
+                                 * not 0 */
   bool by_letter;               /* the short option was used */
 };
 
@@ -53,10 +53,10 @@ struct option_row {
   enum field_type type;
   int value;
 
-  /* Combinations with other options.  NEEDS, such as "--a or --b", ends an
-   * error message: one of the options that it names is required.  EXCLUDES is a
-   * whole message, in which %s stands for the argument: the other options that
-   * it names are not permitted.
+  /* Combinations with other options, or NULL.  NEEDS names options, such as
+   * "--a or --b", one of which is required; the error message ends with it.
+   * EXCLUDES is the whole error message, in which %s stands for the argument:
+   * all other options that it names are not permitted.
    */
   const char *needs, *excludes;
   void (*check) (const char *arg); /* called after all other checks, or NULL */

@@ -62,9 +62,9 @@ find_name (const struct option_row *rows, const char *name, size_t len)
   return count == 1 ? found : NULL;
 }
 
-/* Record the options in WORD.  Returns the option whose argument begins at *ARG
- * in WORD, or is the next word if *ARG is 0; or NULL if no option has an
- * argument.
+/* Record the options in WORD.  If one of them has an argument, return this
+ * option, and set *ARG to the offset of the argument in WORD, or to 0 if the
+ * argument is the next word.  Otherwise return NULL.
  */
 static const struct option_row *
 parse_option_word (struct line *line, const char *word, size_t *arg)
@@ -114,15 +114,17 @@ parse_word (struct line *line, const char *word)
   }
 }
 
-/* Print the first line.  The first LEN bytes of WORD are not completed. */
+/* Print the first line of the output.  The first LEN bytes of WORD are not
+ * completed.
+ */
 static void
 print_kind (const char *kind, const char *word, size_t len)
 {
   printf ("%s\t%.*s\n", kind, (int) len, word);
 }
 
-/* Print the powers of two from MIN to MAX that are valid block sizes; they are
- * also the usual sizes for other options.
+/* Print the powers of two from 4 KiB to 16 MiB that are not less than MIN or
+ * greater than MAX: the usual block sizes, and the usual values of other sizes.
  */
 static void
 print_sizes (uint64_t min, uint64_t max)
@@ -157,8 +159,8 @@ print_formats (void)
   free (list);
 }
 
-/* Print completions for a file after "manifest:", at OFFSET in WORD.  Returns
- * false if there is no such prefix.
+/* If "manifest:" is at OFFSET in WORD, print completions for the file after it.
+ * Otherwise return false.
  */
 static bool
 print_manifest (const char *word, size_t offset)

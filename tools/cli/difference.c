@@ -1,9 +1,10 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Print the ranges in which two images differ, as lines, JSON or a mapfile.  If
- * a list of changed ranges is judged, print only the differences that the list
- * misses, and then its superfluous ranges.
+ * Print the ranges in which two images differ, as lines, JSON or a mapfile.
+ * With --changed, print only the differences that the list of changed ranges
+ * misses, and then its superfluous ranges, of which the lines have only the
+ * number and the size.
  *
  * The JSON of a comparison that fails is not terminated, so that it is invalid,
  * and not mistaken for a complete result.
@@ -42,7 +43,8 @@ has_trailing_data (const struct options *options)
     options->verify.subset.n == 0;
 }
 
-/* Returns true if the JSON is only an array of ranges, the form for --changed.
+/* Returns true if the JSON is only an array of ranges: the form that --changed
+ * reads.
  */
 static bool
 is_list (const struct options *options)
@@ -53,8 +55,8 @@ is_list (const struct options *options)
 
 /* ---- JSON ---- */
 
-/* If the size is printed, it was known before the comparison: it is that of
- * --size, or pipes were refused because of --subset or --changed.
+/* The size that is printed was known before the comparison: --size sets it, or
+ * --subset or --changed is used, with which pipes are refused.
  */
 static void
 begin_json (const struct options *options,

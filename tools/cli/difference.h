@@ -31,14 +31,14 @@ void difference_begin (const struct difference_output *output);
 
 /* Print on stdout that LENGTH bytes at START differ.  Returns 0, or an errno
  * value.  This is the report function of a struct compare_request; OUTPUT is a
- * struct difference_output.  For a mapfile the range is only stored in it; the
- * caller frees output->ranges.
+ * struct difference_output.  For a mapfile the range is only stored in
+ * output->ranges, which the caller frees.
  */
 int difference_range (void *output, const struct difference *difference,
                       uint64_t start, uint64_t length);
 
-/* Print what follows the last range, or the rest of a mapfile, including its
- * ranges.  Returns 0, or an errno value.
+/* Print the text after the last range; or, for a mapfile, the rest of it with
+ * all ranges.  Returns 0, or an errno value.
  */
 int difference_end (struct difference_output *output,
                     const struct difference *difference);

@@ -4,10 +4,11 @@
  * Print the ranges in which two images differ as a domain mapfile of GNU
  * ddrescue: "+" is what ddrescue copies with -m, "?" is the rest.
  *
- * ddrescue takes an empty mapfile as an empty domain: it copies nothing, and
- * succeeds.  So a part of the status line is printed before the comparison:
- * ddrescue refuses a mapfile that ends there.  The rest is printed when all
- * ranges are known, because a mapfile that ends between two ranges is valid.
+ * ddrescue must not use the output of a comparison that failed.  It would take
+ * an empty mapfile as an empty domain: it copies nothing, and succeeds.  So a
+ * part of the status line is printed before the comparison: ddrescue refuses a
+ * mapfile that ends there.  The rest is printed when all ranges are known,
+ * because a mapfile that ends between two ranges is valid.
  *
  * If there are too many ranges, the gaps between some of them are added (see
  * ranges.h), and ddrescue copies some bytes that do not differ.

@@ -26,8 +26,8 @@ static const int signals[] = { SIGHUP, SIGINT, SIGTERM };
  */
 static char *text;
 static size_t len;
-static pid_t owner;             /* the process that prints; a child that it
-                                 * forks does not */
+static pid_t owner;             /* the process that prints TEXT; its forked
+                                 * children do not */
 static struct sigaction before[SIGNALS];
 
 /* raise takes effect, with the previous action, when this handler returns. */

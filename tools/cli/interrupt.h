@@ -11,8 +11,8 @@
 
 struct options;
 
-/* Prepare the text.  If there is no memory, nothing is printed later.  Called
- * once, before interrupt_set_resumable.
+/* Prepare the text that is printed.  If there is no memory, no text is printed
+ * later.  Called once, before interrupt_set_resumable.
  */
 void interrupt_prepare (const struct options *options);
 

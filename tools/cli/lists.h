@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The lists of digests and kernels, and the version, as options print them to
- * stdout.  The functions return; if there is no memory they exit with status 2.
+ * Options that only print: the digests, the kernels, or the version.  These
+ * functions print to stdout and return; or exit with status 2 if there is no
+ * memory.
  */
 
 #ifndef BLKSUM_LISTS_H

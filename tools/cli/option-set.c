@@ -24,8 +24,9 @@
 #include "cli/usage.h"
 #include "format/format.h"
 
-/* Set NAME or, as for nbdcopy, NAME/SIZE.  The last use counts, and its SIZE
- * must agree with --block-size: see option_resolve_block_size.
+/* The argument is NAME or, as in nbdcopy --blkhash, NAME/SIZE.  Only the last
+ * --digest counts.  Its SIZE must agree with --block-size: see
+ * option_resolve_block_size.
  */
 void
 option_set_digest (struct options *options, const struct option_use *use)
@@ -205,7 +206,9 @@ option_set_output (struct options *options, const struct option_use *use)
     usage_error ("--output: '%s' is none of human, json and mapfile", use->arg);
 }
 
-/* Report an invalid format before anything is read, and only once. */
+/* Report an invalid format before anything is read, and not once for each
+ * operand.
+ */
 void
 option_check_format (const char *format)
 {

@@ -24,7 +24,9 @@
 #include "cli/usage.h"
 
 #define MAX_THREADS 128
-#define MAX_READ_SIZE (32 * 1024 * 1024) /* every NBD server allows this */
+#define MAX_READ_SIZE (32 * 1024 * 1024) /* all NBD servers accept requests of
+                                          * this size, unless they announce
+                                          * another limit: see nbd/read.c */
 
 static struct blkhash_opts *
 new_hash_opts (void)
@@ -58,7 +60,7 @@ enum {
 /* In the order of --help. */
 static const struct option_row rows[] = {
   { GROUP_HASH, 'd', "digest", "NAME[/N]",
-    "sha256 (default), or see --list-digests; block size",
+    "sha256 (default) or another, see -l; N: block size",
     .set = option_set_digest },
   { GROUP_HASH, 'l', "list-digests", NULL,
     "list the digests and exit", .print = lists_digests },
@@ -68,7 +70,7 @@ static const struct option_row rows[] = {
     "size of a block, default 64k; changes the sum",
     SIZE (0, UINT32_MAX), .set = option_set_block_size },
   { GROUP_HASH, 0, "streams", "N",
-    "the construction of blkhash 0.9 (64) and older",
+    "compute the sum of blkhash 0.9 (N = 64) or older",
     NUMBER (0, 1024), .set = option_set_streams },
   { GROUP_HASH, 0, "linear", NULL,
     "leave the size of the image out of the sum", .set = option_set_linear,
@@ -160,7 +162,7 @@ static const struct option_row rows[] = {
     "sum that proves the manifest of --expect, or none",
     FIELD (repair.expected_sum), .needs = "--repair-from" },
   { GROUP_REPAIR, 0, "repair-limit", "N%",
-    "bad blocks by blocks with data, default 1%",
+    "limit of bad blocks, in % of data blocks; default 1%",
     .set = option_set_repair_limit, .needs = "--repair-from" },
   { GROUP_REPAIR, 0, "dry-run", NULL,
     "only report what would be repaired",
@@ -173,7 +175,8 @@ static const struct option_row rows[] = {
     .excludes = "--part cannot be used with --check, --expect, --compare, "
                 "--tag, --no-names, --output, --zero or --manifest" },
   { GROUP_PARTS, 0, "manifest-dir", "DIR",
-    "directory of part-000000-of-000001.blkm", FIELD (manifest_dir),
+    "directory for files like part-000000-of-000001.blkm",
+    FIELD (manifest_dir),
     .needs = "--part" },
   { GROUP_PARTS, 0, "merge", NULL,
     "merge the operands, the manifests of all parts",
@@ -215,7 +218,7 @@ static const struct option_row rows[] = {
   { GROUP_OUTPUT, 0, "no-names", NULL,
     "print only the sums", FIELD (names), .value = false },
   { GROUP_OUTPUT, 0, "output", "FORM",
-    "human (default), json, or mapfile, of --compare",
+    "human (default), json or, with --compare, mapfile",
     .words = "human json mapfile", .set = option_set_output },
   { GROUP_OUTPUT, 'z', "zero", NULL,
     "end lines with NUL, and escape no names",
@@ -303,7 +306,7 @@ set_defaults (struct options *options, int argc, char *argv[])
     perror ("blksum");
     exit (EXIT_TROUBLE);
   }
-  /* The default of the library is at most 16. */
+  /* The library's default number of threads is at most 16. */
   if (cpus > 0)
     blkhash_opts_set_threads (options->hash.opts,
                               cpus < MAX_THREADS ? cpus : MAX_THREADS);

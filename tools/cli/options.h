@@ -43,7 +43,7 @@ struct verify_options {
 };
 
 struct options {
-  struct hash_request hash;     /* of each operand; hash.operand is not set */
+  struct hash_request hash;     /* for each operand; hash.operand is not set */
   uint32_t digest_block_size;   /* the block size in --digest, or 0 */
 
   /* The job.  If none of these is set, print the sums of the operands. */
@@ -66,7 +66,7 @@ struct options {
 
   /* Output. */
   enum output_form form;
-  bool form_chosen;             /* by --output */
+  bool form_chosen;             /* --output was used */
   bool zero_terminated, names;
   struct progress_target progress;
 

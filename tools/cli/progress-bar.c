@@ -25,7 +25,8 @@
 #define DEFAULT_WIDTH 80        /* if the terminal reports no width */
 #define PERCENT_WIDTH 4         /* columns of "100%" */
 #define MIN_BAR 5               /* minimum width of a bar with its brackets */
-#define MIN_NAME_AND_BAR 16     /* their minimum width if a text follows */
+#define MIN_NAME_AND_BAR 16     /* minimum width of the name and the bar if a
+                                 * text follows */
 #define TEXT_WIDTH 24           /* reserved columns for the text, so that the
                                  * bar keeps its width */
 #define CUT "..."
@@ -137,8 +138,8 @@ show (int fd, FILE *out, char **text, size_t *size)
   free (*text);
 }
 
-/* Returns the number of columns that TEXT takes after a bar, with a space in
- * front; 0 if it is empty or does not fit into LEFT.
+/* Returns the number of columns that TEXT, with a space in front, takes of the
+ * LEFT columns for name, bar and text; 0 if TEXT is empty or does not fit.
  */
 static int
 text_columns (const char *text, int left)
@@ -151,8 +152,8 @@ text_columns (const char *text, int left)
   return left - width >= MIN_NAME_AND_BAR ? width : 0;
 }
 
-/* Returns TEXT and MORE with a comma between them if both fit into LEFT after a
- * bar, and otherwise TEXT.
+/* Returns TEXT and MORE with a comma between them if both fit (LEFT is as for
+ * text_columns), and otherwise TEXT.
  */
 static const char *
 join (char *both, size_t room, const char *text, const char *more, int left)

@@ -7,15 +7,15 @@
 #ifndef BLKSUM_PROGRESS_BAR_H
 #define BLKSUM_PROGRESS_BAR_H
 
-/* Replace the line on the terminal FD by NAME, unless it is NULL, a bar that is
- * PERCENT percent full, and this percentage.  If there is room, add TEXT, and
- * then MORE; both can be empty.
+/* Replace the line on the terminal FD with NAME, a bar that is PERCENT percent
+ * full, and this percentage.  If there is room, add TEXT, and then MORE.  NAME
+ * can be NULL; TEXT and MORE can be empty.
  */
 void progress_bar_percent (int fd, const char *name, int percent,
                            const char *text, const char *more);
 
-/* Replace the line by NAME, unless it is NULL, and TEXT.  This is for progress
- * whose end is unknown.
+/* Replace the line with NAME, which can be NULL, and TEXT.  For progress whose
+ * end is unknown.
  */
 void progress_bar_text (int fd, const char *name, const char *text);
 

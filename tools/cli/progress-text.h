@@ -26,7 +26,7 @@ void progress_text_left (char *text, size_t room, uint64_t done,
                          uint64_t size, double seconds);
 
 /* Write "reading: 31 in flight, 5 ms" to TEXT: the number of reads in flight,
- * and LATENCY, that of a read in milliseconds.
+ * and the latency of a read in milliseconds.
  */
 void progress_text_reads (char *text, size_t room, unsigned in_flight,
                           double latency);

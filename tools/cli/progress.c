@@ -22,8 +22,8 @@
 #include "util/clock.h"
 #include "util/error.h"
 
-#define INTERVAL 0.1            /* minimum seconds between two updates of the
-                                 * bar */
+#define INTERVAL 0.1            /* seconds after which the bar is drawn again
+                                 * even if the percentage is the same */
 #define MIN_RATE_TIME 1         /* seconds until the rate is meaningful */
 #define MIN_LATENCY 1e6         /* ns: a shorter latency is not shown */
 #define WEIGHT 0.1              /* weight of a read in the mean latency */
@@ -37,7 +37,7 @@ static struct {
   const char *name;             /* name before the bar, or NULL */
   uint64_t size;                /* bytes, or PROGRESS_NO_SIZE */
   uint64_t done;                /* bytes */
-  int percent;                  /* DONE of SIZE; below 100 until the end */
+  int percent;                  /* DONE in % of SIZE; below 100 until the end */
   double start, drawn;          /* when the progress began, and when the bar was
                                  * last drawn; seconds */
   double latency;               /* mean latency of recent reads, ns */

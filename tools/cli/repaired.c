@@ -100,7 +100,7 @@ report_bad (const struct repaired_output *output,
   report (output->options->operands[0], &error);
 }
 
-/* Room for all states with the largest numbers, as in ", 1 block unaligned". */
+/* Room for the largest number with the longest word, for each state. */
 #define LINE_SIZE \
   (sizeof "FAILED ()" + \
    REPAIR_STATES * sizeof ", 18446744073709551615 blocks repairable")

@@ -9,8 +9,9 @@
 
 struct trailing_data;
 
-/* Print a line about the trailing data of NAME on stdout, unless the disk ends
- * with the image.  Returns 0, or an errno value if it could not be written.
+/* Print a line about the trailing data of the image NAME on stdout, unless the
+ * disk ends with the image.  Returns 0, or an errno value if it could not be
+ * written.
  */
 int trailing_data_print (const char *name,
                          const struct trailing_data *trailing);

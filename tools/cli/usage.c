@@ -33,7 +33,7 @@ usage_error (const char *fmt, ...)
   exit (EXIT_TROUBLE);
 }
 
-/* An option can be abbreviated to a unique prefix, but NAME is not unique. */
+/* Report that NAME, an abbreviated option, is the prefix of several options. */
 static void ambiguous_option (const struct option *options, const char *name,
                               int len) __attribute__ ((noreturn));
 
