@@ -106,8 +106,9 @@ is_missing (const char *name)
 }
 
 /* Hash the image of LINE; or, with --subset, compare a subset of the image with
- * its manifest.  If LINE names a manifest, it is read whole.  Returns 1 if the
- * image matches, or 0 if not, and sets VERDICT; or returns -1 with the reason.
+ * its manifest.  If LINE names a manifest, all of it is read in both cases.
+ * Returns 1 if the image matches, or 0 if not, and sets VERDICT; or returns -1
+ * with the reason.
  */
 static int
 verify (const struct check *check, const struct sums_line *line, char *verdict,

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The checkpoint of an earlier run: its manifest, usually unfinished, and its
- * state file.
+ * The checkpoint, which an earlier run of --resume left: its manifest, usually
+ * unfinished, and its state file.
  */
 
 #ifndef BLKSUM_CHECKPOINT_H
@@ -25,7 +25,8 @@ struct checkpoint {
 
 /* Open and scan the manifest of REQUEST.  The file is created if it does not
  * exist.  Returns 0, or -1 with the reason, for example that the file must not
- * be replaced because it is a file of SOURCE; then do not close CHECKPOINT.
+ * be replaced because it is a file of SOURCE; then CHECKPOINT must not be
+ * closed.
  */
 int checkpoint_open (struct checkpoint *checkpoint,
                      const struct hash_request *request,
@@ -38,7 +39,7 @@ enum checkpoint_status {
   CHECKPOINT_STALE,             /* it cannot be used, for the reason *WHY, such
                                  * as a modified image: start over */
   CHECKPOINT_RESUMABLE,         /* it can be resumed */
-  CHECKPOINT_FINISHED,          /* the last run was interrupted after it had
+  CHECKPOINT_FINISHED,          /* the earlier run was interrupted after it had
                                  * published the manifest */
 };
 

@@ -148,12 +148,12 @@ compare_input_close (struct compare_input *input)
     close (input->fd);
 }
 
-/* ---- Its leaves ---- */
+/* ---- The leaves ---- */
 
 /* The block in which an image ends must be comparable with the same block of
- * OTHER, which may be longer.  So the block is padded with zeros.  If OTHER is
- * a manifest, only the digest of its last block, perhaps a short one, is known,
- * so zeros are appended only up to the size of its image.
+ * OTHER, which may be longer.  So the block is padded with zeros.  But if OTHER
+ * is a manifest, zeros are appended only up to the size of its image: its last
+ * block may be short, and only the digest of that block is known.
  */
 static struct padding
 choose_padding (const struct compare_input *other, uint32_t block_size)

@@ -65,12 +65,13 @@ int compare_input_open_both (struct compare_input *both,
 bool compare_input_is_same_pipe (const struct compare_input *a,
                                  const struct compare_input *b);
 
-/* Start to read the leaves of INPUT, with the hash parameters OPTS.  They are
- * compared with those of OTHER, whose kind and size determine how the end of an
- * image is padded.  If INPUT is an image, it is hashed in GROUP; so is OTHER.
- * If INPUT is from compare_input_open_both, OTHER is one of the two images, and
- * GROUP is NULL.  PROGRESS is NULL if OTHER reports the progress.  Returns an
- * iterator that is a part of INPUT; or NULL with the reason in INPUT: then
+/* Start to read the leaves of INPUT, with the hash parameters OPTS.  The caller
+ * compares them with the leaves of OTHER.  So the end of an image is padded,
+ * depending on the size of OTHER, and on whether OTHER is an image or a
+ * manifest.  If both are images, they are hashed in the same GROUP.  If INPUT
+ * is from compare_input_open_both, OTHER is one of the two images, and GROUP is
+ * NULL.  PROGRESS is NULL if OTHER reports the progress.  Returns an iterator
+ * that is a part of INPUT; or NULL with the reason in INPUT: then
  * compare_input_stop must not be called.
  */
 struct leaf_runs *
@@ -80,8 +81,9 @@ compare_input_start (struct compare_input *input,
                      struct image_group *group,
                      const struct progress *progress);
 
-/* Stop reading.  No leaves are read after this.  Sets the size of a pipe that
- * has ended, and the trailing data of a manifest that was read to its end.
+/* Stop reading; the iterator must not be used any more.  Sets the size of a
+ * pipe that has ended, and the trailing data of a manifest that was read to its
+ * end.
  */
 void compare_input_stop (struct compare_input *input);
 

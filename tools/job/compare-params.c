@@ -44,7 +44,7 @@ refuse_params (const struct blkhash_opts *a, const struct blkhash_opts *b,
                     "with %s", tag_a, tag_b);
 }
 
-/* Check that the digest has a length, which a comparison requires. */
+/* Refuse a digest of length zero, such as null: all its leaves are equal. */
 static int
 check_length (const struct blkhash_opts *opts, struct error *error)
 {
@@ -71,7 +71,7 @@ new_opts (struct compare_params *params, const struct blkhash_opts *opts,
 
 /* The digests of two images are not printed, so the fastest suitable digest is
  * used.  For BOTH any digest is suitable, because the bytes are compared.
- * Otherwise the user can choose it; if not, it must be as hard to forge as the
+ * Otherwise, unless the user chose a digest, it must be as hard to forge as the
  * default.  On the measured CPU, which has no instructions for SHA-256, blake3
  * takes two thirds of the time of SHA-256.
  */

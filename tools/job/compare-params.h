@@ -16,12 +16,13 @@ struct compare_params {
   struct blkhash_opts *owned;   /* to be freed, or NULL */
 };
 
-/* Select the digest and block size of the manifests among the two INPUTS.  It
- * is an error if two manifests differ in these, or the user chose other ones.
+/* If any of the two INPUTS is a manifest, select its digest and block size.  It
+ * is an error if two manifests differ in these, or if the user chose others.
  * For two images, select the block size of the options, and the digest that the
- * user chose; if there is none, or the bytes are compared, the fastest suitable
- * one.  BOTH is the result of compare_input_open_both.  Returns 0, or -1 with
- * the reason, which is about inputs[*FAILED].  PARAMS must be freed either way.
+ * user chose.  If the user chose none, or if the bytes are compared because
+ * BOTH has a source, select the fastest suitable digest.  BOTH is the result of
+ * compare_input_open_both.  Returns 0, or -1 with the reason, which is about
+ * inputs[*FAILED].  PARAMS must be freed either way.
  */
 int compare_params_choose (struct compare_params *params,
                            const struct compare_input *inputs,

@@ -321,7 +321,9 @@ compare_inputs (struct compare *compare, const char **operand,
                                       total_bytes (compare));
   err = compare->both.source ? diff_both (compare) : diff_inputs (compare);
   r = finish (compare, err, operand, error);
-  /* Without DIFFER the comparison ends at the first difference. */
+  /* Without DIFFER the comparison, and so the progress, ends at the first
+   * difference.
+   */
   progress_end (compare->progress,
                 r == 0 && (compare->diff.differ || !compare->diff.any));
   return r;

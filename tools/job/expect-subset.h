@@ -14,15 +14,15 @@ struct hash_request;
 struct subset;
 struct sums_line;
 
-/* The same as job_expect, but only a subset is compared, with a manifest, which
- * request->expected must name, and trailing data is not read.
+/* The same as job_expect, but only the subset of REQUEST is compared, and
+ * trailing data is not read.  request->expected must name a manifest.
  */
 int job_expect_subset (const struct expect_request *request,
                        struct expect_result *result, const char **operand,
                        struct error *error);
 
-/* Compare SUBSET of the image of LINE with the manifest beside it, NAME.blkm,
- * which must have the checksum of LINE, and the hash parameters of HASH.
+/* Compare SUBSET of the image of LINE with the manifest NAME.blkm beside the
+ * image, which must have the checksum of LINE, and the hash parameters of HASH.
  * Returns 1 if the subset matches, or 0 if not, and sets VERDICT, a buffer of
  * VERDICT_SIZE bytes; or returns -1 with the reason.
  */

@@ -35,7 +35,7 @@ struct expected {
   struct expected_sum sum;      /* the hash parameters */
 };
 
-/* Check that the parameters of the checksum match those of the options. */
+/* Check that the parameters of the checksum are those that the user chose. */
 static int
 check_params (const struct hash_request *request,
               const struct blkhash_opts *opts, struct error *error)

@@ -11,9 +11,9 @@
  * hash at the same time is the same as for one image, while other threads wait
  * for reads.
  *
- * The small files have one common progress, in their bytes.  The total is
- * unknown, because the size of an operand is determined by the thread that
- * takes it: the first sum does not wait for the metadata of all operands.
+ * The small files have one common progress, in bytes.  Its total is unknown:
+ * the size of each file is read only by the thread that hashes the file, so
+ * that the first sum does not wait for the metadata of all operands.
  *
  * If an image fails, it is hashed again, alone, and only this result counts.
  * The images together may have needed more open files, processes or memory than
@@ -71,10 +71,11 @@ struct hash_many {
   struct result results[IN_ORDER_MAX]; /* results, by slot */
 };
 
-/* Returns the size of a small file, or -1.  Two operands must not read standard
- * input at the same time, even if there is a file named "-".  In all other
- * cases source_open decides what the operand is, and a wrong guess here only
- * costs time.  A URI is usually not the name of a file.
+/* Returns the size of OPERAND in bytes if it is a small file, or -1.  For
+ * standard input the result must be -1, even if there is a file named "-",
+ * because two operands must not read it at the same time.  In all other cases a
+ * wrong result only costs time, because source_open decides what the operand
+ * is.  A URI gives -1, unless a file has the same name.
  */
 static int64_t
 small_size (const struct hash_request *request, const char *operand)

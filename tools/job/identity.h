@@ -7,8 +7,8 @@
  * compared.  Two modifications within the same tick of the clock have the same
  * time, so times are trusted only when they are some seconds old.
  *
- * Changes of a block device, or of an image on a server, cannot be detected: of
- * a block device only its number is compared.
+ * Changes of a block device or of an image on a server cannot be detected.  Of
+ * a block device only the device number is compared.
  */
 
 #ifndef BLKSUM_IDENTITY_H

@@ -2,10 +2,10 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Create a manifest from the image and from the baseline, another manifest that
- * has most of its leaves.
+ * has most of the leaves.
  *
- * Only a part of the image is read.  The leaves of this part overlay those of
- * the baseline.
+ * Only a part of the image is read.  The leaves of this part replace those of
+ * the baseline: see leaves/overlay-runs.h.
  */
 
 #include <config.h>
@@ -41,8 +41,8 @@ is_read (const struct audit_sample *sample, uint64_t offset, uint64_t *len)
   return audit_sample_at (sample, offset, len) != SAMPLE_TRUSTED;
 }
 
-/* Adjacent units of a large sample are joined, because *LEN limits the size of
- * a read.
+/* Join adjacent units of the sample for which the answer is the same, because
+ * *LEN limits the size of a read.
  */
 static bool
 is_wanted (void *opaque, uint64_t offset, uint64_t *len)
@@ -69,8 +69,8 @@ total_bytes (const struct incremental *inc)
 }
 
 /* Write the leaves of IMAGE, which is open, and of the baseline to the
- * manifest, and to JOURNAL unless it is NULL.  Stores in SUM what reading the
- * image has counted.  Returns the same as incremental_hash.
+ * manifest, and to JOURNAL unless it is NULL.  Stores in SUM the statistics
+ * of reading the image.  Returns the same as incremental_hash.
  */
 static int
 write_manifest (struct incremental *inc, struct image_runs *image,

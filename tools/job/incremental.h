@@ -34,7 +34,7 @@ struct baseline {
   const char *name;             /* name of the manifest */
   bool finished;                /* it has an end record, with a sum to verify */
   struct ranges *unknown;       /* ranges that are read: the baseline has no
-                                 * leaves of them, or old ones */
+                                 * leaves of them, or outdated ones */
   uint32_t audit;               /* share of the other blocks to audit, in
                                  * millionths of a percent */
 };

@@ -1,11 +1,11 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The jobs.  Each is in the file of its name, job_hash in hash.c.  Requests are
- * in util/request.h, results in util/result.h.
+ * The jobs.  Each is in the file with its name: job_hash is in hash.c.
+ * Requests are in util/request.h, results in util/result.h.
  *
- * A job returns 0, or -1 with the reason in ERROR.  With OPERAND, the reason is
- * about *OPERAND.
+ * A job returns 0, or -1 with the reason in ERROR.  A job that has a parameter
+ * OPERAND sets *OPERAND to the operand that the reason is about.
  */
 
 #ifndef BLKSUM_JOB_H
@@ -70,7 +70,7 @@ int job_expect (const struct expect_request *request,
                 struct error *error);
 
 /* Find the ranges in which two images differ.  The reason of a failure is about
- * *OPERAND unless the function of the request failed.
+ * *OPERAND, unless request->report failed.
  */
 int job_compare (const struct compare_request *request,
                  struct difference *difference, const char **operand,
@@ -84,8 +84,8 @@ int job_repair (const struct repair_request *request,
                 struct repair_result *result, const char **operand,
                 struct error *error);
 
-/* Write the manifest of a part of the operand.  A complete manifest of the same
- * part that exists is kept.
+/* Write the manifest of a part of the operand.  If there already is a complete
+ * manifest of the same part, it is kept.
  */
 int job_part (const struct part_request *request, struct error *error);
 

@@ -32,8 +32,8 @@
 
 /* ---- Opening and locking ---- */
 
-/* Returns true if the path is still that of this file.  It is not after a
- * finished manifest has replaced the file.
+/* Returns true if the path still names this file, and not a finished manifest
+ * that has replaced the file.
  */
 static bool
 is_at_path (const struct journal_file *file)
@@ -54,7 +54,7 @@ lock (const struct journal_file *file, struct error *error)
   return error_errno (error, errno, "cannot lock %s", file->path);
 }
 
-/* Open and lock the file.  Returns 1, 0 if the file was replaced in between, or
+/* Open and lock the file.  Returns 1; 0 if the file was replaced in between; or
  * -1.
  */
 static int
@@ -176,7 +176,7 @@ journal_file_scan (struct journal_file *file, const struct progress_form *form,
 /* ---- Writing ---- */
 
 /* Sync the truncation before the new header is written, because a crash must
- * not leave old records after it.
+ * not leave old records after the new header.
  */
 int
 journal_file_begin (struct journal_file *file, const struct blkhash_opts *opts,

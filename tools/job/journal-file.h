@@ -22,7 +22,7 @@ struct journal_file {
   int read_fd;                  /* of the reader, or -1 */
   struct blkhash_manifest_reader *reader; /* NULL if the file has no header */
   struct blkhash_manifest_writer *writer; /* NULL before the first write */
-  uint64_t blocks;              /* number of blocks that the reader has */
+  uint64_t blocks;              /* the file has blocks 0 to BLOCKS - 1 */
 };
 
 /* Open the file at PATH, or create an empty one, and lock it until it is
@@ -37,9 +37,9 @@ int journal_file_open (struct journal_file *file, const char *path,
 void journal_file_close (struct journal_file *file);
 
 /* Scan the whole file, and report progress in the form FORM.  Sets file->blocks
- * and file->reader, which is at its end then.  Returns 0, also if the file is
- * shorter than a header; or -1 with the reason, for example that the header is
- * invalid or of a later version.
+ * and file->reader, which is at its end then.  Returns 0, also if the file has
+ * no header, which leaves file->reader NULL; or -1 with the reason, for example
+ * that the header is invalid or of a later version.
  */
 int journal_file_scan (struct journal_file *file,
                        const struct progress_form *form, struct error *error);

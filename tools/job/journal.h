@@ -25,7 +25,7 @@ struct journal_file;
 
 struct journal {
   struct leaf_runs runs;        /* see journal_follow */
-  struct leaf_runs *all;
+  struct leaf_runs *all;        /* the ALL of journal_follow */
   struct error *reason;         /* the ERROR of journal_follow */
 
   const struct journal_file *file; /* its writer is protected by the lock */
