@@ -99,8 +99,8 @@ copy_to_stdout (int fd)
 
 /* ---- Writing ---- */
 
-/* If standard output is a broken pipe, blksum ends in the same way as when it
- * prints a sum.
+/* If standard output is a broken pipe, SIGPIPE ends blksum, as when it prints a
+ * sum.
  */
 static int
 write_failed (const struct manifest_file *manifest, int err,

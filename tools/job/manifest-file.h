@@ -55,17 +55,18 @@ int manifest_file_open_part (struct manifest_file *manifest, const char *path,
                              uint64_t first, uint64_t count,
                              struct error *error);
 
-/* Write all leaves of RUNS, an iterator of the whole image.  Leaves outside the
- * part are skipped.  Returns 0; or -1 with the reason in ERROR, unless RUNS
- * failed, which stores the reason itself.
+/* Write all leaves of RUNS, an iterator of the whole image.  If this is the
+ * manifest of a part, other leaves are skipped.  Returns 0; or -1 with the
+ * reason in ERROR, unless RUNS failed: RUNS stores its reason itself.
  */
 int manifest_file_write (struct manifest_file *manifest,
                          struct leaf_runs *runs, struct error *error);
 
-/* Write the end of the manifest, after all leaves of an image of sum->size
- * bytes, of which sum->hole are known to be zero without reading.  Stores in
- * SUM the sum, which a part does not have, and the numbers of data and zero
- * bytes.  Returns 0, or -1 with the reason.
+/* Write the end of the manifest, after all leaves.  The caller has set
+ * sum->size, the size of the image, and sum->hole, the number of bytes that are
+ * known to be zero without reading.  Stores in SUM the sum, which a part does
+ * not have, and the numbers of data and zero bytes.  Returns 0, or -1 with the
+ * reason.
  */
 int manifest_file_finish (struct manifest_file *manifest, struct sum *sum,
                           struct error *error);

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The job: compute the sum of an image from its manifest, manifest:PATH.
+ * The job: compute the sum of an image from its manifest.  The operand is
+ * manifest:PATH.
  */
 
 #ifndef BLKSUM_JOB_MANIFEST_H

@@ -4,8 +4,8 @@
  * Check that a manifest may replace an existing file.
  *
  * If the user forgets an operand, as in "--manifest disk.raw", the existing
- * file is an image, which must not be destroyed.  It can begin like a manifest,
- * because the guest writes it.
+ * file is an image, which must not be destroyed.  An image can begin like a
+ * manifest, because the guest writes it.
  */
 
 #ifndef BLKSUM_OVERWRITE_H
@@ -24,9 +24,9 @@ enum overwrite_policy {
                                  * it */
 };
 
-/* Returns true if the file FD, of SIZE bytes, is empty, or has only zeros in
- * place of the header of an unfinished manifest: on some file systems a crash
- * leaves the size of a file, and not its data.
+/* Returns true if the file FD, of SIZE bytes, is empty, or consists of as many
+ * zeros as the header of a manifest has bytes.  On some file systems a crash
+ * leaves such zeros of a new unfinished manifest: its size, and not its data.
  */
 bool overwrite_is_empty (int fd, off_t size);
 

@@ -5,7 +5,8 @@
  *
  * An existing manifest is kept if it is complete, and if it is that of the same
  * part of an image of the same size, with the same hash parameters.  Then the
- * data of the image is not read, so later changes of it are not detected.
+ * data of the image is not read, so later changes of the image are not
+ * detected.
  */
 
 #include <config.h>
@@ -46,7 +47,8 @@ struct part_job {
 
 /* ---- An existing manifest ---- */
 
-/* Returns true if R is the complete manifest of this part.  It is read whole.
+/* Returns true if R reads the complete manifest of this part.  The manifest is
+ * read to its end.
  */
 static bool
 is_this_part (const struct part_job *job, struct blkhash_manifest_reader *r)
@@ -75,8 +77,8 @@ is_link (const char *path)
   return lstat (path, &st) == 0 && S_ISLNK (st.st_mode);
 }
 
-/* Returns 1 if the manifest exists; 0 if it must be written; or -1 with the
- * reason if the file must not be replaced.
+/* Returns 1 if the complete manifest exists; 0 if it must be written; or -1
+ * with the reason if the file must not be replaced.
  */
 static int
 find_existing (const struct part_job *job, struct error *error)

@@ -109,8 +109,8 @@ refuse_image (const struct parts *parts,
                     parts->size);
 }
 
-/* Set the parameters and the size from the first file.  All other files must
- * have the same ones.
+/* Set the hash parameters and the size of the image from the first file.  They
+ * must be the same in all other files.
  */
 static int
 set_image (struct parts *parts, const struct hash_request *request,

@@ -25,7 +25,8 @@
 #include "source/target.h"
 #include "util/error.h"
 
-#define MAX_BYTES (8 * 1024 * 1024) /* total, unless one block is larger */
+/* Limits of a batch.  A block larger than MAX_BYTES is a batch alone. */
+#define MAX_BYTES (8 * 1024 * 1024)
 #define MAX_BLOCKS 1024
 
 /* ---- Create and destroy ---- */

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * A batch of bad blocks that are repaired together, with what the manifest
- * expects of each block, and content for it.
+ * A batch of bad blocks that are repaired together: for each block, the content
+ * that the manifest expects, and a buffer for good content.
  */
 
 #ifndef BLKSUM_REPAIR_BATCH_H
@@ -23,7 +23,8 @@ struct repair_block {
   uint64_t offset;              /* bytes */
   size_t len;                   /* the last block of the image can be shorter */
   struct block_expected found;  /* content of the target in the first pass */
-  bool unaligned;               /* not a multiple of the target alignment */
+  bool unaligned;               /* OFFSET or LEN is not a multiple of the
+                                 * alignment of the target */
   bool written, verified;       /* WRITTEN: completely or partially */
 };
 
@@ -34,7 +35,7 @@ struct repair_batch {
 
   /* For each block, in the order of the image. */
   struct repair_block *blocks;
-  unsigned char *leaves;
+  unsigned char *leaves;        /* EXPECTED points to them */
   struct block_expected *expected;
   bool *good;                   /* the content in BYTES is as expected */
   unsigned char *bytes;         /* content; block I is at I * block size */
@@ -57,9 +58,9 @@ int repair_batch_init (struct repair_batch *batch,
                        const struct repair_list *list, struct error *error);
 void repair_batch_destroy (struct repair_batch *batch);
 
-/* Replace the blocks in BATCH by the next blocks of the list.  Blocks that
- * must be zero are good at once.  Returns 1, 0 if there are no more blocks, or
- * -1 with the reason in ERROR.
+/* Replace the blocks in BATCH with the next blocks of the list.  Blocks that
+ * must be zero are good at once, because their buffers are zeroed.  Returns 1;
+ * 0 if there are no more blocks; or -1 with the reason in ERROR.
  */
 int repair_batch_next (struct repair_batch *batch, struct error *error);
 
@@ -74,8 +75,8 @@ unsigned char *repair_batch_bytes (const struct repair_batch *batch, size_t i);
  */
 bool repair_batch_needs (const struct repair_batch *batch, size_t i);
 
-/* Check the content of all blocks, and set which of them are good.  Returns 0,
- * or -1 with the reason in ERROR.
+/* Compare the buffers of all blocks with what the manifest expects, and set
+ * batch->good.  Returns 0, or -1 with the reason in ERROR.
  */
 int repair_batch_check (struct repair_batch *batch, struct error *error);
 

@@ -42,7 +42,8 @@ struct comparison {
   struct repair_list *list;
   const struct repair_manifest *manifest;
   uint64_t limit;               /* blocks */
-  uint32_t share;               /* of data blocks, in 1/STRATA_ALL */
+  uint32_t share;               /* LIMIT as a share of the data blocks, in
+                                 * 1/STRATA_ALL */
   unsigned char leaves[MAX_RUN * BLKHASH_MAX_MD_SIZE]; /* of the manifest */
 };
 
@@ -112,11 +113,11 @@ share_of (uint64_t count, uint32_t share)
   return count / STRATA_ALL * share + count % STRATA_ALL * share / STRATA_ALL;
 }
 
-/* Returns the number of blocks of MANIFEST that may be bad.  Unless SHARE is
- * 0, at least one block may be bad, so that repairing a small disk does not
- * need a limit of 100%; but not if there is only one block with data.  There
- * is no limit if SHARE is 100%, because there can be more bad blocks than
- * blocks with data.
+/* Returns the number of blocks of MANIFEST that may be bad.  At least one
+ * block may be bad, so that repairing a small disk does not need a limit of
+ * 100%, except if SHARE is 0, or if at most one block has data.  There is no
+ * limit if SHARE is 100%, because there can be more bad blocks than blocks with
+ * data.
  */
 static uint64_t
 find_limit (const struct repair_manifest *manifest, uint32_t share)

@@ -20,15 +20,16 @@ struct target;
 struct repair_list {
   size_t count, room;           /* bad blocks */
   uint64_t *blocks;             /* block numbers, in ascending order */
-  unsigned char *records;       /* content of each on the disk: a byte, which is
-                                 * 0 for zeros and 1 for data, and the leaf */
+  unsigned char *records;       /* for each bad block, its content on the disk:
+                                 * a byte, which is 0 for zeros and 1 for data,
+                                 * and the leaf */
   size_t leaf_size;             /* bytes */
 };
 
 /* Compare TARGET with MANIFEST, and store the bad blocks in LIST.  It is an
- * error if there are more than the limit of REQUEST.  Returns 0, or -1 with
- * the reason in ERROR; in the latter case TARGET can only be closed.  The
- * caller must free LIST in both cases.
+ * error if there are more bad blocks than the limit of REQUEST.  Returns 0, or
+ * -1 with the reason in ERROR; in the latter case TARGET can only be closed.
+ * The caller must free LIST in both cases.
  */
 int repair_list_make (struct repair_list *list,
                       const struct repair_manifest *manifest,

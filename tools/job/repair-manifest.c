@@ -49,9 +49,9 @@ compare_sum (const struct repair_manifest *manifest,
   return 0;
 }
 
-/* The expected sum is only meaningful together with its parameters.  Those
- * that are not given with the sum are taken from the options, like those of
- * --expect, and not from the manifest.
+/* The expected sum is only meaningful together with its hash parameters.  Those
+ * that are not given with the sum are taken from the options, as for --expect,
+ * and not from the manifest.
  */
 static int
 check_sum (const struct repair_manifest *manifest,
@@ -85,7 +85,7 @@ count_data (void *opaque, const struct blkhash_manifest_run *run)
   return 0;
 }
 
-/* Check that the digest proves what may be written. */
+/* Refuse a digest that is not cryptographic, unless nothing is written. */
 static int
 check_digest (const struct repair_manifest *manifest,
               const struct repair_request *request, struct error *error)

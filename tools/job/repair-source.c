@@ -36,8 +36,8 @@
 
 /* ---- Opening ---- */
 
-/* Limit the size of the open source to the image, and to whole blocks if it is
- * smaller than the image.
+/* Limit the open source to the size of the image; or, if the source is smaller,
+ * to whole blocks.
  */
 static void
 limit_size (struct repair_source *source)
@@ -108,7 +108,7 @@ repair_source_init (struct repair_source *source, const char *operand,
   };
   source->options.size = SOURCE_WHOLE;
   source->options.extents = false;
-  source->options.nonblock = true; /* a FIFO could replace it */
+  source->options.nonblock = true; /* a FIFO could replace the file */
   if (open_source (source, error) == -1)
     return -1;
   repair_source_close (source);

@@ -27,7 +27,7 @@ struct repair_source {
   struct source *source;        /* NULL if it is not open */
   bool unusable;                /* reopening failed, or too many failures */
   unsigned failures;            /* consecutive blocks that could not be read */
-  bool warned;
+  bool warned;                  /* a read error was reported */
 };
 
 /* Initialize SOURCE to read blocks of BLOCK_SIZE bytes from OPERAND, to repair

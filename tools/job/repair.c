@@ -200,8 +200,8 @@ check_sources (struct repair *repair, const char **operand,
 }
 
 /* Repair the target, which is open.  At the end, check once more that its path
- * still names the open file, because otherwise another file than the user
- * expects was repaired.
+ * still names the open file: otherwise the repaired file is not the one that
+ * the path names.
  */
 static int
 repair_target (struct repair *repair, const char **operand,

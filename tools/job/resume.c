@@ -3,9 +3,9 @@
  *
  * The job: hash an image, and continue after an interruption.
  *
- * The unfinished manifest, the journal, has the name of the finished one.
- * FILE.state beside it identifies the image.  The journal is used only if the
- * image was not modified since the journal was begun.
+ * The journal is an unfinished manifest, at the path where the finished one
+ * will be.  FILE.state beside it identifies the image.  The journal is used
+ * only if the image was not modified since the journal was begun.
  */
 
 #include <config.h>
@@ -109,9 +109,9 @@ check_image (const struct resume *resume, struct error *error)
   return 0;
 }
 
-/* The manifest is finished: an earlier run was interrupted after it had
- * published the manifest, and before it had printed the sum and removed the
- * state.
+/* Take the sum from the finished manifest.  The earlier run was interrupted
+ * after it had published the manifest, and before it had printed the sum and
+ * removed the state.
  */
 static int
 use_finished (const struct resume *resume, struct sum *sum,
@@ -213,7 +213,8 @@ publish (struct resume *resume, struct incremental *inc,
 }
 
 /* An audited block does not match, so other blocks of the journal can also be
- * wrong.  A crash must not bring them back: another audit may miss them.
+ * wrong.  The removal is synced, so that a crash cannot bring the journal back:
+ * the next audit may miss the wrong blocks.
  */
 static void
 discard_checkpoint (const struct resume *resume)
@@ -248,8 +249,8 @@ hash_and_publish (struct resume *resume, struct incremental *inc,
   return r;
 }
 
-/* Hash the image, except for the blocks that the reader of the journal has, if
- * there is one.
+/* Hash the image, except for the blocks that the journal already has, of which
+ * only a sample is audited.
  */
 static int
 hash (struct resume *resume, struct sum *sum, struct error *error)
@@ -291,10 +292,11 @@ hash_from_start (struct resume *resume, struct sum *sum, struct error *error)
 
 /* Resume from the journal, which is read a second time: only the first pass
  * shows where it ends, and so which blocks of the image are read and audited.
- * Nothing is modified before that.  Rejected: to keep the leaves of the first
- * pass, which would take memory for all of them; and to write them to the new
- * manifest in the first pass and audit later, which would be a second way to
- * resume.  A pass over 512 MiB, the leaves of 1 TiB, takes about 0.2 s.
+ * Nothing is modified before the first pass has ended.  Rejected: to keep the
+ * leaves of the first pass, which would take memory for all of them; and to
+ * write them to the new manifest in the first pass and audit later, which would
+ * be a second way to resume.  A pass over 512 MiB, the leaves of 1 TiB, takes
+ * about 0.2 s.
  */
 static int
 hash_from_journal (struct resume *resume, struct sum *sum, struct error *error)

@@ -106,7 +106,8 @@ parse_line (struct state *state, FILE *identity, const char *line)
 }
 
 /* A last line without a newline was written only partially, and is ignored.
- * Returns false if the text is not valid, or with errno ENOMEM.
+ * Returns false if the text is not valid; or, with errno ENOMEM, if there is no
+ * memory.
  */
 static bool
 parse (struct state *state, char *text)

@@ -39,8 +39,9 @@ void state_destroy (struct state *state);
 int state_write (const struct state *state, const char *path,
                  struct error *error);
 
-/* Add the sum HEX after the image was hashed, before the finished manifest
- * replaces the unfinished one.  Returns 0, or -1 with the reason.
+/* Add the sum HEX to the state at PATH.  Called after the image was hashed, and
+ * before the finished manifest replaces the unfinished one.  Returns 0, or -1
+ * with the reason.
  */
 int state_add_sum (const char *path, const char *hex, struct error *error);
 

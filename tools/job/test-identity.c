@@ -49,6 +49,9 @@ file_is_block_device (const struct file *file)
 
 /* ---- Times ---- */
 
+/* Check the wait, in ns, for a file that was modified at SEC and NSEC.  It is
+ * 1000000.5 now.
+ */
 static void
 expect_wait (time_t sec, long nsec, long long wait)
 {
@@ -58,6 +61,7 @@ expect_wait (time_t sec, long nsec, long long wait)
   assert_int_equal (identity_wait (&identity), wait);
 }
 
+/* Times are trusted when they are more than 2 seconds old. */
 static void
 test_wait (void **state)
 {
@@ -108,7 +112,9 @@ make (struct identity *identity, const struct files *its_files)
                     0);
 }
 
-/* The files were modified, and have another identity.  Restores the files. */
+/* Check that the files, which were modified, have another identity, and whether
+ * they still count as the same files.  Restores the files.
+ */
 static void
 expect_other (const struct identity *before, bool same_files)
 {
@@ -179,7 +185,9 @@ test_not_detected (void **state)
   identity_destroy (&identity);
 }
 
-/* A newline and a backslash in an operand are escaped, so it takes one line. */
+/* A newline and a backslash in an operand are escaped, so the operand takes one
+ * line.
+ */
 static void
 test_operand (void **state)
 {

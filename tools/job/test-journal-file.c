@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: the file of a journal is locked under its path.  A linker wrapper
- * for flock replaces the file between its opening and its lock, as another
- * blksum does that publishes the finished manifest.
+ * Unit test: the file that is locked is the one at the path of the journal.  A
+ * linker wrapper for flock replaces the file after it was opened and before it
+ * is locked, like another blksum that publishes the finished manifest.
  */
 
 #include <config.h>
@@ -82,7 +82,7 @@ open_replaced (struct journal_file *file, unsigned count)
   return error.text;
 }
 
-/* The file is opened again until the path is that of the locked file. */
+/* The file is opened again until the path names the locked file. */
 static void
 test_replaced (void **state)
 {
@@ -98,7 +98,7 @@ test_replaced (void **state)
     assert_int_equal (stat (PATH, &at_path), 0);
     assert_int_equal (locked.st_ino, at_path.st_ino);
     journal_file_close (&file);
-    assert_int_equal (access (PATH, F_OK), -1); /* it was empty */
+    assert_int_equal (access (PATH, F_OK), -1); /* removed: empty */
   }
 }
 

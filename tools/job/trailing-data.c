@@ -3,8 +3,8 @@
  *
  * With --size: search for data after the image on its disk.
  *
- * A source reads only missing ranges of a scan, and in a search nothing is
- * missing after the first data: see read/scan.h.  Zero extents are not read.
+ * The source executes a search, a scan that ends at the first data: see
+ * read/scan.h.  Zero extents are not read.
  */
 
 #include <config.h>

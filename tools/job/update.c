@@ -4,9 +4,10 @@
  * The job: hash an image with the help of its old manifest, and a list or a
  * dirty bitmap of the ranges that have changed since.
  *
- * The name of a dirty bitmap can contain the sum of its manifest.  This sum is
- * checked before anything is hashed, and before an audit can find a difference.
- * The sum is at the end of a manifest, so the manifest is read twice then.
+ * The name of a dirty bitmap can contain the sum of the image when the bitmap
+ * was added.  If the old manifest has another sum, this is found before
+ * anything is hashed, and before an audit can find a difference.  The sum is at
+ * the end of a manifest, so the manifest is read twice then.
  *
  * Change trackers can be wrong, and some have been.  The audit can detect this:
  * it reads a sample of the blocks that the tracker has not recorded.
