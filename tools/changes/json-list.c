@@ -41,7 +41,7 @@ enum {
 
 struct item {
   unsigned has;
-  uint64_t start, len;          /* bytes; START: the member with the offset */
+  uint64_t start, len;          /* bytes; START: any member with an offset */
   uint64_t type;                /* "type", or "block_metadata_type" */
   uint64_t capacity;            /* bytes */
   char text[JSON_SCAN_STRING];  /* "description", or "exists" */
@@ -330,7 +330,7 @@ static const struct form forms[] = {
   { CHANGES_NBDINFO, HAS_OFFSET | HAS_LENGTH | HAS_TYPE, HAS_DESCRIPTION,
     add_nbdinfo },
   { CHANGES_RBD, HAS_OFFSET | HAS_LENGTH | HAS_EXISTS, 0, add_rbd },
-  /* The array can be omitted if there are no changes. */
+  /* changedArea can be omitted if there are no changes. */
   { CHANGES_VMWARE, HAS_START_OFFSET | HAS_LENGTH,
     HAS_CHANGED_AREA | HAS_TYPE_NAME, check_vmware },
   { CHANGES_KUBERNETES, HAS_BLOCK_TYPE | HAS_CAPACITY | HAS_BLOCKS, 0,

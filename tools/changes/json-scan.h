@@ -24,7 +24,8 @@
 
 struct error;
 
-#define JSON_SCAN_STRING 32     /* with NUL; a longer one is an error */
+#define JSON_SCAN_STRING 32     /* size of a string with its NUL; a longer
+                                 * string is an error */
 
 struct json_scan {
   FILE *in;
@@ -52,11 +53,11 @@ int json_scan_object (struct json_scan *scan);
  */
 int json_scan_key (struct json_scan *scan, char key[JSON_SCAN_STRING]);
 
-/* Read the value of that member. */
+/* Read the value of the member that json_scan_key has returned. */
 int json_scan_number (struct json_scan *scan, uint64_t *number);
 int json_scan_string (struct json_scan *scan, char text[JSON_SCAN_STRING]);
 
-/* Read the value of that member, which must be an array of objects.
+/* Read the value of this member, which must be an array of objects.
  * json_scan_inner_begin reads its start.  json_scan_inner_object returns 1 if
  * another object begins, whose members json_scan_key reads; or 0 at the end of
  * the array.
@@ -64,8 +65,8 @@ int json_scan_string (struct json_scan *scan, char text[JSON_SCAN_STRING]);
 int json_scan_inner_begin (struct json_scan *scan);
 int json_scan_inner_object (struct json_scan *scan);
 
-/* If the value of that member is null, read it, and return 1.  Any other value
- * is not read, and 0 is returned.
+/* Returns 1 if the value of this member is null, which is then read.  Returns 0
+ * if it is another value, which is not read.
  */
 int json_scan_null (struct json_scan *scan);
 

@@ -7,9 +7,8 @@
  * superfluous ranges are moved to the start of the list, where they overwrite
  * ranges that are not needed any more, so no memory is allocated.
  *
- * A range touches each block of which it has a byte.  Only the leaves of blocks
- * are compared, so it is not known whether the bytes that differ are in the
- * range.
+ * Only the leaves of blocks are compared.  So if a range touches a block that
+ * differs, it is not known whether the bytes that differ are in the range.
  */
 
 #include <config.h>
@@ -49,7 +48,8 @@ end_block (const struct judge *judge, size_t i)
 }
 
 /* All following blocks that differ are after range judge->next.  So this range
- * is superfluous if no block touched it, and otherwise not needed any more.
+ * is superfluous if it has touched none, and otherwise it is not needed any
+ * more.
  */
 static void
 pass_range (struct judge *judge)

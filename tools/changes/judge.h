@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Judge a list of changed ranges by the blocks that differ: which of these
- * blocks did it miss, and which of its ranges are superfluous, because nothing
- * in them differs?
+ * blocks did the list miss, and which of its ranges are superfluous, because
+ * they touch no such block?  A range touches each block of which it has a byte.
  */
 
 #ifndef BLKSUM_CHANGES_JUDGE_H
@@ -27,16 +27,18 @@ struct judge {
   int (*missed) (void *opaque, uint64_t first, uint64_t count);
   void *opaque;
 
-  /* The index of the first range that the next blocks can touch, the index
-   * after the last range that a block has touched, and the number of
-   * superfluous ranges, which were moved to the start of the list.
+  /* NEXT is the index of the first range that can touch the next blocks that
+   * differ.  All ranges from the index UNTOUCHED on have touched no such block
+   * so far.  SUPERFLUOUS is the number of superfluous ranges, which were moved
+   * to the start of the list.
    */
   size_t next, untouched, superfluous;
 };
 
 /* Read the list FILE, of a disk of SIZE bytes, and store the number of its
- * ranges in *NR_RANGES.  It is an error if gaps between ranges were added,
- * because there are more than RANGES_MAX.  Returns 0, or -1 with the reason.
+ * ranges in *NR_RANGES.  It is an error if there are more than RANGES_MAX
+ * ranges, so that gaps between them were added.  Returns 0, or -1 with the
+ * reason.
  */
 int judge_begin (struct judge *judge, const struct changes_file *file,
                  uint64_t size, uint64_t *nr_ranges, struct error *error);

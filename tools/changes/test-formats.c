@@ -75,7 +75,7 @@ refuses (const char *text, uint64_t size, const char *expected)
   refuses_as (CHANGES_ANY, text, size, expected);
 }
 
-/* TEXT lists the ranges EXPECTED: "START+LENGTH ...". */
+/* Check that TEXT lists the ranges EXPECTED, as "START+LENGTH ...". */
 static void
 says_as (enum changes_format format, const char *text, uint64_t size,
          const char *expected)
@@ -110,8 +110,8 @@ random_up_to (uint64_t most)
   return (state >> 20) % (most + 1);
 }
 
-/* Fills LIST with sorted ranges that do not overlap, and returns their number.
- * They can be adjacent.
+/* Fill LIST with sorted ranges that do not overlap, but can be adjacent.
+ * Returns their number.
  */
 static size_t
 random_ranges (struct ranges_item list[8], uint64_t size)
@@ -181,7 +181,9 @@ print_nbdinfo (FILE *out, const struct ranges_item *list, size_t count,
   fputs ("\n]\n", out);
 }
 
-/* Replies, each of which ends where a range begins, or at the image's end. */
+/* Print replies of VMware.  Each ends where a range begins, or at the end of
+ * the image.
+ */
 static void
 print_replies (FILE *out, const struct ranges_item *list, size_t count,
                uint64_t size, const char *comma)

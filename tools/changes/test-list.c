@@ -34,8 +34,8 @@ write_list (const char *text, size_t len)
   assert_int_equal (pwrite (fd, text, len, 0), len);
 }
 
-/* The changed ranges in the list TEXT, of an image of SIZE bytes, are EXPECTED,
- * which has the form "START+LENGTH ...".
+/* Check that the changed ranges in TEXT, a list for an image of SIZE bytes, are
+ * EXPECTED, as "START+LENGTH ...".
  */
 static void
 says (const char *text, uint64_t size, const char *expected)
@@ -57,7 +57,8 @@ says (const char *text, uint64_t size, const char *expected)
   ranges_free (&ranges);
 }
 
-/* The first LEN bytes of TEXT are refused with an error that contains EXPECTED.
+/* Check that the first LEN bytes of TEXT are refused, with an error that
+ * contains EXPECTED.
  */
 static void
 refuses_bytes (const char *text, size_t len, uint64_t size,

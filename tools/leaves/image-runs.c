@@ -107,9 +107,9 @@ is_worth_waking (const struct image_batch *batch)
   return batch->used >= MAX_BYTES / 4 || batch->count >= MAX_RUNS / 4;
 }
 
-/* Returns the run to which blocks from FIRST on are added, data if DATA is set,
- * and otherwise zeros: the last run, if it is of the same kind, or a new one.
- * Returns NULL if the batch has no room for a new one.
+/* Returns the run to which blocks from FIRST on are added.  They are data if
+ * DATA is set, and otherwise zeros.  If the last run has the same content, it
+ * is extended; otherwise this is a new run, or NULL if the batch has no room.
  */
 static struct blkhash_manifest_run *
 find_run (struct image_batch *batch, uint64_t first, bool data)
@@ -130,8 +130,8 @@ find_run (struct image_batch *batch, uint64_t first, bool data)
   return run;
 }
 
-/* Move as much of RUN into the batch as there is room for.  RUN becomes the
- * rest.  Leaves of the digest null have no length.
+/* Move as much of RUN into the batch as there is room for.  The rest stays in
+ * RUN.  Leaves of the digest null have no length, and take no room.
  */
 static void
 add_to_batch (struct image_batch *batch, struct blkhash_manifest_run *run)
@@ -227,8 +227,8 @@ fill_table (struct image_runs *iter, struct sum *sum, struct error *error)
                                          * reason */
 }
 
-/* Store the result of the thread.  An error after the image was stopped is only
- * a consequence of that, and is not stored.  Returns true if an error was
+/* Store the result of the thread.  An error after stop was called is only a
+ * consequence of the stop, and is not stored.  Returns true if an error was
  * stored.
  */
 static bool

@@ -7,7 +7,7 @@
  * The hashing threads can be two batches ahead of the consumer; then they wait.
  * Each image has its own batches and threads, because two images that are
  * compared could deadlock if they shared these.  In a group, an error of one
- * image stops the other one, because that may be reading from a stalled pipe.
+ * image stops the other image, which may be waiting for a stalled pipe.
  */
 
 #ifndef BLKSUM_IMAGE_RUNS_H
@@ -56,8 +56,8 @@ struct image_runs {
   bool closed;                  /* no more leaves are needed */
   bool ended;                   /* the thread adds no more leaves, and has set
                                  * the two fields below */
-  struct error reason;          /* why it failed, or empty; not set if CLOSED
-                                 * was set before */
+  struct error reason;          /* why hashing failed, or empty; not set if
+                                 * CLOSED was set before */
   struct sum sum;               /* after ENOENT: that of image_table_fill */
 };
 

@@ -12,7 +12,9 @@
 #include "util/error.h"
 #include "util/progress.h"
 
-/* Remove from RUN its blocks, of BLOCK_SIZE bytes, beyond manifest->size. */
+/* Remove the blocks beyond manifest->size from RUN, and record the first one
+ * that has data.
+ */
 static void
 limit_run (struct manifest_runs *manifest, struct blkhash_manifest_run *run,
            uint32_t block_size)

@@ -3,9 +3,9 @@
  *
  * An iterator that overlays leaves of an image on the leaves of a base.
  *
- * The image determines the runs: its own runs cover all blocks, including those
- * that were not read.  When leaves of the base are needed, the base is read up
- * to the same block.
+ * The image determines the runs: the image's own runs cover all blocks, because
+ * those that were not read count as zeros.  When leaves of the base are needed,
+ * the base is read up to the same block.
  */
 
 #include <config.h>
@@ -20,8 +20,8 @@
 #include "util/error.h"
 #include "util/progress.h"
 
-#define MAX_BASE_RUN 65536      /* maximum of blocks from the base in a run, so
-                                 * that progress is visible */
+#define MAX_BASE_RUN 65536      /* maximum number of blocks from the base in a
+                                 * run, so that progress is visible */
 
 /* ---- The base ---- */
 

@@ -4,9 +4,10 @@
  * An iterator that overlays leaves of an image on the leaves of a base, such as
  * an older manifest.
  *
- * The class of a block in the audit sample selects its leaf: that of the base
- * if the block is trusted; that of the image if it is unknown; or that of the
- * image, after a comparison with the base, if it is audited.
+ * The class of a block in the audit sample (see util/audit-sample.h) selects
+ * its leaf.  A trusted block has the leaf of the base.  An unknown block has
+ * the leaf of the image.  An audited block has it, too, after a comparison
+ * with the leaf of the base.
  */
 
 #ifndef BLKSUM_OVERLAY_RUNS_H
@@ -47,7 +48,9 @@ struct overlay_runs {
                                                       * of IMAGE, and of BASE */
 };
 
-/* Initialize RUNS.  The caller has set its fields, and zeroed the others. */
+/* Initialize OVERLAY.  The caller has set the fields that are marked so above,
+ * and zeroed all others.
+ */
 void overlay_runs_init (struct overlay_runs *overlay);
 
 #endif /* BLKSUM_OVERLAY_RUNS_H */

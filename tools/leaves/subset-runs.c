@@ -30,7 +30,9 @@ next (struct leaf_runs *runs, struct blkhash_manifest_run *run)
                    &len))
     run->leaves = NULL;
   count = len / subset_runs->block_size;
-  /* A run of zeros is the same inside and outside of the subset. */
+  /* A run of zeros is not cut: it is the same inside and outside of the
+   * subset.
+   */
   if (left->leaves)
     run->count = MIN (run->count, count);
   leaf_run_skip (left, run->count);

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: which blocks have the leaves of a manifest.
+ * Unit test: block_check finds the blocks that do not match a manifest.
  */
 
 #include <config.h>
@@ -83,7 +83,7 @@ make_manifest (struct image *image)
                                          sizeof reason), 0);
 }
 
-/* Set what is expected by the manifest. */
+/* Set image->expected from the manifest. */
 static void
 read_leaves (struct image *image)
 {
@@ -114,7 +114,7 @@ free_image (struct image *image)
   fclose (image->file);
 }
 
-/* Change random blocks: exactly these are not good. */
+/* If random blocks are changed, exactly these are not good. */
 static void
 test_check (void **state)
 {
@@ -142,7 +142,9 @@ test_check (void **state)
   blkhash_opts_free (image.opts);
 }
 
-/* Data where zeros are expected, and zeros where data is, are not good. */
+/* Data is not good where zeros are expected, and zeros are not good where data
+ * is expected.
+ */
 static void
 test_zeros (void **state)
 {

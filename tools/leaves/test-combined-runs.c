@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: iterators over the leaves of others, compared block by block.
+ * Unit test: the iterators that combine or select the leaves of other
+ * iterators.  Each leaf that they return is checked.
  */
 
 #include <config.h>
@@ -136,9 +137,9 @@ class_of (const struct audit_sample *sample, unsigned block)
   return audit_sample_at (sample, (uint64_t) block * BLOCK, &len);
 }
 
-/* EXPECTED is the base with random changes in blocks of the class CHANGE.  The
- * image is the same, but trusted blocks are zeros.  Returns the first audited
- * block that was changed, or BLOCKS.
+/* EXPECTED is the base with random changes in blocks of the class CHANGE.
+ * IMAGE is EXPECTED with zeros in the trusted blocks, which would not be read.
+ * Returns the first audited block that was changed, or BLOCKS.
  */
 static unsigned
 make_images (struct memory_runs *base, struct memory_runs *image,
@@ -165,6 +166,9 @@ make_images (struct memory_runs *base, struct memory_runs *image,
   return wrong;
 }
 
+/* Check the number of zeros from the base, and the progress, which counts bytes
+ * of its leaves.
+ */
 static void
 check_sums (const struct overlay_runs *overlay,
             const struct memory_runs *expected,

@@ -9,7 +9,7 @@
 #include "../lib/manifest/leaf-diff.h"
 #include "leaves/test-script.h"
 
-/* Add up the ranges in which the images differ: blocks 0 and 12000. */
+/* Add 1000 * FIRST + COUNT to the sum, for each range that differs. */
 static int
 note (void *opaque, uint64_t first, uint64_t count)
 {
@@ -39,6 +39,7 @@ test_diff (void **state)
     open_script (&images[i], &scripts[i], &errors[i]);
   assert_int_equal (leaf_diff (&diff, &images[0].runs, &images[1].runs), 0);
   assert_int_equal (leaf_diff_flush (&diff), 0);
+  /* Block 0 and block 12000. */
   assert_int_equal (sum, 1 + 1000 * 12000 + 1);
   for (i = 0; i < 2; i++)
     image_runs_close (&images[i]);
@@ -65,8 +66,8 @@ compare (void *opaque)
   return NULL;
 }
 
-/* An image fails while the source of the other is stalled, and the comparison
- * waits for leaves of image 0.  The error ends the comparison.
+/* Image FAILING fails while the source of the other image is stalled, and the
+ * comparison waits for leaves of image 0.  The error ends the comparison.
  */
 static void
 check_failure (int failing)
@@ -110,7 +111,7 @@ test_one_fails (void **state)
   check_failure (1);
 }
 
-/* One image fails before the other is opened. */
+/* Image 0 fails before image 1 is opened, which then fails without a reason. */
 static void
 test_failed_before (void **state)
 {
@@ -126,7 +127,10 @@ test_failed_before (void **state)
   image_group_init (&group);
   open_member (&images[0], &fails, &group, &errors[0]);
   assert_int_equal (take_all (&images[0], &fails, &blocks), ECANCELED);
-  pthread_join (images[0].thread, NULL); /* image_runs_close joins a new one */
+  /* Wait until the thread has stored the failure in the group.  A new thread is
+   * needed for image_runs_close to join.
+   */
+  pthread_join (images[0].thread, NULL);
   pthread_create (&images[0].thread, NULL, do_nothing, NULL);
   open_member (&images[1], &stalls, &group, &errors[1]);
   assert_int_equal (images[1].runs.next (&images[1].runs, &run), ECANCELED);

@@ -8,7 +8,9 @@
 
 #include "leaves/test-script.h"
 
-/* More leaves than two batches hold, of data and of zeros. */
+/* Read an image of more blocks than two batches hold.  Every first, second or
+ * seventh block is zeros, or none.
+ */
 static void
 check_all (void)
 {
@@ -94,7 +96,7 @@ test_fails (void **state)
 
 /* ---- Closing ---- */
 
-/* The hashing thread waits for room, and no leaf is read. */
+/* Close while the hashing thread waits for room, because no leaf was read. */
 static void
 test_close_blocked (void **state)
 {
@@ -111,7 +113,7 @@ test_close_blocked (void **state)
   assert_false (script.stopped);
 }
 
-/* The source is in a read during the close, and stops when the read returns. */
+/* Close while the source reads.  The source stops when the read returns. */
 static void
 test_close_reading (void **state)
 {

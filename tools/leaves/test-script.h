@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * For unit tests: images whose source is a script, which a test can hold at a
- * block.
+ * For unit tests: images whose source is simulated, and can be made to wait
+ * before it reads a certain block.
  */
 
 #ifndef BLKSUM_TEST_SCRIPT_H
@@ -28,16 +28,18 @@
 
 #define BLOCK 512               /* bytes */
 
-/* Blocks whose number is a multiple of ZERO are zeros; if it is 0, none are. */
+/* Blocks whose number is a multiple of ZERO are zeros; if ZERO is 0, none are.
+ */
 struct script {
   struct source source;
   unsigned blocks, zero;
-  unsigned hold;                /* this block is read only after RELEASE */
+  unsigned hold;                /* before this block, HELD is posted, and
+                                 * RELEASE is waited for */
   sem_t held, release;
   const char *fails;            /* the error at the end, or NULL */
 
   bool stopped;                 /* scan_has_failed returned true */
-  int err;                      /* of the last block that was given */
+  int err;                      /* of adding the last block; or 0 */
 };
 
 static struct blkhash_opts *opts;
