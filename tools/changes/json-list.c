@@ -5,9 +5,9 @@
  * blksum(1) lists them.  All objects of a list must have the same form.
  *
  * The objects of nbdinfo and VMware describe all bytes of the disk.  So they
- * must cover the image without gaps; otherwise some are missing, or the list is
- * that of another disk.  The other lists contain only what changed, and can be
- * empty: only the end of their array shows that they are complete.  nbdinfo
+ * must cover the image without gaps; otherwise objects are missing, or the list
+ * is that of another disk.  The other lists contain only what changed, and can
+ * be empty: only the end of their array shows that they are complete.  nbdinfo
  * always prints an array, so only VMware's objects are accepted without one.
  *
  * The members of an object can have any order.  So the ranges in an inner array

@@ -23,8 +23,8 @@
 
 /* ---- JSON ---- */
 
-/* The object is printed member by member, and not by json-c, which prints null
- * or leaves out a part of the text if there is no memory.  After a write error
+/* The object is printed member by member, and not by json-c, which, if there is
+ * no memory, prints null or omits a part of the text.  After a write error
  * the closing brace is not printed, so that a truncated object is invalid.
  */
 

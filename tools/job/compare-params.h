@@ -16,7 +16,7 @@ struct compare_params {
   struct blkhash_opts *owned;   /* to be freed, or NULL */
 };
 
-/* If any of the two INPUTS is a manifest, select its digest and block size.  It
+/* If one of the two INPUTS is a manifest, select its digest and block size.  It
  * is an error if two manifests differ in these, or if the user chose others.
  * For two images, select the block size of the options, and the digest that the
  * user chose.  If the user chose none, or if the bytes are compared because

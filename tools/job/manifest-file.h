@@ -55,8 +55,8 @@ int manifest_file_open_part (struct manifest_file *manifest, const char *path,
                              uint64_t first, uint64_t count,
                              struct error *error);
 
-/* Write all leaves of RUNS, an iterator of the whole image.  If this is the
- * manifest of a part, other leaves are skipped.  Returns 0; or -1 with the
+/* Write all leaves of RUNS, an iterator of the whole image.  In the manifest of
+ * a part, the leaves of other blocks are skipped.  Returns 0; or -1 with the
  * reason in ERROR, unless RUNS failed: RUNS stores its reason itself.
  */
 int manifest_file_write (struct manifest_file *manifest,

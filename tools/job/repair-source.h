@@ -25,7 +25,8 @@ struct repair_source {
   const struct target *target;
   uint32_t block_size;          /* bytes */
   struct source *source;        /* NULL if it is not open */
-  bool unusable;                /* reopening failed, or too many failures */
+  bool unusable;                /* it could not be opened again, or FAILURES is
+                                 * too large */
   unsigned failures;            /* consecutive blocks that could not be read */
   bool warned;                  /* a read error was reported */
 };
