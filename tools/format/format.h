@@ -14,8 +14,8 @@
  */
 bool format_is_known (const char *name);
 
-/* Returns qemu's name of the format whose alias is NAME, or NULL if there is
- * none.
+/* Returns qemu's name of the format whose alias is NAME, or NULL if NAME is not
+ * an alias.
  */
 const char *format_by_alias (const char *name);
 

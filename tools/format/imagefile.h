@@ -57,9 +57,9 @@ imagefile_holds (const struct imagefile *file, uint64_t offset, uint64_t len)
 int imagefile_check (const struct imagefile *file, const char *what,
                      uint64_t offset, uint64_t len, struct error *error);
 
-/* The same for a table that qemu keeps in memory.  qemu allocates the size that
- * is recorded in the header, so the size must not be larger than any disk
- * needs.
+/* The same for a table that qemu keeps in memory.  A table of more than
+ * IMAGEFILE_TABLE_MAX bytes is an error, too, because qemu allocates whatever
+ * size the header has.
  */
 int imagefile_check_table (const struct imagefile *file, const char *what,
                            uint64_t offset, uint64_t len,

@@ -27,9 +27,9 @@ struct map {
   uint64_t table_start, data_start, multiplier; /* only for FIND_DATA and
                                  * FIND_TABLE */
 
-  /* Set *OFFSET to the offset of the data that ENTRY points to.  *LEN is the
-   * length of the cluster, without a part after the end of the disk; set it if
-   * the stored data has another length.  Returns false if there is no data.
+  /* Set *OFFSET to the offset of the data that ENTRY points to.  The caller has
+   * set *LEN to the length of the cluster, up to the end of the disk; change it
+   * if the stored data has another length.  Returns false if there is no data.
    */
   bool (*find_data) (const struct map *map, uint64_t entry, uint64_t *offset,
                      uint64_t *len);
@@ -42,14 +42,15 @@ struct map {
 };
 
 /* Check the data that a table points to.  The table is at OFFSET in the file,
- * and has ENTRIES entries; those for clusters after the end of the disk are not
- * read.  The table may be too short for the disk.  Returns 0, or -1 on error.
+ * and has ENTRIES entries; those for clusters after the end of the disk are
+ * ignored.  A table that is too short for the disk is not an error.  Returns 0,
+ * or -1 on error.
  */
 int map_check (const struct map *map, uint64_t offset, uint64_t entries,
                struct error *error);
 
 /* The same for a table of tables.  It is an error if the tables together are
- * larger than the file.  This limits the time by the size of the file.
+ * larger than the file: so the time is limited by the size of the file.
  */
 int map_check_tables (const struct map *map, uint64_t offset,
                       uint64_t entries, struct error *error);

@@ -5,9 +5,9 @@
  * complete, and limit the memory that qemu allocates for them.
  *
  * qemu (7.2 to 10) reads tables and data beyond the end of a file as zeros, so
- * a truncated image would have a sum.  qemu compares offsets with the size of
- * the file only for qed, and even then not the offset of each cluster.  qemu
- * allocates tables of the size that is recorded in the header.
+ * it would read a truncated image without an error.  qemu compares offsets with
+ * the size of the file only for qed, and even then not the offset of each
+ * cluster.  qemu allocates tables of the size that is recorded in the header.
  *
  * Images in these formats are read only if the user gives the format.  Headers
  * that qemu refuses are left to it: a function here returns 0 for them.
@@ -65,8 +65,8 @@ check_bochs (const struct imagefile *file, const unsigned char *head,
 
 /* ---- cloop ----------------------------------------------------------- */
 
-/* The table has the offset of each compressed block, and the end of the last.
- * qemu refuses offsets that are not in order.
+/* The table has the offset of each compressed block, and then the offset of the
+ * end of the last block.  qemu refuses offsets that are not in order.
  */
 static int
 check_cloop (const struct imagefile *file, const unsigned char *head,
@@ -162,8 +162,8 @@ check_parallels (const struct imagefile *file, const unsigned char *head,
 
 /* ---- qcow ------------------------------------------------------------ */
 
-/* The highest bit marks compressed data.  Then the cluster_bits bits below it
- * are the length of this data, and the others are its offset.
+/* The highest bit marks compressed data.  If it is set, the next cluster_bits
+ * bits are the length of this data, and all lower bits are its offset.
  */
 static bool
 qcow_data (const struct map *map, uint64_t entry, uint64_t *offset,
@@ -212,7 +212,7 @@ qed_data (const struct map *map, uint64_t entry, uint64_t *offset,
   (void) map;
   (void) len;
   *offset = entry;
-  return entry > 1;             /* 1: zeros */
+  return entry > 1;             /* 0: unallocated, 1: zeros */
 }
 
 /* All tables of a qed image have the same size. */

@@ -13,7 +13,7 @@
 #include "format/pages.h"
 #include "io/file.h"
 
-#define AHEAD 65536             /* bytes */
+#define AHEAD 65536             /* bytes to prefetch */
 
 int
 pages_init (struct pages *pages, const struct imagefile *file,

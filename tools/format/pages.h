@@ -23,8 +23,8 @@ struct pages {
                                  * PAGES_COUNT */
   uint64_t at[PAGES_COUNT];     /* number N of the page in each slot, or
                                  * UINT64_MAX */
-  uint64_t prefetched;          /* first L1 index not prefetched yet, for
-                                 * qcow2_prefetch */
+  uint64_t prefetched;          /* for qcow2_prefetch: the first L1 index whose
+                                 * L2 table is not prefetched yet */
 };
 
 /* FILE must outlive PAGES.  Returns 0, or -1 on error. */

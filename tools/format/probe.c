@@ -6,8 +6,8 @@
  * The result is the same as in qemu, so that the hashed content is the one that
  * the user sees through qemu.  There are three exceptions: LUKS version 2 and
  * our own manifests, which qemu detects as raw, and dmg, which qemu detects by
- * the name of the file.  A fixed vpc, whose only footer is at the end, is
- * detected as raw, as in qemu.
+ * the name of the file.  A vpc of fixed size has no copy of its footer at
+ * the start, so it is detected as raw, as in qemu.
  */
 
 #include <config.h>

@@ -22,7 +22,8 @@
 const char *probe_format (const unsigned char *head, size_t len);
 
 /* Returns "dmg" or "raw" for an image that probe_format detects as raw, and
- * that ends with the LEN bytes of END.  Only PROBE_SIZE bytes can be a dmg.
+ * that ends with the LEN bytes of END.  Unless LEN is PROBE_SIZE, the result is
+ * "raw".
  */
 const char *probe_end (const unsigned char *end, size_t len);
 

@@ -7,8 +7,8 @@
  * are not part of the content of the disk, but qemu loads all of them when it
  * opens the image.  An entry of a bitmap table, 8 bytes, can stand for a whole
  * cluster of ones, so a small image can make qemu allocate any amount of
- * memory.  Only errors that affect the count are reported here.  qemu reports
- * all others.
+ * memory.  Only errors that make it impossible to count the memory are reported
+ * here.  qemu reports all others.
  */
 
 #include <config.h>

@@ -13,7 +13,7 @@
 #define ZERO UINT64_C (1)       /* only in version 3, and without subclusters */
 
 /* The number of bits of the offset depends on the cluster size.  The bits above
- * the offset are the number of sectors of the data after the first one.
+ * the offset are the number of sectors that contain the data, minus one.
  */
 static void
 decode_compressed (const struct qcow2 *qcow2, uint64_t descriptor,

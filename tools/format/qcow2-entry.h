@@ -31,8 +31,8 @@ struct qcow2_entry {
   uint32_t allocated, zero;
 };
 
-/* Decode the entry at BYTES.  An irregular entry is decoded as qemu decodes it:
- * qemu does not check every reserved bit.
+/* Decode the entry at BYTES.  An irregular entry is decoded as qemu decodes it,
+ * because qemu does not check every reserved bit and may read the cluster.
  */
 void qcow2_entry_decode (const struct qcow2 *qcow2,
                          const unsigned char *bytes,

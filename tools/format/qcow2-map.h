@@ -14,9 +14,10 @@
 #include "format/qcow2.h"
 #include "format/run.h"
 
-/* Can an image with this header be mapped?  Not if the content is encrypted or
- * in another file, if clusters are smaller than a page, if the disk is empty or
- * does not end with a whole sector, or if the L1 table is not aligned.
+/* Returns true if an image with this header can be mapped.  It cannot be if the
+ * content is encrypted or in another file, if clusters are smaller than a page
+ * (see pages.h), if the disk is empty or does not end with a whole sector, or
+ * if the L1 table is not aligned to a cluster.
  */
 static inline bool
 qcow2_map_fits (const struct qcow2 *qcow2)

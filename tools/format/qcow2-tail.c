@@ -8,10 +8,11 @@
  * it.  A truncated file looks the same, and qemu could decompress wrong data
  * from it without an error.  So the stream itself is checked.
  *
- * The tail is the last two clusters of the file, because the range of such an
- * entry is not longer.  It is read once.  Many entries can point into it.  To
- * limit the time, each offset is checked only once, and the total length of the
- * streams must not exceed the tail: otherwise they overlap, which is an error.
+ * The tail is the last bytes of the file, as many as two clusters have: no L2
+ * entry can give a compressed cluster a longer range.  The tail is read once.
+ * Many entries can point into it.  To limit the time, each offset is checked
+ * only once, and the total length of the streams must not exceed the tail:
+ * otherwise they overlap, which is an error.
  */
 
 #include <config.h>

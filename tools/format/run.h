@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 enum run_kind {
-  RUN_DATA,                     /* stored at offset HOST in the image file */
+  RUN_DATA,                     /* stored at offset HOST */
   RUN_ZEROS,
   RUN_UNALLOCATED,              /* read from the backing file, or zeros if
                                  * there is none */
@@ -21,7 +21,8 @@ enum run_kind {
 struct run {
   enum run_kind kind;
   uint64_t len;                 /* bytes, at least 1 */
-  uint64_t host;                /* bytes; only for RUN_DATA */
+  uint64_t host;                /* offset in the image file, in bytes; only for
+                                 * RUN_DATA */
 };
 
 #endif /* BLKSUM_RUN_H */

@@ -19,7 +19,9 @@
 #include "format/imagefile.h"
 #include "util/error.h"
 
-/* Set FILE to F, and return an image that is the first SIZE bytes of it. */
+/* Initialize *FILE with the descriptor of F, and return an image that is the
+ * first SIZE bytes of F.
+ */
 static inline struct imagefile
 test_image (struct file *file, FILE *f, uint64_t size)
 {
@@ -27,8 +29,8 @@ test_image (struct file *file, FILE *f, uint64_t size)
   return imagefile_of (file);
 }
 
-/* Assert that a check that returned R succeeded, if EXPECTED is NULL; otherwise
- * that it failed, and set ERROR to a message that contains EXPECTED.
+/* R and ERROR are the results of a check.  Assert that it succeeded if EXPECTED
+ * is NULL, otherwise that it failed with a message that contains EXPECTED.
  */
 static inline void
 assert_checked (int r, const struct error *error, const char *expected)

@@ -49,7 +49,9 @@ put_be (size_t offset, unsigned bytes, uint64_t value)
     image[offset + i] = value >> (8 * (bytes - 1 - i));
 }
 
-/* The check of SIZE bytes of IMAGE fails with EXPECTED, or succeeds if NULL. */
+/* The check of SIZE bytes of IMAGE fails with EXPECTED, or succeeds if EXPECTED
+ * is NULL.
+ */
 static void
 assert_check (const char *expected)
 {
@@ -187,7 +189,7 @@ test_parallels (void **state)
   put_le (72, 4, UINT32_MAX);
   assert_check ("a cluster");
   put_le (28, 4, 0);
-  assert_check (NULL);          /* qemu refuses it */
+  assert_check (NULL);          /* left to qemu, which refuses it */
   put_le (28, 4, 1);
   put_le (32, 4, UINT32_MAX);
   assert_check ("the block allocation table");
@@ -223,7 +225,9 @@ test_qcow (void **state)
   put_be (1000, 8, UINT64_MAX);
   assert_check ("a table");
 
-  /* Many entries of the L1 table point to the same L2 table. */
+  /* All entries of the L1 table point to the same L2 table of 512 bytes.  600
+   * such tables would be larger than the file.
+   */
   put_be (24, 8, sizeof image * 8 + 512);
   for (size_t i = 0; i < sizeof image * 8 / (64 * 512); i++)
     put_be (1000 + 8 * i, 8, 200 * 1024);
@@ -236,7 +240,7 @@ test_qcow (void **state)
   put_be (24, 8, UINT64_MAX);
   assert_check ("the L1 table");
   image[33] = 14;
-  assert_check (NULL);          /* qemu refuses it */
+  assert_check (NULL);          /* left to qemu, which refuses it */
 }
 
 /* Clusters and tables of 4096 bytes. */
@@ -270,10 +274,12 @@ test_qed (void **state)
   put_le (8, 4, UINT32_MAX);
   assert_check ("tables of the qed image");
   put_le (4, 4, 0);
-  assert_check (NULL);          /* qemu refuses it */
+  assert_check (NULL);          /* left to qemu, which refuses it */
 }
 
-/* A file that ends in its header is an error; one without magic is skipped. */
+/* A file that ends within its header is an error.  A file without the magic of
+ * the format passes.
+ */
 static void
 test_header (void **state)
 {

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: the entries of a table that are in memory end with their page, and
- * with the file.
+ * Unit test: pages_rest counts the entries up to the end of a page, or of the
+ * file.
  */
 
 #include <config.h>

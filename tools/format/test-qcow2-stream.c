@@ -26,25 +26,29 @@
 #define DEFLATED \
   "\xed\xc1\x01\x0d\x00\x00\x00\xc2\xa0\x94\xef\x5f\xc5\x1e\x0e\x28\x00\x00" \
   "\x00\xe0\xdd\x00"
-/* The first 21 bytes decompress to all of the output; no block is the last. */
+/* The first 21 bytes decompress to all of the output.  No block is marked as
+ * the last one.
+ */
 #define WITHOUT_END \
   "\xec\xc1\x01\x0d\x00\x00\x00\xc2\xa0\x94\xef\x5f\xc5\x1e\x0e\x28\x00\x00" \
   "\x00\xe0\xdd\x00\x00\x00\xff\xff"
 #define EMPTY_LAST_BLOCK "\x03\x00"
 
-/* Written by hand; RFC 8878. */
+/* Written by hand; RFC 8878.  FRAME_N is the header of a frame with N bytes of
+ * content, U_N a block with N times 'U'.
+ */
 #define FRAME_4096 "\x28\xb5\x2f\xfd\x60\x00\x0f"
 #define FRAME_2048 "\x28\xb5\x2f\xfd\x60\x00\x07"
-#define FRAME_128M "\x28\xb5\x2f\xfd\x00\x88" /* window; unknown length */
+#define FRAME_128M "\x28\xb5\x2f\xfd\x00\x88" /* the window; no length */
 #define FRAME_OF_CHECKSUM "\x28\xb5\x2f\xfd\x64\x00\x0f"
 #define U_4096 "\x03\x80\x00U"  /* the last block of a frame */
 #define U_2048 "\x03\x40\x00U"
 #define MORE_U_2048 "\x02\x40\x00U"
-#define LAST_OF_3 "\x19\x00\x00UUU"
+#define LAST_OF_3 "\x19\x00\x00UUU" /* the last block: 3 stored bytes */
 #define CHECKSUM "\x85\x73\x9e\xd9" /* the low half of XXH64 */
 #define SKIPPED "\x50\x2a\x4d\x18\x03\x00\x00\x00xyz"
 
-static bool without_memory;     /* zlib and libzstd have none */
+static bool without_memory;     /* zlib and libzstd get no memory */
 
 #ifdef HAVE_ZLIB
 int __real_inflateInit2_ (void *stream, int bits, const char *version,

@@ -105,7 +105,9 @@ put (uint64_t offset, const char *stream, size_t len)
   memcpy (bytes + offset, stream, len);
 }
 
-/* The file ends at, shortly before or shortly after the end of a sector. */
+/* The stream is before, across or after the end of a sector.  The file ends
+ * with the stream, after it, within it, or where it begins.
+ */
 static void
 test_cut (void **state)
 {

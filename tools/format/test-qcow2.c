@@ -190,10 +190,10 @@ test_names (void **state)
   put64 (8, 3000);
   put32 (16, 4);
   memcpy (b.bytes + 3000, "base", 4);
-  put32 (104, 0xe2792aca);      /* the name is padded to 8 bytes */
+  put32 (104, 0xe2792aca);      /* the backing format, padded to 8 bytes */
   put32 (108, 3);
   memcpy (b.bytes + 112, "raw", 3);
-  put32 (120, 0x12345678);      /* unknown: skipped */
+  put32 (120, 0x12345678);      /* an unknown extension is skipped */
   put32 (124, 9);
   put32 (144, 0x44415441);
   put32 (148, 6);
@@ -209,7 +209,7 @@ test_names (void **state)
   put32 (108, 0xffffffff);
   assert_bad ("extension is too long");
   put32 (108, 3);
-  put32 (124, 3000 - 128 + 1);  /* into the name of the backing file */
+  put32 (124, 3000 - 128 + 1);  /* 1 byte into the backing file's name */
   assert_bad ("extension is too long");
   put32 (124, 9);
   put32 (16, 1024);
@@ -238,7 +238,7 @@ test_bitmaps (void **state)
   assert_int_equal (qcow2.nr_bitmaps, 65535);
   put32 (112, 65536);
   assert_bad ("65536 bitmaps");
-  put64 (88, 0);                /* the extension is outdated */
+  put64 (88, 0);                /* without this flag it is ignored */
   assert_good ();
 }
 
@@ -335,11 +335,11 @@ test_subclusters (void **state)
   b.size = 3 * b.cluster + 512 * 3;
   put_l2 (0, COPIED | (3 * b.cluster));
   assert_good ();
-  put_l2 (1, 0x5);              /* subclusters 0 and 2 */
+  put_l2 (1, 0x5);              /* bitmap of entry 0: subclusters 0 and 2 */
   assert_good ();
   b.size--;
   assert_bad ("a data cluster");
-  put_l2 (1, UINT64_C (0xfffffffa00000005)); /* the others are zeros */
+  put_l2 (1, UINT64_C (0xfffffffa00000005)); /* the rest zeros */
   assert_bad ("a data cluster");
   put_l2 (1, UINT64_C (0xffffffff00000000));
   assert_good ();

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: which vdi images are complete.
+ * Unit test of vdi_check: complete and truncated vdi images.
  */
 
 #include <config.h>
@@ -95,10 +95,10 @@ test_blocks (void **state)
   put_entry (2, NO_DATA);
   put_entry (3, 5);             /* the last block has 100 bytes */
   assert_ends (DATA + 5 * MIB + 100);
-  put_entry (4, 1000);          /* after the disk */
+  put_entry (4, 1000);          /* an entry after the disk */
   assert_ends (DATA + 5 * MIB + 100);
 
-  /* The largest number, and two that mean a block without data. */
+  /* The largest block number; and the next value, for a block without data. */
   put_entry (3, NO_DATA - 2);
   assert_check ("a block");
   put_entry (3, NO_DATA - 1);

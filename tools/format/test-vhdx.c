@@ -306,7 +306,9 @@ test_map (void **state)
   pages_destroy (&opened.pages);
 }
 
-/* A chunk has 16 blocks of 256 MiB.  Its 17th entry is not for a block. */
+/* A chunk has 16 blocks of 256 MiB.  After its entries there is one that is not
+ * for a block, so put_block (17) sets the entry of block 16.
+ */
 static void
 test_chunks (void **state)
 {

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Test with generated vmdk images: which of them name no other file, which are
- * complete, and which files the other ones name.
+ * complete, and which files a descriptor names.
  */
 
 #include <config.h>
@@ -289,7 +289,7 @@ test_cowd (void **state)
   put (8 * SECTOR, 4, 100);
   assert_result (cowd, NULL);
 
-  /* Many entries with the same table. */
+  /* Many entries of the directory point to the same table. */
   put (12, 4, 64 * 4096);
   put (24, 4, 64);
   for (int i = 0; i < 64; i++)
@@ -369,7 +369,9 @@ test_sesparse (void **state)
   assert_result (sesparse, "corrupt");
 }
 
-/* An empty disk of 62 TiB has a directory of 7.75 MiB, which counts twice. */
+/* An empty disk of 62 TiB has a directory of 7.75 MiB.  The directory counts
+ * twice, because there can be a redundant one.
+ */
 static void
 test_large (void **state)
 {
@@ -434,7 +436,7 @@ list_extents (const struct imagefile *file, struct error *error)
   return vmdk_extents (file, add_extent, NULL, error);
 }
 
-/* The lines of a descriptor file name these extents. */
+/* A descriptor file with LINES names the extents EXPECTED. */
 static void
 assert_extents (const char *lines, const char *expected)
 {
@@ -519,7 +521,9 @@ test_embedded (void **state)
   build ();
   assert_result (list_extents, NULL);
   assert_string_equal (seen, "");
-  /* Without a capacity it is not, and the descriptor can be anywhere. */
+  /* If the capacity is 0, the extents are those that its descriptor names.  The
+   * descriptor can be anywhere in the file.
+   */
   put (12, 8, 0);
   assert_result (list_extents, NULL);
   assert_string_equal (seen, "SPARSE disk.vmdk 0+153600;");

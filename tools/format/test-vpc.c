@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: which vpc images are complete, and have no parent.
+ * Unit test of vpc_check: images that are complete or not, and that have a
+ * parent or not.
  */
 
 #include <config.h>
@@ -94,7 +95,7 @@ test_blocks (void **state)
   assert_ends (10 * SECTOR + BITMAP + BLOCK, "a cluster");
   put (TABLE + 8, 4, 20);       /* the last block */
   assert_ends (20 * SECTOR + BITMAP + BLOCK, "a cluster");
-  put (TABLE + 12, 4, 1000);    /* not in the table */
+  put (TABLE + 12, 4, 1000);    /* after the table */
   assert_ends (20 * SECTOR + BITMAP + BLOCK, "a cluster");
   put (TABLE, 4, NO_DATA - 1);
   assert_check ("a cluster");
@@ -109,7 +110,7 @@ test_header (void **state)
   size = HEADER + 35;
   assert_check ("the vpc header");
   build ();
-  size = 511;                   /* it has the header of a footer */
+  size = 511;                   /* enough to be detected as vpc */
   assert_check ("the vpc footer");
   build ();
   put (HEADER + 16, 8, UINT64_MAX);
@@ -124,7 +125,7 @@ test_header (void **state)
   assert_check ("the vpc header");
 }
 
-/* The type is in the footer at the end, too, which can be one byte short. */
+/* The footer at the end has the type, too.  It can be one byte short. */
 static void
 test_types (void **state)
 {

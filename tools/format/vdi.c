@@ -21,8 +21,8 @@
 #define BLOCK_SIZE (UINT64_C (1) << 20) /* the only block size that qemu
                                          * accepts */
 #define MAX_BLOCKS UINT32_C (0x3fffffff) /* limit of qemu */
-#define DISCARDED UINT32_C (0xfffffffe) /* entries from this on: the block has
-                                         * no data */
+#define DISCARDED UINT32_C (0xfffffffe) /* an entry with this value or a
+                                         * larger one: no data */
 
 struct vdi {
   uint64_t map_offset, data_offset, size;

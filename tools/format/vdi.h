@@ -10,7 +10,8 @@
 #include "format/imagefile.h"
 
 /* Check that all blocks of the image lie inside the file.  qemu reads blocks
- * outside of it as zeros, and reports success.  Returns 0, or -1 on error.
+ * outside of the file as zeros, and reports success.  Returns 0, or -1 on
+ * error.
  */
 int vdi_check (const struct imagefile *file, struct error *error);
 

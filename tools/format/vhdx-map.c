@@ -31,7 +31,9 @@ continues (const struct run *run, const struct run *next)
     (run->kind != RUN_DATA || next->host == run->host + run->len);
 }
 
-/* The entries of the blocks of a run are in one page and in one chunk. */
+/* A run ends at the latest with the entries in the same page and in the same
+ * chunk (see vhdx.h) as the first one.
+ */
 int
 vhdx_map_at (struct pages *pages, const struct vhdx *vhdx, uint64_t offset,
              struct run *run, struct error *error)

@@ -4,10 +4,10 @@
  * Parse a vhdx image, and check that its file is complete.
  *
  * When qemu opens the image, it checks that the blocks in the block allocation
- * table (BAT) lie inside the file.  It does not check that the BAT itself does:
- * a truncated BAT reads as zeros, like that of an empty disk.  qemu also rounds
- * the size of the file up to whole sectors, so a file that ends within a sector
- * is refused here.
+ * table (BAT) lie inside the file.  It does not check that the BAT itself lies
+ * inside the file: a truncated BAT reads as zeros, like that of an empty disk.
+ * qemu also rounds the size of the file up to whole sectors, so a file that
+ * ends within a sector is refused here.
  *
  * Checksums and the log are not checked here.  Before a sum of the image is
  * accepted, qemu opens the image read-only, and refuses it if a checksum is
@@ -35,7 +35,7 @@
 #define MAX_ENTRIES 2047
 #define SECTOR 512
 #define BIG_SECTOR 4096
-#define CHUNK_SECTORS (UINT64_C (1) << 23)
+#define CHUNK_SECTORS (UINT64_C (1) << 23) /* sectors of the disk in a chunk */
 
 /* The size of the BAT of 64 TiB in blocks of 1 MiB, including the entries
  * between the chunks, rounded up to whole MiB.  It is limited because qemu
@@ -71,8 +71,9 @@ static const unsigned char sector_guid[16] = {
   0xba, 0x47, 0xf2, 0x33, 0xa8, 0xfa, 0xab, 0x5f
 };
 
-/* Find the entry for GUID among the COUNT entries of TABLE, which are after
- * HEADER bytes.  Returns NULL if none is for GUID.  qemu refuses two of them.
+/* Find the entry for GUID in TABLE, which has COUNT entries after a header of
+ * HEADER bytes.  Returns NULL if there is none.  qemu refuses a table with two
+ * entries for the same GUID.
  */
 static const unsigned char *
 find_entry (const unsigned char *table, size_t header, uint32_t count,

@@ -40,9 +40,10 @@ struct vhdx {
   uint32_t chunk;               /* number of blocks in a chunk */
 };
 
-/* Returns the kind of the block that ENTRY maps, or RUN_QEMU if the entry is
- * invalid.  The specification does not define the content of undefined and
- * unmapped blocks; they are RUN_ZEROS because qemu reads zeros.
+/* Returns the kind of the block that ENTRY maps, or RUN_QEMU if the block is
+ * partially present, or the entry is invalid.  The specification does not
+ * define the content of undefined and unmapped blocks; they are RUN_ZEROS
+ * because qemu reads zeros.
  */
 static inline enum run_kind
 vhdx_kind (uint64_t entry)

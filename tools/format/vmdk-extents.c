@@ -87,8 +87,8 @@ is_one_of (const char *word, const char *const words[])
   return false;
 }
 
-/* Returns 1 with the extent of LINE; 0 if LINE is not the line of an extent; or
- * -1 if it is, but qemu would skip it.
+/* Returns 1 and sets *EXTENT if LINE describes an extent; 0 if it does not; or
+ * -1 if it is the line of an extent that qemu would skip.
  */
 static int
 parse_line (const char *line, struct vmdk_extent *extent)

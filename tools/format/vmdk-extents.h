@@ -27,7 +27,7 @@ typedef int vmdk_extent_function (void *opaque,
 /* Call FUNCTION for each extent that is another file.  It is not called for an
  * image that is its own extent.  Returns 0, or -1 on error.  It is an error if
  * FUNCTION returns -1, if qemu would omit an extent from the disk, or if the
- * descriptor ends with its extents: then it is truncated.
+ * descriptor ends with its extents, because then it is truncated.
  */
 int vmdk_extents (const struct imagefile *file,
                   vmdk_extent_function *function, void *opaque,

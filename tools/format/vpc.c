@@ -12,8 +12,8 @@
  * footer at the end, if there is one, must have the same type.
  *
  * qemu compares the end of the blocks with the size of the file, but rounds the
- * size up to a sector, so it is compared here too.  A fixed image ends with its
- * only footer, so a truncated one has no footer, and qemu refuses it.
+ * size up to a sector, so the exact size is compared here.  A fixed image ends
+ * with its only footer, so a truncated one has no footer, and qemu refuses it.
  */
 
 #include <config.h>
