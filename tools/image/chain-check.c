@@ -19,8 +19,8 @@
 #define MAX_LAYERS 200
 
 /* Refuse a layer whose format is not recorded: the header of FROM names LAYER,
- * but not its format.  The header of a qcow2 image can record every format, so
- * the user can add it; that of a qed image can only record raw.
+ * but not its format.  In a qcow2 header the user can add the format, whatever
+ * it is; a qed header can only record raw.
  */
 static int
 refuse_unknown_format (const struct layer *layer, const struct layer *from,

@@ -44,7 +44,7 @@ chain_close (struct chain *chain)
 }
 
 /* Set RUN to the run that starts at OFFSET in LAYER alone, without its backing
- * chain.  After the end of the layer, that is a run of zeros.
+ * chain.  An offset after the end of the layer gives a run of zeros.
  */
 static int
 layer_at (const struct layer *layer, struct pages *pages, uint64_t offset,

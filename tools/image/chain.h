@@ -30,10 +30,10 @@ struct chain {
 };
 
 /* Prepare to read TOP, which must have been checked, and its backing chain.
- * These must exist until chain_close.  CHAIN must be all zero.  Returns 1 if
- * the chain can be read; 0 if qemu must read it, because only qemu can read one
- * of the layers, or there are more than CHAIN_MAX layers; or -1 on error.  The
- * chain must be closed in all cases.
+ * The layers must exist until chain_close.  CHAIN must be all zero.  Returns 1
+ * if the chain can be read; 0 if qemu must read it, because only qemu can read
+ * one of the layers, or there are more than CHAIN_MAX layers; or -1 on error.
+ * The chain must be closed in all cases.
  */
 int chain_open (struct chain *chain, const struct layer *top,
                 struct error *error);
@@ -48,10 +48,10 @@ void chain_close (struct chain *chain);
 int chain_at (struct chain *chain, uint64_t offset, struct run *run,
               const struct file **file, struct error *error);
 
-/* Returns 1 if the data of SECOND is directly after that of FIRST in the same
- * file, each is in one run, and their offsets in the file and their lengths are
- * multiples of ALIGN; otherwise 0, or -1 on error.  Only one thread at a time
- * may use CHAIN.
+/* Returns 1 if each of the two ranges is data in one run, the data of SECOND is
+ * directly after that of FIRST in the same file, and the offsets of the data in
+ * the file and the lengths of the ranges are multiples of ALIGN; otherwise 0,
+ * or -1 on error.  Only one thread at a time may use CHAIN.
  */
 int chain_adjoin (struct chain *chain, const struct range *first,
                   const struct range *second, uint64_t align,

@@ -38,9 +38,9 @@ struct image_info {
 
 /* Inspect FILE, which is one of FILES.  FORMAT is the format that the user
  * gave, or NULL to probe it.  If FORMAT is given, the local files that the
- * image names are added to FILES.  If it is probed, no program is run.  Returns
- * 0, or -1 with the reason in *ERROR.  The caller destroys INFO, except after
- * an error.
+ * image names are added to FILES.  If FORMAT is NULL, no program is run.
+ * Returns 0, or -1 with the reason in *ERROR.  The caller destroys INFO, except
+ * after an error.
  */
 int image_inspect (struct file *file, const char *format, struct files *files,
                    struct image_info *info, struct error *error);
@@ -51,8 +51,8 @@ int image_inspect_opts (const char *opts, struct files *files,
 
 void image_info_destroy (struct image_info *info);
 
-/* Returns the format of FILE, a static string, by its content; or NULL with the
- * reason.  Nothing else is checked.
+/* Probe FILE, and check nothing else.  Returns the format as a static string,
+ * or NULL with the reason in *ERROR.
  */
 const char *image_probe (const struct file *file, struct error *error);
 

@@ -51,8 +51,9 @@ struct layer {
 
 #define LAYER_NONE { 0 }
 
-/* Set LAYER, which must be LAYER_NONE, to FILE, which must outlive it, in the
- * format FORMAT, which is copied.  Returns 0, or -1 on error.
+/* Initialize LAYER, which must be LAYER_NONE, as an image in FILE in the format
+ * FORMAT.  FILE must outlive LAYER; FORMAT is copied.  Returns 0, or -1 on
+ * error.
  */
 int layer_init (struct layer *layer, const struct file *file,
                 const char *format, struct error *error);

@@ -3,9 +3,10 @@
  *
  * Names of files and drivers, interpreted as in qemu.
  *
- * A name with a colon before its first slash starts with a protocol.  LOCAL and
- * REMOTE are the protocols that read raw (flat) data.  Other protocols (json:,
- * blkdebug:, blkverify:, fat:) define further nodes, which qemu could probe.
+ * A name with a colon before its first slash starts with a protocol.  The two
+ * lists below are of the protocols that read raw (flat) data.  Other protocols
+ * (json:, blkdebug:, blkverify:, fat:) define further nodes, which qemu could
+ * probe.
  */
 
 #include <config.h>

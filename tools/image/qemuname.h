@@ -34,9 +34,10 @@ char *qemuname_resolve (const char *path, const char *name);
   "describe all layers with --image-opts, as in driver=FORMAT," \
   "file.filename=IMAGE,backing.driver=FORMAT,backing.file.filename=FILE"
 
-/* Why a file of an image that is not raw must be local.  From a server only
- * qemu can read it, and qemu reports the size rounded up to whole sectors.  So
- * the size of the file, with which the tables must be compared, is not known.
+/* The end of a message: why each file of an image that is not raw must be
+ * local.  Only qemu can read a file on a server, and qemu reports its size
+ * rounded up to whole sectors.  So the exact size, with which the offsets in
+ * the tables must be compared, is not known.
  */
 #define QEMUNAME_ON_SERVER \
   "on a server, where truncation cannot be detected: copy it first, or mount " \

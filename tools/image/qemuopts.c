@@ -128,7 +128,8 @@ fits_json (struct json_object *options)
 
 /* The print functions return false if there is no memory.  They check each
  * call, because a stream of open_memstream does not set its error flag in this
- * case.  json-c is not used, because it leaves out a part of its text then.
+ * case.  json-c is not used to print, because it leaves out a part of the text
+ * if there is no memory.
  */
 static bool
 print_text (FILE *out, const char *text)

@@ -2,9 +2,9 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * The options with which qemu opens an image: a tree like the argument of
- * blockdev-add.  Each node has a driver, so qemu never probes.  Only in options
- * of the user, the storage of a format can be a node without a driver: qemu
- * opens it as a local file.
+ * blockdev-add.  Each node has a driver, so qemu never probes.  There is one
+ * exception: in options that the user gave, the storage of a format can be a
+ * node without a driver, because qemu opens it as a local file.
  */
 
 #ifndef BLKSUM_QEMUOPTS_H

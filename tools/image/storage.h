@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The storage of a node of the image options: the node itself, or if it is raw,
- * the first node below it that is not, and the part that the raw nodes expose.
+ * The storage of a node of the image options.  It is the node itself or, if
+ * this is raw, the first node below that is not raw.  Raw nodes can have an
+ * offset and a size, so that they expose only a part of the storage.
  */
 
 #ifndef BLKSUM_STORAGE_H
@@ -40,7 +41,7 @@ bool node_has (const struct node *node, const char *name);
 void node_set_child (const struct node *node, const char *name,
                      struct node *child);
 
-/* FORMAT is a node in an image format, which is not raw. */
+/* FORMAT is a node in an image format other than raw. */
 enum storage_kind { LOCAL, REMOTE, FORMAT };
 
 struct storage {

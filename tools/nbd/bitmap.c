@@ -63,8 +63,8 @@ negotiate (struct nbd_handle *nbd, const char *context, bool extents,
                                  .callback = store_offered,
                                  .user_data = offered,
                                });
-  /* Without negotiation the server has no fixed newstyle protocol, and so no
-   * bitmaps, or the connection was lost during the list.
+  /* Negotiation is over if the server does not support fixed newstyle, and so
+   * has no bitmaps, or if the connection was lost during the list.
    */
   if (nbd_aio_is_negotiating (nbd) != 1)
     return nbd_aio_is_ready (nbd) == 1 ? 0 : -1;

@@ -4,8 +4,8 @@
  * The thread of an NBD connection.
  *
  * It keeps several reads in flight, so that a server with a high latency stays
- * busy.  It hashes the data of a read while this is in the cache of its CPU,
- * unless a thread that only hashes is waiting.
+ * busy.  It hashes the data of a read while the data is in the cache of its
+ * CPU, unless a thread that only hashes is waiting.
  */
 
 #include <config.h>
@@ -115,9 +115,10 @@ find_next (struct conn *conn)
 
 /* ---- Reads ---- */
 
-/* This function and the next run in the thread of the connection, inside a call
- * of libnbd.  Older versions of libnbd accept a structured reply whose chunks
- * are shorter than the request, so the bytes that were received are counted.
+/* read_chunk and request_done run in the thread of the connection, inside a
+ * call of libnbd.  Older versions of libnbd accept a structured reply whose
+ * chunks are shorter than the request, so the bytes that were received are
+ * counted.
  */
 static int
 read_chunk (void *opaque, const void *bytes, size_t len, uint64_t offset,
@@ -207,7 +208,7 @@ has_enough_reads (const struct conn *conn)
   return conn->reads >= DIV_ROUND_UP (depth, reader->nr_conns);
 }
 
-/* Do the limits forbid a request of LEN bytes?  The first is always allowed. */
+/* Do the limits forbid a request of LEN bytes?  They always allow the first. */
 static bool
 is_full (const struct conn *conn, size_t len)
 {

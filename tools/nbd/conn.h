@@ -23,8 +23,7 @@ struct nbd_handle;
 struct scan;
 
 /* While the thread of the connection runs, only that thread uses this struct.
- * The exceptions are FD, ENDED, and next.item; the range queue protects the
- * last one.
+ * The exceptions are FD, ENDED, and next.item, which the range queue protects.
  */
 struct conn {
   struct nbd_reader *reader;

@@ -3,10 +3,10 @@
  *
  * Read an NBD export: the sizes of requests and memory, and the threads.
  *
- * Each connection has a thread, which reads and hashes; more threads only hash.
- * The thread that calls nbd_export_scan starts them, and waits.  When all data
- * is read, or after an error, it shuts down connections whose server does not
- * reply.
+ * Each connection has a thread, which reads and hashes; further threads only
+ * hash.  The thread that calls nbd_export_scan starts these threads, and waits.
+ * When all data is read, or after an error, it shuts down connections whose
+ * server does not reply.
  */
 
 #include <config.h>
@@ -162,8 +162,8 @@ run_threads (struct nbd_reader *reader, unsigned count)
 
 /* Set the sizes of reads and requests.  A read has whole blocks, and is sent as
  * several requests if it is longer than the server accepts.  The end of the
- * last request is rounded up to the minimum that the server accepts.  Returns 0
- * or -1.
+ * last request is rounded up to a multiple of the server's minimum size.
+ * Returns 0 or -1.
  */
 static int
 setup_requests (struct nbd_reader *reader,

@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Unit test: the block status of an export is requested ahead, and the extents
- * are those of the export, for replies of any length and in any order, and
- * without a reply.
+ * are right, whatever the length and the order of the replies are, and if a
+ * request fails.
  */
 
 #include <config.h>

@@ -16,8 +16,8 @@
 struct error;
 struct nbd_handle;
 
-/* Unless READ_ONLY, check that the server supports writes and flushes on the
- * export of NBD.  Set *ALIGN to the alignment in bytes that the server
+/* Unless READ_ONLY is set, check that the server supports writes and flushes on
+ * the export of NBD.  Set *ALIGN to the alignment in bytes that the server
  * requires for requests.  Returns 0, or -1 with the reason in ERROR.
  */
 int nbd_write_check (struct nbd_handle *nbd, bool read_only, uint32_t *align,
