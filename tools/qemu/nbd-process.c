@@ -219,7 +219,9 @@ wait_for_exec (int status, const char *program, struct error *error)
   while (r == -1 && errno == EINTR);
   if (r == 0)
     return 0;
-  /* The caller kills the child: not before its socket has lost its name. */
+  /* The caller then kills the child.  First wait until the child has closed the
+   * pipe, so that it has removed the name of its socket.
+   */
   if (r == -1)
     poll (&(struct pollfd) { .fd = status }, 1, EXIT_TIMEOUT);
   if (r != sizeof failure)

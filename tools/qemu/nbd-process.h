@@ -20,14 +20,15 @@ struct error;
 struct qemu_nbd {
   pid_t pid;
   int sock;                     /* the connection; -1 when the caller took it */
-  int messages;                 /* read end of the pipe to which it prints
+  int messages;                 /* read end of the pipe to which qemu-nbd prints
                                  * errors */
 };
 
 /* Run qemu-nbd with the arguments ARGV, the first of which is its name.  It
  * inherits a listening socket, to which QEMU->sock is connected, and IMAGE_FD
- * as descriptor 4, unless that is -1.  With IMAGE_FD it needs no other file,
- * and the number of its descriptors is limited, as open_files_visit requires.
+ * as descriptor 4, unless IMAGE_FD is -1.  If it inherits IMAGE_FD, it needs no
+ * other file, so the number of its descriptors is limited, as open_files_visit
+ * requires.
  *
  * If this process ends, qemu-nbd ends too.  On Linux it already ends when the
  * thread that called this function ends.  No socket is left, because its name

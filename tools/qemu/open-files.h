@@ -21,7 +21,7 @@
 int open_files_limit (void);
 
 /* Call VISIT for each file that PID, a child with this limit, has open.
- * Returns 0, or -1 with errno set if they cannot be determined.
+ * Returns 0, or -1 with errno set if these files cannot be determined.
  */
 int open_files_visit (pid_t pid,
                       void (*visit) (void *opaque, const struct stat *st),

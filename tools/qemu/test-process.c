@@ -199,8 +199,8 @@ forbid_close_on_exec (void)
 
 static void count_pipes (void) __attribute__ ((noreturn));
 
-/* Exit with the number of pipes that a program has below MAX_FD, because pipes
- * of valgrind are above.
+/* Exit with the number of pipes that a program inherits.  Descriptors from
+ * MAX_FD on are not counted, because valgrind uses them for its own pipes.
  */
 static void
 count_pipes (void)

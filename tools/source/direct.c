@@ -172,9 +172,7 @@ direct_read (void *opaque, const struct range *range, void *buf,
                                         range->offset + done, error);
 }
 
-/* qemu-img writes data in the order of the disk, without the holes.  So in such
- * an image the data of ranges that are separated by a hole adjoins.
- */
+/* qemu-img stores no holes, so the data before and after a hole is adjacent. */
 static int
 direct_adjoin (void *opaque, const struct range *first,
                const struct range *second, struct error *error)
@@ -209,7 +207,7 @@ connect_to_qemu (struct direct *direct, struct error *error)
 
   if (!nbd)
     return -1;
-  /* A simple reply cannot be shorter than the request. */
+  /* A structured reply can lack data, which older versions of libnbd accept. */
   nbd_set_request_structured_replies (nbd, false);
   if (qemu_image_connect (qi, nbd, error) == -1)
     return -1;
@@ -230,9 +228,8 @@ direct_begin (void *opaque, struct error *error)
   return r;
 }
 
-/* Start qemu-nbd again to read the missing ranges; with the page cache, if it
- * refuses the image with direct I/O.  If it refuses the image in both modes,
- * its error is reported.
+/* Start qemu-nbd again to read the missing ranges, with the page cache if it
+ * refuses the image with direct I/O.
  */
 static int
 scan_by_qemu (struct direct *direct, struct scan *scan)
@@ -274,8 +271,7 @@ reader_image_of (struct direct *direct)
   };
 }
 
-/* Returns false if qemu refuses the image; then only direct_scan can read it.
- */
+/* Returns false if qemu refuses the image: then only direct_scan can read. */
 static bool
 direct_image (struct source *source, struct reader_image *image)
 {
@@ -366,7 +362,7 @@ start (struct direct *direct, struct error *error)
 
   if (r != 1)
     return r;
-  /* qemu keeps more reads of compressed clusters in flight. */
+  /* For compressed data, read_by_qemu would have only one read in flight. */
   if (clusters->compressed > clusters->plain)
     return 0;
   files_start_reading (&qi->files);

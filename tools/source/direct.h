@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * A source that parses the tables of an image, and reads its data from its
- * files.  qemu reads only the data that cannot be read directly.
+ * A source that parses the tables of an image, and reads the data from the
+ * files of the image.  qemu reads only the data that cannot be read directly.
  */
 
 #ifndef BLKSUM_SOURCE_DIRECT_H
@@ -13,8 +13,8 @@ struct qemu_image;
 struct source;
 
 /* Open QI, whose qemu-nbd was not started.  Returns 1; 0 if qemu must read the
- * whole image; or -1.  The source copies QI, and owns its members if the result
- * is 1; otherwise the caller still does.
+ * whole image; or -1.  The source copies QI.  If the result is 1, the source
+ * owns the members of QI; otherwise the caller still owns them.
  */
 int direct_open (const struct qemu_image *qi, struct source **source,
                  struct error *error);

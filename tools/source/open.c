@@ -251,7 +251,7 @@ open_stdin (const struct source_options *options, struct source **source,
   return -1;
 }
 
-/* The source owns FD.  It is closed on error, too. */
+/* The source owns FD.  On error FD is closed, too. */
 static int
 open_image (const struct source_options *options, int fd, const char *path,
             struct source **source, struct error *error)

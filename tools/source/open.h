@@ -27,10 +27,10 @@ bool source_is_uri (const char *operand);
 int source_open (const struct source_options *options, const char *operand,
                  struct source **source, struct error *error);
 
-/* Open the raw image in FD: a regular file or block device that the caller
- * opened with O_DIRECT, and locked, and that stays open.  The format is detected,
- * and an image of another format is refused.  Returns 0, or -1 with the reason;
- * then *SOURCE is not set.
+/* Open the raw image in FD, a regular file or block device.  The caller has
+ * opened FD with O_DIRECT and locked it, and closes it after the source.
+ * Unless OPTIONS gives the format, it is detected.  An image that is not raw is
+ * refused.  Returns 0, or -1 with the reason; then *SOURCE is not set.
  */
 int source_open_raw (const struct source_options *options, int fd,
                      struct source **source, struct error *error);

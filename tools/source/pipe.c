@@ -28,7 +28,7 @@ struct pipe {
   const struct source_options *options;
   int fd;
 
-  /* While the pipe is read, only the thread that has the turn uses these. */
+  /* Used by the thread whose turn it is: see range-queue.h. */
   struct scan *scan;
   uint64_t offset;              /* number of bytes that were read */
 };

@@ -45,8 +45,8 @@ void qemu_image_destroy (struct qemu_image *qi);
 int qemu_image_start (struct qemu_image *qi, bool cache, struct error *error);
 
 /* Connect NBD to qemu-nbd, which was started.  QI takes ownership of NBD, also
- * on error.  Checks that qemu-nbd has opened only the permitted files.
- * Returns 0 or -1.
+ * on error.  If the format was probed, checks that qemu-nbd has opened no file
+ * but the image.  Returns 0 or -1.
  */
 int qemu_image_connect (struct qemu_image *qi, struct nbd_handle *nbd,
                         struct error *error);

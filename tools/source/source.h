@@ -8,11 +8,13 @@
  * digest, the sum or the output.  Its functions are called by one thread at a
  * time.
  *
- * All sources use the buffers and limits of read/, and all except NBD also its
- * threads, which the function scan starts.  scan is not derived from the
- * function image, which only some sources have: a stream has no offsets, an NBD
- * connection has many reads in flight, and an image whose scan has begun may
- * have to be read by qemu.
+ * All sources use the buffers and limits of read/.  All except NBD also use its
+ * threads, which the function scan starts.
+ *
+ * Each kind of source has its own function scan, because reading at any offset
+ * (the function image) is not enough for all of them: a stream has no offsets,
+ * an NBD connection has many reads in flight, and an image whose scan has begun
+ * may have to be read by qemu.
  */
 
 #ifndef BLKSUM_SOURCE_H

@@ -4,12 +4,13 @@
  * A target: a raw file, block device or NBD export in which blocks are
  * replaced.
  *
- * A target is opened only once.  The same file descriptor, or the same NBD
- * connection, is used for the read before a write, for writing, and for reading
- * back.  So these cannot access different disks.  Only the scan can use more
- * connections, if the server announces that they show the same content.  Even
- * if they do not, nothing is written to a good block: the block is read again
- * before it is written.
+ * A target is opened only once.  First it is scanned: all blocks are read to
+ * find the bad ones.  Then, for each bad block, the same file descriptor or NBD
+ * connection is used for the read before the write, for the write, and for
+ * reading back.  So these cannot access different disks.  Only the scan can use
+ * more connections, if the server announces that all of them show the same
+ * content (multi-conn).  Even if they do not, nothing is written to a good
+ * block, because each block is read again before it is written.
  */
 
 #ifndef BLKSUM_TARGET_H
@@ -31,7 +32,7 @@ struct target {
   const char *operand;
   struct source_options options; /* for the scan */
   uint64_t size;                /* of the image, bytes */
-  uint32_t align;               /* of offsets and lengths, bytes */
+  uint32_t align;               /* alignment of offsets and lengths, bytes */
   bool read_only;
   struct source *source;        /* for the scan */
 
@@ -40,11 +41,11 @@ struct target {
 };
 
 /* Open TARGET, which has an image of SIZE bytes, for reading if READ_ONLY,
- * otherwise for reading and writing.  Check everything that can be checked
- * and, unless READ_ONLY, flush data that was written before.  The caller must
- * set the operand and options of TARGET, and zero the other fields.  Returns
- * 0, or -1 with the reason in ERROR; in the latter case TARGET must not be
- * closed.
+ * otherwise for reading and writing.  Check its size, that a file is raw and
+ * not in use, and that an export supports what is needed.  Unless READ_ONLY,
+ * flush data that was written before.  The caller must set the operand and
+ * options of TARGET, and zero the other fields.  Returns 0, or -1 with the
+ * reason in ERROR; in the latter case TARGET must not be closed.
  */
 int target_open (struct target *target, uint64_t size, bool read_only,
                  struct error *error);
@@ -64,7 +65,7 @@ bool target_is_in (const struct target *target, const struct source *source);
 /* Prepare for the scan: open more connections to an NBD export. */
 void target_begin_scan (const struct target *target);
 
-/* Called after the scan, if it succeeded.  Close these connections.  Check that
+/* Called after a scan that succeeded.  Close these connections.  Check that
  * a file was not written since it was opened, as far as this can be detected.
  * Returns 0, or -1 with the reason in ERROR.
  */
