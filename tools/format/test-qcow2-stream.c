@@ -39,7 +39,7 @@
  */
 #define FRAME_4096 "\x28\xb5\x2f\xfd\x60\x00\x0f"
 #define FRAME_2048 "\x28\xb5\x2f\xfd\x60\x00\x07"
-#define FRAME_128M "\x28\xb5\x2f\xfd\x00\x88" /* the window; no length */
+#define FRAME_128M "\x28\xb5\x2f\xfd\x00\x88" /* window; no content size */
 #define FRAME_OF_CHECKSUM "\x28\xb5\x2f\xfd\x64\x00\x0f"
 #define U_4096 "\x03\x80\x00U"  /* the last block of a frame */
 #define U_2048 "\x03\x40\x00U"

@@ -238,7 +238,7 @@ test_bitmaps (void **state)
   assert_int_equal (qcow2.nr_bitmaps, 65535);
   put32 (112, 65536);
   assert_bad ("65536 bitmaps");
-  put64 (88, 0);                /* without this flag it is ignored */
+  put64 (88, 0);                /* flag cleared: extension is ignored */
   assert_good ();
 }
 
@@ -339,7 +339,7 @@ test_subclusters (void **state)
   assert_good ();
   b.size--;
   assert_bad ("a data cluster");
-  put_l2 (1, UINT64_C (0xfffffffa00000005)); /* the rest zeros */
+  put_l2 (1, UINT64_C (0xfffffffa00000005)); /* other subclusters are zeros */
   assert_bad ("a data cluster");
   put_l2 (1, UINT64_C (0xffffffff00000000));
   assert_good ();

@@ -31,8 +31,8 @@ continues (const struct run *run, const struct run *next)
     (run->kind != RUN_DATA || next->host == run->host + run->len);
 }
 
-/* A run ends at the latest with the entries in the same page and in the same
- * chunk (see vhdx.h) as the first one.
+/* A run is limited to blocks whose entries are in one page, and in one chunk
+ * (see vhdx.h).
  */
 int
 vhdx_map_at (struct pages *pages, const struct vhdx *vhdx, uint64_t offset,

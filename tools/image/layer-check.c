@@ -42,7 +42,7 @@ layer_check_tables (struct layer *layer, const struct imagefile *data,
   if (qcow2_check (&layer->file, data, &layer->qcow2, &layer->clusters,
                    error) == -1)
     return -1;
-  /* blksum does not interpret options, which can change what qemu reads. */
+  /* Options can change the content, so only qemu maps a layer that has them. */
   if (!layer->options && qcow2_map_fits (&layer->qcow2))
     layer->map = LAYER_QCOW2;
   return 0;

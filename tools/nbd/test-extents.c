@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Unit test: the block status of an export is requested ahead, and the extents
- * are right, whatever the length and the order of the replies are, and if a
+ * are right, whatever the length and the order of the replies are, also if a
  * request fails.
  */
 
