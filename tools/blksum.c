@@ -3,10 +3,10 @@
  *
  * blksum: print the checksum of disk images, or check it.
  *
- * SIGHUP, SIGINT and SIGTERM end the program immediately.  Nothing has to be
- * cleaned up (see qemu/nbd-process.c), except a temporary name.  Only for that
- * (io/new-file.c), and to print how to resume (cli/interrupt.c), they have
- * handlers, after which their default action is executed.
+ * SIGHUP, SIGINT and SIGTERM end the program immediately: only a temporary file
+ * has to be removed (see also qemu/nbd-process.c).  These signals have handlers
+ * only to remove it (io/new-file.c), and to print how to resume
+ * (cli/interrupt.c); after a handler the signal has its default action.
  */
 
 #include <config.h>
@@ -60,8 +60,8 @@ struct print_sums {
   int write_error;              /* errno value, or 0 */
 };
 
-/* If standard output has no reader, this ends the program, without a wait for
- * images that are hashed in parallel, which could take long.
+/* If standard output is a pipe without a reader, end the program at once: to
+ * wait for the images that are hashed in parallel could take long.
  */
 static bool
 print_result (void *opaque, const char *name, int r, const struct sum *sum,
@@ -264,8 +264,8 @@ print_incremental (const struct options *options,
   return EXIT_SUCCESS;
 }
 
-/* The state is removed only after the sum was printed: if that fails, the same
- * command can print the sum again.  Returns the exit status.
+/* The state file is removed only after the sum was printed: if printing fails,
+ * the same command can print the sum again.  Returns the exit status.
  */
 static int
 resume (const struct options *options)

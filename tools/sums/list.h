@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Read an untrusted list of checksums line by line.  The list can have any
- * length.  A line that is longer than any valid line is returned as
- * SUMS_DAMAGED, and memory does not grow with it.
+ * Read an untrusted list of checksums line by line.  The list, and each line,
+ * can have any length: memory does not grow with it.  A line that is longer
+ * than any valid line is returned as SUMS_DAMAGED.
  */
 
 #ifndef BLKSUM_SUMS_LIST_H

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The audit sample of --update and --resume.  Of the units whose leaves are
- * taken from a manifest, it selects those to read and compare.
+ * The audit sample of --update and --resume: which of the units whose leaves
+ * are taken from a manifest are also read, and compared with it.
  */
 
 #include <config.h>

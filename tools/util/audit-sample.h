@@ -3,13 +3,13 @@
  *
  * The audit sample of --update and --resume.
  *
- * Unknown ranges are read.  All other ranges are trusted: their leaves are
- * taken from the manifest.  A random sample of these is audited, that is, read
- * and compared with the manifest.
+ * Unknown ranges, such as those that changed, are read.  All other ranges are
+ * trusted: their leaves are taken from the manifest.  A random sample of the
+ * trusted ranges is audited, that is, read and compared with the manifest.
  *
  * The image is divided into units: blocks, or groups of small blocks, which are
- * read together.  The audited ones are a stratified sample of the trusted ones.
- * Any thread can query it, in any order.
+ * read together.  The audited units are a stratified sample of the trusted
+ * units.  Any thread can query the sample, in any order.
  */
 
 #ifndef BLKSUM_AUDIT_SAMPLE_H
@@ -27,9 +27,10 @@ struct audit_sample {
   uint64_t unit;                /* size of a unit, bytes */
   const struct ranges *unknown; /* unknown ranges, in whole units */
   uint64_t *before;             /* for each range of UNKNOWN, the number of
-                                 * unknown units before it; then their total */
-  struct strata trusted;        /* sample of the trusted units, which are
-                                 * numbered without the unknown ones */
+                                 * unknown units before it; at the end, the
+                                 * number of all unknown units */
+  struct strata trusted;        /* sample of the trusted units; their numbers
+                                 * do not count the unknown units */
 };
 
 enum sample_class { SAMPLE_UNKNOWN, SAMPLE_TRUSTED, SAMPLE_AUDITED };
@@ -44,9 +45,9 @@ int audit_sample_init (struct audit_sample *sample, uint64_t size,
                        uint32_t audit, uint64_t seed);
 void audit_sample_destroy (struct audit_sample *sample);
 
-/* Returns the class of the byte at OFFSET.  At least the next *LEN bytes have
- * the same class.  They end at the end of a unit or of the image, or beyond the
- * image.
+/* Returns the class of the byte at OFFSET.  The *LEN bytes from OFFSET on have
+ * the same class; bytes after them can have it too.  OFFSET + *LEN is the end
+ * of a unit, or not before the end of the image.
  */
 enum sample_class audit_sample_at (const struct audit_sample *sample,
                                    uint64_t offset, uint64_t *len);

@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * blksum ignores SIGPIPE because of its sockets.  If it finds that stdout is a
- * broken pipe, it calls this function, which ends it by that signal.
+ * blksum ignores SIGPIPE, because a closed socket must not end it.  If a write
+ * to stdout fails because the pipe has no reader, die_of_broken_pipe ends the
+ * program by SIGPIPE, as if the signal had not been ignored.
  */
 
 #ifndef BLKSUM_BROKEN_PIPE_H

@@ -9,13 +9,13 @@
 
 /* The format of the list, named after the program that prints it. */
 enum changes_format {
-  CHANGES_ANY,                  /* any in JSON; the members show which one */
+  CHANGES_ANY,                  /* one of those in JSON, by its members */
   CHANGES_BLKSUM,               /* --compare --output=json */
   CHANGES_NBDINFO,              /* nbdinfo --json --map */
   CHANGES_RBD,                  /* rbd diff --format=json */
   CHANGES_VMWARE,               /* QueryChangedDiskAreas */
   CHANGES_KUBERNETES,           /* snapshot-metadata-lister -o json */
-  CHANGES_DDRESCUE,             /* a mapfile: not in JSON */
+  CHANGES_DDRESCUE,             /* a mapfile, which is not JSON */
   CHANGES_FORMATS               /* number of the values above */
 };
 

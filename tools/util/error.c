@@ -23,8 +23,8 @@ static const char more[] = "\n(the rest is not shown)";
  * with "; "; empty lines, and newlines at the end, are dropped.  Other control
  * characters, including C1 control characters in UTF-8, are replaced with '?'.
  * Other bytes above 127 are kept, because names are in the user's charset.
- * The last SPARE bytes of the error are left free.  Returns false if TEXT was
- * cut, because it does not fit before them.
+ * The last SPARE bytes of the error are left free.  Returns false if TEXT did
+ * not fit before these bytes, and was cut.
  */
 static bool
 append (struct error *error, const char *text, const char *end, size_t spare)
@@ -119,7 +119,7 @@ error_set_lines (struct error *error, const char *text)
   return -1;
 }
 
-/* For EMFILE the limit of open files is printed, because the user can raise it.
+/* For EMFILE append the limit of open files too, because the user can raise it.
  */
 static void
 append_errno (struct error *error, int errnum)

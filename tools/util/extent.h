@@ -22,7 +22,8 @@ struct extent {
 struct range {
   uint64_t offset, len;         /* bytes */
   bool zero;                    /* it reads as zeros */
-  unsigned flags;               /* set by the image for its read function */
+  unsigned flags;               /* set by range_flags of struct reader_image,
+                                 * for its function read */
 };
 
 #endif /* BLKSUM_EXTENT_H */

@@ -41,7 +41,9 @@ struct state {
   enum item items[IN_ORDER_MAX]; /* states, by slot */
 };
 
-/* Wait for a slot, and take the next item.  Returns false if there is none. */
+/* Wait for a slot, and take the next item.  Returns false if no item is left,
+ * or if the threads must end.
+ */
 static bool
 take (struct state *state, size_t *i)
 {
@@ -127,8 +129,8 @@ wait_for (struct state *state, size_t i)
   return *item == DONE;
 }
 
-/* The same, but if there are no threads and I is not taken, start threads.  If
- * none can be started, take I, and return false.
+/* The same, but if there are no threads and item I is not taken yet, start
+ * threads first.  If none can be started, take item I, and return false.
  */
 static bool
 wait_or_take (struct state *state, size_t i)

@@ -22,16 +22,16 @@ struct part {
 /* Parse "I/N".  Returns 0, or -1 if TEXT does not have this form. */
 int part_parse (struct part *part, const char *text);
 
-/* Set *FIRST and *COUNT to the blocks of the part in an image of SIZE bytes;
- * *COUNT can be 0.  The image is divided at multiples of PART_UNIT or, if the
- * image is smaller than N * PART_UNIT, of the block size.  The lengths of the
- * parts differ by at most one such unit.
+/* Set *FIRST to the first block of the part in an image of SIZE bytes, and
+ * *COUNT to the number of its blocks, which can be 0.  The image is divided at
+ * multiples of PART_UNIT or, if it is smaller than N * PART_UNIT, of the block
+ * size.  The lengths of the parts differ by at most one such unit.
  */
 void part_blocks (const struct part *part, uint64_t size, uint32_t block_size,
                   uint64_t *first, uint64_t *count);
 
-/* Returns the offset of BLOCK in bytes, but at most SIZE, that of the image,
- * which can end within the last block.
+/* Returns the offset of BLOCK in bytes, but at most the SIZE of the image: its
+ * last block can be short.
  */
 uint64_t part_offset (uint64_t block, uint64_t size, uint32_t block_size);
 

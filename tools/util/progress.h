@@ -15,8 +15,8 @@
 
 struct progress_form;
 
-/* Functions that show the progress.  Only the thread of the job calls them,
- * except those that are thread-safe.
+/* Functions that show the progress.  Any thread can call those that are
+ * thread-safe; only the thread of the job calls the others.
  */
 struct progress {
   void (*begin) (const struct progress_form *form, uint64_t size);
@@ -35,9 +35,9 @@ struct progress_form {
                                  * expect only one progress up to 100/100 */
 };
 
-/* Begin the progress of SIZE bytes, or PROGRESS_NO_SIZE.  It must end before
- * the next one begins.  Returns PROGRESS for the functions below, or NULL if
- * the progress is not shown.
+/* Begin the progress of SIZE bytes, which can be PROGRESS_NO_SIZE.  End it
+ * before the next one begins.  Returns PROGRESS for the functions below, or
+ * NULL if the progress is not shown.
  */
 static inline const struct progress *
 progress_begin (const struct progress_form *form, uint64_t size)

@@ -1,11 +1,12 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The requests to jobs.  The command line sets them, and a job uses no other
- * option.  A request is small, so that a job can copy it and modify the copy.
+ * The requests to jobs.  They are set from the command line, and a job sees no
+ * other options.  A request is small, so that a job can copy it and modify the
+ * copy.
  *
- * A request contains functions that the job calls while it runs.  They are
- * called in the thread that called the job, except those of progress.
+ * A request contains callbacks, which the job calls while it runs, in the
+ * thread that called the job.  Only some of progress are called in any thread.
  */
 
 #ifndef BLKSUM_REQUEST_H
@@ -28,13 +29,13 @@ struct error;
 struct expect_result;
 struct repair_range;
 
-/* The part of a request that all jobs have. */
+/* The part that the requests of all jobs have. */
 struct hash_request {
   const char *operand;          /* the image; NULL in a job with several
                                  * images */
   struct blkhash_opts *opts;    /* digest, block size, construction, threads */
   /* Set if no other value may be used, because the user set the option, or the
-   * job compares with a checksum.
+   * job compares with a checksum that has this value.
    */
   bool digest_fixed, block_size_fixed, construction_fixed;
   struct source_options source;
@@ -57,13 +58,16 @@ hash_request_is_fixed (const struct hash_request *request)
 
 /* The request of --check, for one list. */
 struct check_request {
-  struct hash_request hash;     /* parameters that lines do not specify */
+  struct hash_request hash;     /* with the hash parameters of lines that do
+                                 * not specify theirs */
   const char *list;
   struct subset subset;         /* if N > 0, only this subset is read */
   bool ignore_missing;          /* missing files are not an error */
   bool allow_uris;              /* the list can contain URIs */
 
-  /* Called for each line of the list that is not an ordinary comment. */
+  /* Called for each line of the list, except comments other than "# bad" and
+   * "# incomplete".
+   */
   void (*report) (void *opaque, const struct check_line *line);
   void *opaque;
 };
@@ -91,8 +95,8 @@ struct compare_request {
   bool same_size;               /* different sizes count as a difference */
   bool first_only;              /* stop at the first difference */
   bool find_trailing_data;      /* with --size */
-  struct changes_file changed;  /* the ranges that a change tracker recorded,
-                                 * if they are judged */
+  struct changes_file changed;  /* --changed: the list of a change tracker, to
+                                 * be compared with the ranges that differ */
 
   /* Called for each range of LENGTH bytes at START that differs, and, with
    * CHANGED, is not in that list; or NULL.  If it returns an errno value, the
@@ -107,16 +111,16 @@ struct compare_request {
 struct repair_request {
   struct hash_request hash;     /* the operand is the disk to repair */
   const char *expected;         /* manifest:FILE */
-  const char *expected_sum;     /* of the manifest, or "none" */
+  const char *expected_sum;     /* of the manifest; or "none": any */
   const char **sources;         /* operands */
   size_t nr_sources;
-  uint32_t limit;               /* how many blocks may be bad, as a share of
-                                 * those with data in the manifest, in
-                                 * millionths of a percent */
+  uint32_t limit;               /* maximum number of bad blocks, in millionths
+                                 * of a percent of the blocks that are data
+                                 * according to the manifest */
   bool dry_run;                 /* nothing is written */
 
-  /* Called for each range of bad blocks, after it was repaired or could not be.
-   * If it returns an errno value, the job ends.
+  /* Called for each range of bad blocks, after their repair, whether it
+   * succeeded or not.  If it returns an errno value, the job ends.
    */
   int (*found) (void *opaque, const struct repair_range *range);
   void *opaque;
@@ -141,10 +145,11 @@ struct incremental_request {
   struct hash_request hash;
   const char *old;              /* --update: the manifest of the image before
                                  * the changes */
-  struct changes_file changed;  /* the ranges that changed since then; PATH is
-                                 * NULL: the dirty bitmap of the source */
-  bool assume_unchanged;        /* --resume: trust a source that cannot detect
-                                 * changes */
+  struct changes_file changed;  /* --update: the ranges that changed since then;
+                                 * if PATH is NULL, those of the dirty bitmap
+                                 * of the source */
+  bool assume_unchanged;        /* --resume: continue even if it cannot be
+                                 * detected whether the image changed */
   uint32_t audit;               /* share of the trusted leaves to audit, in
                                  * millionths of a percent */
 

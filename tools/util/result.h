@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The results that jobs return, and the values that they pass to the functions
- * of their requests.
+ * The results that jobs return, and the values that jobs pass to the callbacks
+ * in their requests.
  */
 
 #ifndef BLKSUM_RESULT_H
@@ -28,21 +28,21 @@ struct sum {
                                  * zero */
   uint64_t zero;                /* bytes read, in blocks that are all zero */
   uint64_t hole;                /* bytes known to be zero without reading */
-  bool incremental;             /* only READ bytes were read; the other
-                                 * leaves were taken from a manifest */
+  bool incremental;             /* only READ bytes were read; the leaves of the
+                                 * rest of the image are from a manifest */
   uint64_t read;                /* bytes read from the image */
   struct {
     uint64_t count;
     unsigned in_flight;         /* maximum number of reads in flight */
     uint64_t latency, latency_p99; /* ns: the median, and the 99th percentile;
                                  * 0 if there were no reads */
-  } reads;                      /* of the image */
+  } reads;                      /* statistics of the reads of the image */
   double seconds;
 };
 
 enum trailing_state {
   TRAILING_NONE,
-  TRAILING_UNREAD,              /* trailing data was not searched */
+  TRAILING_UNREAD,              /* what follows the image was not read */
   TRAILING_ZERO,
   TRAILING_DATA,
   TRAILING_BLOCK,               /* according to a manifest, a block contains
@@ -59,8 +59,8 @@ struct trailing_data {
 };
 
 /* The difference of two images.  The ranges that differ are not stored: each is
- * reported when it is found.  If a list of changed ranges is judged, only
- * differences that this list misses count for DIFFER and for the ranges.
+ * reported when it is found.  With --changed, DIFFER and the ranges are only
+ * about differences that are not in the list of changed ranges.
  */
 struct difference {
   bool differ;
@@ -69,7 +69,7 @@ struct difference {
   uint64_t nr_ranges;           /* number of ranges found */
   uint64_t first;               /* offset of the first range, bytes */
   struct trailing_data trailing[2]; /* with --size */
-  uint64_t nr_listed;           /* number of ranges in the judged list */
+  uint64_t nr_listed;           /* number of ranges in that list */
   struct ranges superfluous;    /* the listed ranges in which nothing differs;
                                  * the caller frees them */
   bool incomplete;              /* trailing data could not be read */
@@ -92,7 +92,7 @@ struct expect_result {
 /* The outcome for a bad block. */
 enum repair_state {
   REPAIR_DONE,
-  REPAIR_POSSIBLE,              /* a source has it; nothing was written */
+  REPAIR_POSSIBLE,              /* a source has the block; with --dry-run */
   REPAIR_IMPOSSIBLE,            /* no source has it */
   REPAIR_UNALIGNED,             /* direct I/O cannot write it */
   REPAIR_FAILED,                /* it was written, and is still bad */
@@ -108,8 +108,8 @@ struct repair_range {
 struct repair_result {
   uint32_t block_size;          /* bytes */
   uint64_t blocks[REPAIR_STATES]; /* number of bad blocks with each outcome */
-  uint64_t unverified;          /* number of blocks that were written when the
-                                 * repair failed, and can be good or bad */
+  uint64_t unverified;          /* number of blocks that were written, but not
+                                 * verified before the repair failed */
 };
 
 /* The outcome for a line of a list of checksums. */

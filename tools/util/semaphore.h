@@ -13,7 +13,8 @@
 struct semaphore {
   pthread_mutex_t lock;         /* protects LEFT */
   pthread_cond_t released;
-  unsigned left;                /* threads that can acquire it without a wait */
+  unsigned left;                /* number of threads that can acquire the
+                                 * semaphore without waiting */
 };
 
 /* COUNT threads can hold the semaphore at the same time. */

@@ -24,8 +24,10 @@ struct source_options {
   bool image_opts;              /* operands are option strings of qemu */
   char **objects;               /* --object DEF, NULL terminated */
   size_t nr_objects;
-  bool force_share;             /* other programs may write the image */
-  bool refuse_sums;             /* refuse a file that looks like checksums */
+  bool force_share;             /* open the image even if other programs can
+                                 * write it */
+  bool refuse_sums;             /* refuse a file that looks like a list of
+                                 * checksums */
   bool refuse_bitmaps;          /* refuse a probed qcow2 with bitmaps, for which
                                  * qemu-nbd can allocate much memory */
   bool nonblock;                /* do not wait for a writer of a FIFO */
@@ -41,8 +43,8 @@ struct source_options {
   bool extents;                 /* query extents */
   unsigned threads;             /* number of threads that read and hash, at
                                  * least 1 */
-  struct semaphore *hashing;    /* limits the threads that hash, if images
-                                 * share this limit; or NULL */
+  struct semaphore *hashing;    /* if images are hashed in parallel, limits how
+                                 * many of their threads hash; or NULL */
   size_t memory;                /* size of all buffers, bytes; see
                                  * SOURCE_MEMORY */
   size_t read_size;             /* size of a read over NBD, bytes */

@@ -11,7 +11,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* bytes; no block crosses a multiple of it */
+/* The size of the GiB that a subset consists of, in bytes.  No block crosses a
+ * multiple of it.
+ */
 #define SUBSET_UNIT ((uint64_t) 1 << 30)
 
 struct subset {

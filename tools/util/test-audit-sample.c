@@ -212,7 +212,7 @@ test_enormous (void **state)
 }
 
 /* 100 of 1000 units are audited: each about 200 times in 2000 rounds.  The
- * bounds are eight standard deviations away, and the seeds are fixed.
+ * bounds are eight standard deviations of 14 away, and the seeds are fixed.
  */
 static void
 test_uniform (void **state)
