@@ -14,9 +14,9 @@
  * is read, because each block of a disk that does not answer would cost a
  * timeout.  Clients can read the other blocks with smaller requests.  If the
  * unreadable block can be repaired, the request goes on.  After MAX_UNREADABLE
- * such blocks, the repair sources are read first, and the plugin only for
- * blocks that they do not have.  The state of a block that was not read from
- * the plugin stays as it is.
+ * such blocks, the request reads each further block from the repair sources
+ * first, and from the plugin only if no source has it.  A block that was not
+ * read from the plugin keeps its state.
  */
 
 #include <config.h>
@@ -92,7 +92,8 @@ retry_block (const struct check *check, const struct compare_batch *block,
 
 /* BLOCK is bad or unreadable, as STATE says.  Replace its content with that of
  * a repair source, and with blkhash-verify-repair-write also write it to the
- * plugin.  Returns its new state, and sets *WRITTEN if the plugin has it.
+ * plugin.  Returns the new state of BLOCK.  Sets *WRITTEN if BLOCK was written
+ * to the plugin.
  */
 static enum block_state
 repair_block (struct check *check, const struct compare_batch *block,
@@ -115,9 +116,9 @@ repair_block (struct check *check, const struct compare_batch *block,
 /* ---- Failing ---- */
 
 /* Apply the effect of a block in STATE on the request and the disk.  Returns
- * true if the request fails.  The disk is not stopped if the client or nbdkit
- * is ending: a filter below can fail the read because of that, and a source
- * that was not read could have the block.
+ * true if the request fails.  Even FAIL_STOP does not stop the disk if the
+ * client or nbdkit is ending: this can be why a filter below failed to read the
+ * block, or why no repair source was read.
  */
 static bool
 apply_state (struct check *check, enum block_state state)
@@ -175,8 +176,9 @@ retry_rest (const struct check *check,
 }
 
 /* Handle R and GOOD, the result of read_and_compare for BATCH.  R is 1 only if
- * BATCH is a single block.  Repair blocks, set their states, and add those that
- * became bad or unreadable to FINDING.  Returns -1 if the request fails.
+ * BATCH is a single block.  Repair blocks and set their states.  Add to FINDING
+ * the blocks that were written to the plugin, and those whose state changed but
+ * is not good.  Returns -1 if the request fails.
  */
 static int
 handle_result (struct check *check, const struct compare_batch *batch, int r,
@@ -230,7 +232,7 @@ batch_read (struct check *check, const struct compare_batch *batch)
   struct finding finding = { .count = 0 };
   size_t at = 0, fail_end = 0;  /* a block from AT to FAIL_END is
                                  * unreadable */
-  size_t most = batch->count;   /* blocks of the next read */
+  size_t most = batch->count;   /* maximum blocks of the next read */
   int result = 0;
 
   while (result == 0 && at < batch->count) {

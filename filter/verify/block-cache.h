@@ -20,8 +20,8 @@
 #define BLOCK_CACHE_SIZE (64 * 1024 * 1024) /* bytes; 4 of the largest blocks */
 #define BLOCK_CACHE_ENTRIES 512 /* see lru.h */
 
-/* Each block uses one of these condition variables, so that the end of a load
- * wakes few threads that wait for other blocks.
+/* The number of condition variables.  Each block uses one of them, so that the
+ * end of a load wakes few threads that wait for other blocks.
  */
 #define BLOCK_CACHE_CONDS 16
 
@@ -72,8 +72,8 @@ bool block_cache_begin (const struct block_cache *cache, uint64_t block,
                         void *buf, size_t len, size_t skip,
                         struct block_load *load);
 
-/* End LOAD.  Add the LEN BYTES of the block, which were verified, to the cache,
- * if there is memory.  If BYTES is NULL, nothing is added.
+/* End LOAD.  BYTES is the verified content of the block, LEN bytes: add it to
+ * the cache if there is memory.  If BYTES is NULL, add nothing.
  */
 void block_cache_end (const struct block_cache *cache, struct block_load *load,
                       const void *bytes, size_t len);

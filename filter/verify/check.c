@@ -116,8 +116,9 @@ read_whole (struct check *check, uint64_t first, uint64_t count,
   return r;
 }
 
-/* Read the beginning of the range from OFFSET to END: either bytes of one block
- * that is not read as a whole, or all whole blocks.  Set *LEN to the length.
+/* Read the beginning of the range from OFFSET to END: either a part of one
+ * block, or all whole blocks of the range.  Set *LEN to the length of what was
+ * read.
  */
 static int
 read_next (struct check *check, unsigned char *buf, uint64_t offset,

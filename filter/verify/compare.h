@@ -17,7 +17,7 @@ struct disk;
 struct compare_batch {
   uint64_t first;
   size_t count;
-  const unsigned char *leaves;  /* of the manifest; NULL: zeros */
+  const unsigned char *leaves;  /* of the manifest; NULL: all are zeros */
   unsigned char *buf;           /* their content */
 };
 
@@ -26,9 +26,10 @@ struct compare_batch compare_part (const struct disk *disk,
                                    const struct compare_batch *batch,
                                    size_t number, size_t count);
 
-/* Set which blocks of BATCH are GOOD.  Data is hashed, and its leaves are
- * compared; blocks that must be zero are only searched for other bytes.
- * Returns 0, ENOMEM or EIO; after an error GOOD is incomplete.  Thread-safe.
+/* Set in GOOD which blocks of BATCH match the manifest.  Data is hashed, and
+ * its leaves are compared; blocks that must be zero are only searched for other
+ * bytes.  Returns 0, ENOMEM or EIO; after an error GOOD is incomplete.
+ * Thread-safe.
  */
 int compare (struct disk *disk, const struct compare_batch *batch, bool *good);
 

@@ -5,7 +5,8 @@
  *
  * The manifest is not trusted: it is accepted only if the sum of its leaves is
  * the expected one, unless that is "none".  One small record can claim a huge
- * disk of zeros, whose sum takes weeks, so the number of blocks is limited.
+ * disk of zeros, whose sum takes weeks to compute, so the number of blocks is
+ * limited.
  */
 
 #include <config.h>

@@ -10,9 +10,10 @@
  * its export connects, and closed when the last one has disconnected.  If there
  * is an output, the states of the blocks are kept.  They are still valid when
  * the export is opened again with the same disk, and further reads update them.
- * A stopped export is kept, too.  Clients can use only names for which there is
- * a manifest, and the number of open manifests and the number of kept exports
- * are limited.  Only one manifest is opened at a time.
+ * A stopped export is kept even without an output, so that it stays stopped.
+ * Clients can use only names for which there is a manifest.  The number of open
+ * manifests and the number of kept exports are limited.  Only one manifest is
+ * opened at a time.
  */
 
 #include <config.h>

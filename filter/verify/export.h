@@ -1,10 +1,11 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The exports that clients use: a disk with its name.  Thread-safe.
+ * The exports that clients use.  An export is a disk with its name.
+ * Thread-safe.
  *
- * There is one disk for all names, or with blkhash-verify-exports one for each
- * name, whose manifest is open while clients use it.
+ * There is one disk for all names.  With blkhash-verify-exports there is one
+ * for each name, whose manifest is open while clients use the export.
  */
 
 #ifndef NBDKIT_BLKHASH_VERIFY_EXPORT_H
@@ -29,8 +30,8 @@ struct export {
   char *path;                   /* of the manifest */
   struct disk *disk;            /* not replaced while there are users */
   unsigned users;               /* connections */
-  char *line;                   /* the result if all is verified; NULL without
-                                 * outputs */
+  char *line;                   /* for the result file, once all of the disk is
+                                 * verified; NULL without outputs */
   bool connected;               /* a client has connected, so the size of the
                                  * plugin's disk is right */
   bool has_sum;                 /* its sum is in the result file; for
@@ -43,16 +44,16 @@ struct export {
 int exports_open (void);
 void exports_free (void);
 
-/* Returns the export for a client that asks for NAME, which the caller
- * releases, or NULL after nbdkit_error.
+/* Returns the export for a client that asks for NAME, or NULL after
+ * nbdkit_error.  The caller releases the export with export_release.
  */
 struct export *export_acquire (const char *name);
 void export_release (struct export *export);
 
 void export_set_connected (struct export *export);
 
-/* Returns the first export of the list.  Before clients connect, and after the
- * last one, the lock is not needed.
+/* Returns the first export of the list.  The lock is not needed before the
+ * first client connects, and after the last client has disconnected.
  */
 struct export *exports_first_locked (void);
 

@@ -21,7 +21,9 @@ struct finding {
   int err;                      /* why it is unreadable */
 };
 
-/* Extend FINDING by BLOCK, or log it and begin another. */
+/* Extend FINDING by BLOCK.  If BLOCK is not adjacent or has another state, log
+ * FINDING first, and begin a new one.
+ */
 void finding_add (struct finding *finding, const struct disk *disk,
                   uint64_t block, enum block_state state, int err);
 

@@ -4,8 +4,8 @@
  * A mapfile of GNU ddrescue: which ranges are good, bad, and not tried.
  *
  * Clients that read at random can make millions of ranges.  The number of
- * ranges is limited: after the last one, the rest of the disk is written as not
- * tried, which costs only another read of it.
+ * ranges is limited: after that many, the rest of the disk is recorded as not
+ * tried, so ddrescue needlessly reads some blocks again.
  */
 
 #include <config.h>

@@ -84,8 +84,8 @@ parse_share (const char *key, const char *value, uint32_t *result)
   return -1;
 }
 
-/* Refuse a value that is not an NBD URI.  Whether there is a server is not
- * checked until a block is needed from it.
+/* Refuse a value that is not an NBD URI.  The filter does not connect to the
+ * server before it needs a block.
  */
 static int
 parse_uri (const char *key, const char *value, const char **result)
@@ -198,7 +198,7 @@ have_server (const struct verify_params *p)
   return i < p->nr_repair;
 }
 
-/* Check the parameters for one disk of all exports. */
+/* Check the parameters if all export names have the same disk. */
 static int
 check_one (const struct verify_params *p)
 {
@@ -222,7 +222,7 @@ check_one (const struct verify_params *p)
   return 0;
 }
 
-/* Check the parameters for a disk of each export. */
+/* Check the parameters if each export has its own disk. */
 static int
 check_exports (const struct verify_params *p)
 {

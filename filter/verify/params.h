@@ -10,9 +10,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* What to do about a bad block. */
 enum verify_fail {
   FAIL_ERROR,                   /* fail the request */
-  FAIL_WARN,                    /* log it, and serve what was read */
+  FAIL_WARN,                    /* log the block, and serve what was read */
   FAIL_STOP,                    /* fail this request and all later ones */
 };
 
@@ -35,15 +36,16 @@ struct verify_params {
                                  * again */
   bool read_zeros;              /* also read and verify blocks of zeros */
   const char *file;             /* absolute path of the result, or NULL */
-  const char *name;             /* in the result and the status, or NULL */
+  const char *name;             /* name of the disk in the result and the
+                                 * status, or NULL */
   const char *status, *mapfile; /* absolute paths, or NULL */
   struct repair_param repair[MAX_REPAIR_SOURCES]; /* in the order of reading */
   unsigned nr_repair;
   unsigned repair_timeout;      /* seconds to wait for an NBD server */
   bool has_repair_timeout;      /* it was given */
   bool repair_write;            /* write repaired blocks to the plugin */
-  uint32_t repair_limit;        /* of such writes, in millionths of a percent
-                                 * of the blocks of data */
+  uint32_t repair_limit;        /* share of the blocks of data that may be
+                                 * written, in millionths of a percent */
 };
 
 /* Set before the server forks, read-only afterwards. */

@@ -7,9 +7,9 @@
 #ifndef NBDKIT_BLKHASH_VERIFY_PUBLISH_H
 #define NBDKIT_BLKHASH_VERIFY_PUBLISH_H
 
-/* Check that the files can be written and that an earlier server may have
- * written their content, and empty them.  Called before nbdkit forks.  Returns
- * 0, or -1 after nbdkit_error.
+/* Check that the files can be written, and that their content may come from an
+ * earlier server.  Then empty them.  Called before nbdkit forks.  Returns 0, or
+ * -1 after nbdkit_error.
  */
 int publish_open (void);
 
@@ -28,7 +28,7 @@ void publish_wake (void);
  */
 void publish_finish (void);
 
-/* Close the files.  Called after publish_finish, if publish_start succeeded. */
+/* Close the files.  If publish_start succeeded, call publish_finish first. */
 void publish_close (void);
 
 #endif /* NBDKIT_BLKHASH_VERIFY_PUBLISH_H */

@@ -20,9 +20,9 @@
  * A connection that was not used for IDLE seconds is replaced by a new one,
  * because a router may have dropped it without notice.
  *
- * If the client of a request that waits disconnects, the connection is closed:
- * the reply could still arrive, in a buffer that is gone.  The next request
- * makes a new one.
+ * If the client of a request that waits disconnects, the connection to the
+ * server is closed: the reply could still arrive, in a buffer that is gone.
+ * The next request connects again.
  *
  * libnbd has no timeouts, and nbdkit does not tell a filter when it is ending.
  * So the thread polls the connection in slices.  Between the slices it asks
@@ -66,19 +66,20 @@ struct repair_nbd {
   pthread_mutex_t lock;         /* protects the fields below */
   pthread_cond_t freed;         /* signalled when BUSY becomes false */
   bool busy;                    /* a thread uses the connection */
-  struct timespec resume;       /* end of the suspension, or the past */
+  struct timespec resume;       /* end of the suspension; if this time has
+                                 * passed, there is none */
 
   /* Used by the thread that has set BUSY. */
   struct nbd_handle *handle;    /* NULL: not connected */
   struct source source;         /* size and constraints of the export */
   struct timespec idle_end;     /* from then on a new connection is made */
-  bool has_failed;              /* since the last END_DONE; END_LOST and
-                                 * END_FAILED are not logged again */
+  bool has_failed;              /* a request failed since the last END_DONE, so
+                                 * END_LOST and END_FAILED are not logged */
 };
 
 /* How a request to the server ended. */
 enum end {
-  END_DONE,                     /* it was read, or the export is shorter */
+  END_DONE,                     /* the block was read, or ENDS is set */
   END_FAILED,                   /* with a reply that is an error */
   END_LOST,                     /* could not connect, or the connection broke */
   END_TIMEOUT,
@@ -89,7 +90,8 @@ struct request {
   struct repair_nbd *nbd;
   struct timespec deadline;
   enum end end;
-  bool ends;                    /* the export ends before the block */
+  bool ends;                    /* the export ends before the end of the
+                                 * block */
   char reason[500];             /* for END_LOST and END_FAILED */
 };
 
@@ -269,7 +271,7 @@ read_once (struct request *request, void *buf, size_t len, uint64_t offset)
 }
 
 /* The server may have closed a connection that an earlier read has made.  So if
- * it turns out to be lost, connect and read once more.
+ * such a connection turns out to be lost, connect and read once more.
  */
 static bool
 read_block (struct request *request, void *buf, size_t len, uint64_t offset)

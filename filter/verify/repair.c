@@ -34,15 +34,17 @@
 #include "verify/repair.h"
 #include "verify/repair-nbd.h"
 
-#define WRONG_BLOCKS 16         /* after which a source is logged */
+#define WRONG_BLOCKS 16         /* so many, and none right: log the source */
 
 struct repair_source {
   const char *name;             /* of the file or server */
   int fd;                       /* of a file; or -1 */
   struct repair_nbd *nbd;       /* a server; or NULL */
-  unsigned wrong;               /* blocks that did not match, if none ever
-                                 * matched, up to WRONG_BLOCKS; atomic */
-  bool ends;                    /* it was logged that it is too small; atomic */
+  unsigned wrong;               /* number of blocks that did not match, at most
+                                 * WRONG_BLOCKS; is WRONG_BLOCKS after a block
+                                 * that matched; atomic */
+  bool ends;                    /* it was logged that the source is too small;
+                                 * atomic */
 };
 
 /* Set before the server forks.  sources[I] is verify_params.repair[I]. */
@@ -76,7 +78,7 @@ open_file (const char *path)
   return refuse (path, "not a regular file or block device");
 }
 
-/* The source ends before a block that is needed. */
+/* SOURCE ends before the end of a block that is needed: log this once. */
 static void
 log_end (struct repair_source *source)
 {
@@ -192,8 +194,9 @@ has_block (unsigned i, struct disk *disk, const struct compare_batch *block,
   return good;
 }
 
-/* nbdkit logs an error each time it interrupts a sleep, so do not sleep again
- * once the request has stopped.
+/* A sleep of length zero asks nbdkit whether the client or nbdkit is ending.
+ * nbdkit logs an error each time it interrupts a sleep, so do not ask again
+ * after it did.
  */
 bool
 repair_is_stopped (struct repair_waits *waits)
@@ -219,7 +222,7 @@ repair_read (struct disk *disk, const struct compare_batch *block,
     memset (block->buf, 0, len);
     return true;
   }
-  copy.buf = malloc (len);      /* BLOCK is served as it is with FAIL_WARN */
+  copy.buf = malloc (len);      /* FAIL_WARN may serve BLOCK as it is */
   if (!copy.buf) {
     nbdkit_error ("blkhash-verify: %m");
     return false;

@@ -33,8 +33,9 @@ void repair_close (void);
 bool repair_is_stopped (struct repair_waits *waits);
 
 /* BLOCK is a single block.  Replace its content with the content of the first
- * source whose block matches the manifest.  Returns false, with the content
- * unchanged, if no source has a matching block, if there is no memory, or if
+ * source whose block matches the manifest, or with zeros if it must be zero.
+ * Returns false, with the content unchanged, if the parameters ask for no
+ * repair, if no source has a matching block, if there is no memory, or if
  * WAITS->stopped is set.  Thread-safe.
  */
 bool repair_read (struct disk *disk, const struct compare_batch *block,

@@ -5,7 +5,7 @@
  *
  * The line has the sum only if each block was good when it was last read, or is
  * zero in the manifest and is not read.  A block that was repaired in flight is
- * still bad, or unreadable, on the disk.
+ * still bad, or unreadable, on the disk, so there is no sum.
  */
 
 #include <config.h>
@@ -55,8 +55,8 @@ make_failure (const struct export *export, const struct summary *s)
   return r == -1 ? NULL : line;
 }
 
-/* Sets *WITHDRAWN if the line replaces a sum.  Returns NULL if there is no
- * memory.
+/* Sets *WITHDRAWN if the export had a sum and has none now.  Returns NULL if
+ * there is no memory.
  */
 static char *
 make_line_locked (struct export *export, bool *withdrawn)

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Read from the plugin, or from a repair source, within its constraints.
+ * Read from the plugin, or from a repair source that is an NBD export, within
+ * the block size constraints of that disk.
  *
  * Reads are extended to multiples of the minimum, and split at the maximum.  An
  * extended read needs a buffer of its own, but it is rare: blocks are usually

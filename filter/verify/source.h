@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Read from the plugin, or from a repair source, within its constraints.
+ * Read from the plugin, or from a repair source that is an NBD export, within
+ * the block size constraints of that disk.
  */
 
 #ifndef NBDKIT_BLKHASH_VERIFY_SOURCE_H
@@ -35,7 +36,7 @@ int source_init (struct source *source, struct nbdkit_next_ops *next);
 int source_read (const struct source *source, struct nbdkit_next_ops *next,
                  void *buf, size_t len, uint64_t offset, int *err);
 
-/* The same, by a function that reads from another disk. */
+/* The same, with a function PREAD that reads from another disk. */
 typedef int source_pread (void *opaque, void *buf, uint32_t len,
                           uint64_t offset, int *err);
 int source_read_by (const struct source *source, source_pread *pread,

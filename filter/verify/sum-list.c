@@ -3,8 +3,8 @@
  *
  * The checksums of blkhash-verify-sums, by the names of exports.
  *
- * A list is what blksum --tag prints.  As in blksum --check, text and comments
- * are ignored, and a damaged line is an error: nbdkit does not start.  A
+ * A list is what blksum --tag prints.  As in blksum --check, comments and other
+ * text are ignored, and a damaged line is an error: nbdkit does not start.  A
  * checksum without a tag is also an error, and so are two different checksums
  * of one name, because only one of them can be right.
  */
@@ -33,7 +33,7 @@ struct entry {
 static struct entry *entries;
 static size_t nr_entries;
 
-/* Takes ownership of NAME and SUM, which can be NULL. */
+/* Takes ownership of NAME and SUM, which are NULL if there was no memory. */
 static int
 add_entry (char *name, char *sum)
 {
@@ -127,7 +127,7 @@ compare_names (const void *a, const void *b)
   return strcmp (x->name, y->name);
 }
 
-/* Refuse different checksums of one name; a line can be repeated. */
+/* Refuse different checksums of one name.  The same line may be repeated. */
 static int
 check_names (const char *path)
 {

@@ -17,7 +17,7 @@ struct summary {
   uint64_t unreadable_in_flight; /* bytes */
   uint64_t transient, repaired, failed_writes; /* see tally.h */
   bool limit_reached;
-  bool good;                    /* all of it is verified or zero */
+  bool good;                    /* all of the disk is verified or zero */
 };
 
 void summary_get_locked (const struct export *export,

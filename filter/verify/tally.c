@@ -22,7 +22,8 @@
 #define PAGE 16384              /* bytes */
 #define PAGE_BLOCKS (UINT64_C (2) * PAGE)
 #define TWO 0x11                /* TWO * state: two blocks in that state */
-#define MARK 8                  /* of tally_begin_write, next to the state */
+#define MARK 8                  /* set by tally_begin_write, beside the 3 bits
+                                 * of the state */
 
 static unsigned char zeros_page[PAGE] = {
   [0 ... PAGE - 1] = BLOCK_GOOD * TWO
@@ -248,7 +249,7 @@ tally_set_zeros (struct tally *tally, uint64_t first, uint64_t count)
   return 0;
 }
 
-/* ---- Reading it ---- */
+/* ---- Reading the states ---- */
 
 void
 tally_get_counts (struct tally *tally, struct tally_counts *counts)

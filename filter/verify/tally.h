@@ -17,8 +17,8 @@ enum block_state {
   BLOCK_GOOD,                   /* or zero in the manifest, and not read */
   BLOCK_BAD,                    /* it differs from the manifest */
   BLOCK_UNREADABLE,             /* the plugin failed to read it */
-  BLOCK_IN_FLIGHT,              /* bad, but repaired in flight: a repair source
-                                 * had it */
+  BLOCK_IN_FLIGHT,              /* bad, but repaired in flight: the client got
+                                 * the right content from a repair source */
   BLOCK_UNREADABLE_IN_FLIGHT,   /* the same for an unreadable block */
   BLOCK_STATES,
 };
@@ -37,7 +37,8 @@ struct tally {
                                  * that failed */
   uint64_t proven;              /* blocks of data that were good when a request
                                  * first read them, without a retry of their
-                                 * own; not all of them if requests fail */
+                                 * own; a request that fails may not count its
+                                 * blocks */
   bool limit_reached;           /* a block was not written, because WRITES had
                                  * reached the limit */
   uint64_t zeros;               /* good blocks that are zero in the manifest */
@@ -77,10 +78,10 @@ void tally_add_proven (struct tally *tally, uint64_t blocks);
 uint64_t tally_get_proven (struct tally *tally);
 
 /* Mark BLOCK and count a write, before BLOCK is written to the plugin.  The
- * mark remains until tally_end_write: as long as it is unknown what the storage
- * has, tally_set stores BLOCK_IN_FLIGHT instead of BLOCK_GOOD.  Returns false
- * if there were already LIMIT writes, or if there is no memory.  Sets *IS_FIRST
- * if this is the first write that the limit refuses.
+ * mark remains until tally_end_write.  As long as it remains, the content of
+ * the storage is unknown, so tally_set stores BLOCK_IN_FLIGHT instead of
+ * BLOCK_GOOD.  Returns false if there were already LIMIT writes, or if there is
+ * no memory.  Sets *IS_FIRST if this is the first write that the limit refuses.
  */
 bool tally_begin_write (struct tally *tally, uint64_t block, uint64_t limit,
                         bool *is_first);
@@ -98,8 +99,9 @@ void tally_add_failed_write (struct tally *tally);
 /* Was tally_begin_write called for BLOCK, without tally_end_write? */
 bool tally_is_marked (struct tally *tally, uint64_t block);
 
-/* The COUNT blocks from FIRST on are zero in the manifest, and are never read.
- * Called before any block is read.  Returns 0, or -1 if there is no memory.
+/* Set the COUNT blocks from FIRST on to BLOCK_GOOD: they are zero in the
+ * manifest, and are never read.  Called before any block is read.  Returns 0,
+ * or -1 if there is no memory.
  */
 int tally_set_zeros (struct tally *tally, uint64_t first, uint64_t count);
 

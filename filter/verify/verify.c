@@ -34,7 +34,7 @@
 #include "verify/source.h"
 #include "verify/writer.h"
 
-#define MIN_PREFERRED 512       /* bytes; nbdkit requires as much */
+#define MIN_PREFERRED 512       /* bytes; nbdkit accepts no smaller value */
 
 /* The number of instances of this filter on the command line.  More than one is
  * refused, because they would share the static state of this module.
@@ -161,8 +161,9 @@ free_handle (struct handle *handle)
   free (handle);
 }
 
-/* With blkhash-verify-repair-write the name "" is passed on as it is: may_open
- * accepts no other name, and the plugin resolves it.
+/* With blkhash-verify-repair-write the default export name remains "", and is
+ * not that of the plugin: may_open accepts only "", and the plugin can resolve
+ * it.
  */
 static const char *
 verify_default_export (nbdkit_next_default_export *next,
@@ -266,8 +267,8 @@ verify_can_write (nbdkit_next *next, void *handle)
   return 0;
 }
 
-/* Two connections can see different content if it is served unverified, or if
- * one of them writes blocks.
+/* Two connections can see different content if bad blocks are served, or if one
+ * of the connections writes repaired blocks.
  */
 static int
 verify_can_multi_conn (nbdkit_next *next, void *handle)

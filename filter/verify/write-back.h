@@ -21,7 +21,7 @@ struct source;
 void write_back_wait (uint64_t block);
 
 enum write_back {
-  WRITE_BACK_FAILED,            /* or BLOCK may not be written */
+  WRITE_BACK_FAILED,            /* or BLOCK must not be written */
   WRITE_BACK_NOT_NEEDED,        /* the plugin's block is good by now */
   WRITE_BACK_DONE,
 };

@@ -6,10 +6,11 @@
  * If the plugin has no multi-conn, only one connection at a time may write,
  * because the other connections need not see what it writes.
  *
- * Whether the plugin can write is known only on a connection of a client.  The
- * plugin is not opened before that, because it may need the export name of the
- * client: the file plugin of nbdkit 1.32 crashes without one.  So when nbdkit
- * starts, only files that are parameters are checked.
+ * The filter learns whether the plugin can write only when a client connects.
+ * The plugin is not opened before that, because it may need the export name of
+ * the client: the file plugin of nbdkit 1.32 crashes without one.  So when
+ * nbdkit starts, only the files that are parameters of other modules are
+ * checked.
  */
 
 #include <config.h>
