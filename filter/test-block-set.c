@@ -106,7 +106,8 @@ change (unsigned i)
     clear (i);
 }
 
-/* Look up a range, in runs.  A run may end before the state of a block changes.
+/* Look up a range, in runs.  The answer must be right for each block of a run.
+ * Adjacent runs may have the same answer.
  */
 static void
 check (struct block_set *set, const bool *model)

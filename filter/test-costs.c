@@ -64,11 +64,15 @@ lock_in_a_circle (void)
   }
 }
 
+/* Both locks are initialised by the same call, so they are of one kind.
+ * Without the second call, the first one would be a tail call, which returns to
+ * the caller of this function.
+ */
 static void __attribute__ ((noinline))
 init (pthread_mutex_t *m)
 {
   pthread_mutex_init (m, NULL);
-  locks_watch (m);              /* otherwise the call above is a tail call */
+  locks_watch (m);
 }
 
 static void
@@ -133,6 +137,7 @@ test_what_is_seen (void **state)
 
 /* ---- Reads ---- */
 
+/* A read takes exports_lock at most twice. */
 static void
 assert_twice (struct client *client, uint32_t len, uint64_t offset)
 {
@@ -150,12 +155,12 @@ test_reads (void **state)
   memset (disk, 'd', SIZE / 2);
   assert_twice (client, BLOCK, 0);              /* the first read */
   assert_twice (client, BLOCK, 0);              /* known data */
-  assert_twice (client, 512, BLOCK);            /* a piece */
+  assert_twice (client, 512, BLOCK);            /* a part of a block */
   assert_twice (client, 512, BLOCK);
   assert_twice (client, BLOCK - 512, BLOCK + 512); /* the rest of the block */
   assert_twice (client, SIZE / 2, SIZE / 2);    /* zeros */
   assert_twice (client, SIZE / 2, SIZE / 2);
-  assert_twice (client, 512, SIZE / 2);         /* a piece of known zeros */
+  assert_twice (client, 512, SIZE / 2);         /* a part of known zeros */
   assert_twice (client, SIZE, 0);               /* all of the disk */
   client_disconnect (client);
 
@@ -195,10 +200,12 @@ test_names (void **state)
     client_disconnect (client);
     assert_true (export_find_locked (name, false)->published);
   }
-  /* All replacements of the file write about as much as the new lines. */
+  /* Each new line is written once.  All replacements of the file together write
+   * about as much again.
+   */
   assert_true (file_bytes_written - before < 3 * NAMES * (NAME + 100));
 
-  /* A client that only probes the disk writes nothing. */
+  /* When a client has only probed the disk, the file is not written. */
   before = file_bytes_written;
   client = client_open ("looks");
   client_read (client, 1, 0);
@@ -208,7 +215,9 @@ test_names (void **state)
 
 /* ---- Changes ---- */
 
-/* While these have invalid NEXT pointers, walking their list crashes. */
+/* All exports.  After poison, their NEXT pointers are invalid, so that a
+ * request that walks the list of exports crashes.
+ */
 static struct export *known[EXPORTS_MAX];
 static unsigned nr_known;
 
@@ -240,7 +249,9 @@ restore (void)
 
 enum { WRITE, PIECE, ZERO, TRIM, AFTER_SUM, KINDS };
 
-/* Count how often each kind of change locks; exports_lock is locked twice. */
+/* Count how many locks each kind of change takes.  Each takes exports_lock
+ * twice.
+ */
 static void
 count_locks (struct client *client, unsigned counts[KINDS])
 {
@@ -292,7 +303,7 @@ test_changes (void **state)
   }
   poison ();
   assert_int_equal (nr_known, EXPORTS_MAX);
-  count_locks (client, many);   /* discarded: may measure kernels again */
+  count_locks (client, many);   /* discarded: may measure kernels of the hash */
   count_locks (client, many);
   restore ();
   assert_memory_equal (few, many, sizeof few);

@@ -31,7 +31,9 @@ test_names (void **state)
 
   (void) state;
   for (i = 0; i < 2 * NAMES; i++) {
-    /* In an order in which each is created before and after its twin. */
+    /* Of each name, the first half of the loop creates the export with or
+     * without TLS, and the second half creates the other export.
+     */
     unsigned n = i * 7 % NAMES;
 
     tls = (i < NAMES) == (n % 3 == 0);

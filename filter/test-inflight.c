@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Unit test: which parts of requests in flight are tainted.
+ * Unit test: which parts of requests in flight are tainted (see inflight.h).
  */
 
 #include <config.h>

@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * Unit test: only one server holds the lock, even if the holder removes the
- * lock file after another server opened it.  The holder's unlock removes it.  A
- * lock file that cannot be examined is an error.
+ * lock file after another server opened it.  When the holder unlocks, the lock
+ * file is removed.  A lock file that cannot be examined is an error.
  *
  * One process acts as both servers: flock treats two open file descriptions
  * alike, whether or not they belong to one process.
@@ -71,8 +71,8 @@ test_held (void **state)
 
 static unsigned calls, lock_again;
 
-/* Before the first flock of b, a unlocks, which removes the file.  In the
- * second round a locks again, so b must fail.
+/* Before the first flock of b, a unlocks, which removes the lock file.  If
+ * LOCK_AGAIN is set, a then locks again, so b must fail.
  */
 static int
 unlock_before_flock (const char *call)
@@ -98,7 +98,7 @@ test_removed_before_flock (void **state)
     assert_int_equal (try_lock (&b), lock_again ? -1 : 0);
     on_file_call = NULL;
     assert_int_equal (calls, 2);
-    /* The lock is on the file that exists now, not on the removed one. */
+    /* The lock is on the lock file that exists now, not on the removed one. */
     assert_int_equal (try_lock (lock_again ? &b : &a), -1);
     lock_file_unlock (lock_again ? &a : &b);
     assert_false (lock_file_exists ());
@@ -141,7 +141,7 @@ __wrap_lstat (const char *name, struct stat *st)
   return -1;
 }
 
-/* The same by the names of 64-bit offsets and times. */
+/* The names of lstat in programs with 64-bit offsets and times. */
 int __wrap_lstat64 (const char *name, struct stat *st)
   __attribute__ ((alias ("__wrap_lstat")));
 int __wrap___lstat64_time64 (const char *name, struct stat *st)
@@ -158,7 +158,7 @@ test_not_examined (void **state)
   assert_int_equal (errors_reported (), reported + 1);
   lstat_error = 0;
 
-  /* It is not known whose file it is, so it is left. */
+  /* It is not known whose lock file it is, so it is not removed. */
   assert_int_equal (try_lock (&a), 0);
   lstat_error = EACCES;
   lock_file_unlock (&a);
@@ -201,7 +201,7 @@ test_existing_files (void **state)
   assert_true (f && fputs ("x", f) != EOF && fclose (f) != EOF);
   assert_refused ();
 
-  /* A killed server left an empty file. */
+  /* An empty file, as a killed server leaves it, is accepted. */
   assert_int_equal (truncate (lock_path, 0), 0);
   assert_int_equal (try_lock (&a), 0);
   lock_file_unlock (&a);

@@ -1,12 +1,12 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * For unit tests: intercepts every lock.
+ * For unit tests: intercepts every lock, and calls that change files.
  *
  * The kind of a lock is the address of the code that initialised it, or, for a
  * static lock, its own address.  Kinds are the nodes of a graph: an arrow leads
- * from one kind to another if a lock of the other was taken while a lock of the
- * one was held.  The graph must have no cycle.
+ * from kind A to kind B if a lock of kind B was taken while a lock of kind A
+ * was held.  The graph must have no cycle.
  */
 
 #include <config.h>
@@ -46,8 +46,8 @@ int __wrap_flock (int, int);
 int __wrap_fsync (int);
 int __wrap_rename (const char *, const char *);
 
-/* These are atomic, and not under a lock wherever possible, because a lock
- * would order the threads, and so hide races from TSan.
+/* These are atomic, and are read without a lock: a lock would order the
+ * threads, and so hide races from TSan.
  */
 static struct {
   _Atomic (const void *) lock, kind;
@@ -55,7 +55,8 @@ static struct {
 static _Atomic (const void *) kinds[MAX_KINDS];
 static atomic_uint nr_kinds;
 static atomic_bool arrows[MAX_KINDS][MAX_KINDS]; /* from held to taken */
-static pthread_mutex_t adding = PTHREAD_MUTEX_INITIALIZER; /* to the above */
+static pthread_mutex_t adding = PTHREAD_MUTEX_INITIALIZER; /* held to add to
+                                                            * these */
 
 static _Thread_local struct {
   const pthread_mutex_t *lock;
@@ -73,7 +74,7 @@ fail (const char *what, unsigned kind, unsigned other)
   abort ();
 }
 
-/* The slot of LOCK, or a free one. */
+/* Returns the slot of LOCK in locks, or a free slot. */
 static unsigned
 find_slot (const void *lock)
 {
@@ -205,7 +206,9 @@ __wrap_pthread_mutex_unlock (pthread_mutex_t *lock)
 _Thread_local int (*on_file_call) (const char *call);
 _Thread_local uint64_t file_bytes_written;
 
-/* Must CALL fail? */
+/* Asserts that no lock is held.  Returns true, with errno set, if CALL must
+ * fail.
+ */
 static bool
 see_file_call (const char *call)
 {

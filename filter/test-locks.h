@@ -8,10 +8,11 @@
  *   -Wl,--wrap=write,--wrap=pwrite,--wrap=fsync
  *   -Wl,--wrap=rename,--wrap=flock
  *
- * Locks that the same call in the code initialises are of one kind.  The test
- * aborts if locks of two kinds were ever nested in both orders, or if two locks
- * of one kind were nested, even if no thread waits for another.  It also aborts
- * if a file is written, synced or renamed with any lock held.
+ * Locks are of one kind if the same place in the code initialises them.  The
+ * test aborts if locks of two kinds were ever nested in both orders, or if two
+ * locks of one kind were nested, even if no thread waits for another.  It also
+ * aborts if a thread that holds any lock writes, syncs, renames or locks a
+ * file.
  */
 
 #ifndef NBDKIT_BLKHASH_TEST_LOCKS_H
@@ -33,14 +34,16 @@ extern _Thread_local int (*on_file_call) (const char *call);
 /* The number of bytes that this thread wrote with write and pwrite. */
 extern _Thread_local uint64_t file_bytes_written;
 
-/* locks_taken returns how often this thread took any lock, locks_taken_watched
- * how often it took LOCK since it called locks_watch (LOCK).
+/* locks_taken returns how often this thread took any lock.  locks_taken_watched
+ * returns how often it took LOCK since it called locks_watch (LOCK).
  */
 unsigned locks_taken (void);
 void locks_watch (pthread_mutex_t *lock);
 unsigned locks_taken_watched (void);
 
-/* The number of other kinds of locks that were ever taken with LOCK held. */
+/* Returns how many kinds of locks were ever taken, directly or indirectly,
+ * while a lock of the kind of LOCK was held.
+ */
 unsigned locks_below (pthread_mutex_t *lock);
 
 #endif /* NBDKIT_BLKHASH_TEST_LOCKS_H */

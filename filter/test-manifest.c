@@ -6,8 +6,8 @@
  * A disconnect or a change makes the filter write, sync and rename.  Each such
  * call in turn fails, or another client changes the disk just before it.  The
  * plugin, test-plugin.c, asserts that the manifest is empty or absent whenever
- * the disk is changed.  In the end it must be right.  One test lacks memory for
- * the line of a sum.
+ * the disk is changed.  In the end the manifest must be right.  In one test
+ * there is no memory for the line of a sum.
  */
 
 #include <config.h>
@@ -37,7 +37,9 @@
 #include "test-locks.h"
 #include "test-nbdkit.h"
 
-/* The leaves need two records.  The first is written when it is full. */
+/* A record of the manifest has at most 65536 leaves, so these blocks need two.
+ * The first record is written when it is full.
+ */
 #define BLOCK 4
 #define BLOCKS (65536 + 1000)
 #define SIZE (BLOCK * BLOCKS - 1)
@@ -91,7 +93,8 @@ static pthread_t thread;
 static bool started;
 static atomic_bool written;
 
-static bool contradicts;        /* WRITER reads what no client wrote */
+static bool contradicts;        /* instead of writing, WRITER reads content that
+                                 * no client wrote */
 
 static void *
 write_a_little (void *opaque)
@@ -140,7 +143,8 @@ interfere (const char *call)
 }
 
 /* A client writes, which withdraws the sum, and disconnects, which publishes a
- * new one.  Returns false if this made at most NUMBER calls.
+ * new one.  There is interference at call NUMBER of the disconnect.  Returns
+ * false if the disconnect made no such call.
  */
 static bool
 disconnect_at (unsigned number)
@@ -165,8 +169,9 @@ disconnect_at (unsigned number)
 
 /* ---- Tests ---- */
 
-/* The writer invalidates the sum.  When it disconnects, there is a new one.  If
- * it uses another export and wrote early enough, "a" has a sum before that.
+/* The write of the other client, which uses the export NAME, invalidates the
+ * sum.  When that client disconnects, there is a new sum.  If NAME is not "a",
+ * and the write came early enough, "a" has a new sum even before that.
  */
 static void
 change_at_each_call (const char *name)
@@ -187,7 +192,8 @@ change_at_each_call (const char *name)
   }
   client_disconnect (writer);
   check_manifest ();
-  assert_true (i >= 5);         /* manifest: 2 writes, 2 syncs, a rename */
+  assert_true (i >= 5);         /* calls for the manifest: 2 writes, 2 syncs, a
+                                 * rename */
 }
 
 static void
@@ -198,7 +204,9 @@ test_change (void **state)
   change_at_each_call ("b");
 }
 
-/* Reads of export "b" contradict each other.  If "a" has a sum, it is right. */
+/* Two reads of export "b" return different content, although no client wrote.
+ * If "a" has a sum then, the manifest is right.
+ */
 static void
 test_contradiction (void **state)
 {
@@ -219,7 +227,9 @@ test_contradiction (void **state)
   assert_true (i >= 5);
 }
 
-/* A call fails: there is still a sum, and the manifest is right or empty. */
+/* A call of the disconnect fails: the sum is published, and the manifest is
+ * right or empty.
+ */
 static void
 test_failed_publication (void **state)
 {

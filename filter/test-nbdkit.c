@@ -36,7 +36,7 @@ struct client {
 
 static struct nbdkit_filter *filter;
 
-/* The filter does not look into it, but passes it to plugin_config etc. */
+/* Opaque to the filter, which passes it to plugin_config etc. */
 static struct nbdkit_backend { int nothing; } backend;
 
 /* ---- nbdkit ---- */

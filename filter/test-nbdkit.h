@@ -15,10 +15,10 @@
 struct client;
 
 /* Start a server with a disk of SIZE bytes, the result file PATH, the manifest
- * MANIFEST, unless it is NULL, and blkhash-block-size=BLOCK_SIZE.  server_end
- * does what nbdkit does first when it quits, and server_stop does the rest;
- * each can be called only once.  The plugin aborts if a request modifies the
- * disk while MANIFEST exists and is not empty.
+ * MANIFEST (NULL: none), and blkhash-block-size=BLOCK_SIZE.  server_end does
+ * what nbdkit does first when it quits, and server_stop does the rest; each can
+ * be called only once.  The plugin aborts if a request modifies the disk while
+ * MANIFEST exists and is not empty.
  */
 void server_start (uint64_t size, const char *path, const char *manifest,
                    const char *block_size);
@@ -36,7 +36,7 @@ unsigned errors_reported (void);
 
 extern unsigned char *disk;     /* the content of the disk */
 
-/* One read or write in this many fails, but no other request; 0: none. */
+/* Of all reads and writes, one in this many fails; 0: none. */
 extern unsigned disk_failures;
 
 /* Called in each read, in its thread, which can wait there.  Returns 0, or the
@@ -44,9 +44,12 @@ extern unsigned disk_failures;
  */
 extern int (*disk_on_read) (void);
 
-/* Called in each write, after its data was stored and before it ends. */
+/* Called in each write, after the plugin stored the data and before the write
+ * ends.
+ */
 extern void (*disk_on_written) (void);
 
+/* The number of flushes that failed. */
 extern atomic_uint disk_flushes_failed;
 
 /* How connections see the disk.  By default they share one view, and have
@@ -55,8 +58,9 @@ extern atomic_uint disk_flushes_failed;
 struct disk_mode {
   enum disk_views {
     VIEWS_SHARED,
-    VIEWS_OWN,                  /* a copy made at open; later refreshed */
-    VIEWS_BACK                  /* the same, as a write-back cache */
+    VIEWS_OWN,                  /* each has a copy of the disk, which is made at
+                                 * open and can be refreshed later */
+    VIEWS_BACK                  /* the same, but as a write-back cache */
   } views;
   enum disk_flush {
     FLUSH_WORKS,

@@ -1,9 +1,10 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Unit test: a client for which there is no memory gets no export, but changes
- * the disk.  The export of another client, which is created during the change,
- * must not have what that client read before the change ended.
+ * Unit test: a client gets no export, because there is no memory, but changes
+ * the disk.  Another client connects during the change.  The export of this
+ * other client must not use the content that it read from the changed block
+ * before the change ended.
  */
 
 #include <config.h>
@@ -43,7 +44,9 @@ __wrap_calloc (size_t count, size_t size)
   return __real_calloc (count, size);
 }
 
-/* Is there a sum?  It is that of the disk. */
+/* Returns true if the result file has a sum.  Checks that each sum is that of
+ * the disk.
+ */
 static bool
 has_sum (void)
 {
@@ -65,7 +68,9 @@ has_sum (void)
 
 static struct client *reader;
 
-/* The plugin has not yet written block 1 when the other client reads it. */
+/* Called during the write of block 1.  The other client reads the old content
+ * of the block, as if the plugin had not written it yet.
+ */
 static void
 read_old (void)
 {

@@ -4,10 +4,10 @@
  * Unit test: after the last client has disconnected, several reads are in
  * flight.  Then a read fails, another client connects, or the server ends.
  *
- * Each read waits long enough that another thread starts.  Reads after the
- * first MAX_THREADS wait until as many as expected were in flight, and, if held
- * is set, until the test releases them.  BLOCK_SIZE and MAX_THREADS are set by
- * the Makefile.
+ * Each read takes long enough that the filter starts another thread.  Reads
+ * after the first MAX_THREADS also wait until the expected number of reads was
+ * in flight, and, if HELD is set, until the test releases them.  BLOCK_SIZE and
+ * MAX_THREADS are set by the Makefile.
  */
 
 #include <config.h>
@@ -49,7 +49,8 @@ static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 
 /* Protected by lock, except while no read begins or ends. */
 static unsigned begun, in_flight, most, expected;
-static unsigned together;       /* 1 + last read that began during another */
+static unsigned together;       /* 1 + number of the last read that began while
+                                 * another one was in flight */
 static bool held;
 static enum {
   NONE,
@@ -108,7 +109,7 @@ on_read (void)
   return number >= MAX_THREADS && fails_locked (number) ? error : 0;
 }
 
-/* Expect N reads in flight.  HOLD: hold them until release. */
+/* Expect N reads in flight.  If HOLD is set, they wait until release. */
 static void
 expect (unsigned n, bool hold)
 {
@@ -138,8 +139,8 @@ release (void)
   pthread_cond_broadcast (&changed);
 }
 
-/* Was all read, with N additional reads?  There can be one more: if a byte of a
- * block is known, the rest of the block is a separate range.
+/* Was the disk read with READS + N reads?  There can be one more: if a byte of
+ * a block is known, the rest of the block is a separate range.
  */
 static bool
 all_read (unsigned n)
@@ -185,8 +186,9 @@ fill_disk (void)
   }
 }
 
-/* A client of the export NAME changes a byte, and flushes, so that others see
- * it.  When this client disconnects, the rest of the disk is read.
+/* Returns a client of the export NAME that has changed a byte, and flushed, so
+ * that others see the change.  When this client disconnects, the rest of the
+ * disk is read.
  */
 static struct client *
 change_a_byte (const char *name)
@@ -256,7 +258,7 @@ test_two_exports (void **state)
   for (i = 0; i < 2; i++)
     threads[i] = start (disconnect, clients[i]);
   wait_until_held ();
-  sleep_ms (20);                /* for more reads, which would be wrong */
+  sleep_ms (20);                /* more reads that began now would be wrong */
   release ();
   for (i = 0; i < 2; i++)
     pthread_join (threads[i], NULL);
@@ -285,7 +287,7 @@ test_error (void **state)
   assert_true (has_sum ("error"));
 }
 
-/* Errors of the plugin are not taken for PASS_CANCELED or PASS_STALE. */
+/* Errors of the plugin are not mistaken for PASS_CANCELED or PASS_STALE. */
 static void
 test_errors (void **state)
 {
@@ -308,8 +310,8 @@ test_errors (void **state)
   error = EIO;
 }
 
-/* A plugin that fails in the filter's threads, which belong to no connection of
- * nbdkit: nbdkit's thread repeats the failed reads, and continues alone.
+/* The plugin fails in the filter's threads, which belong to no connection of
+ * nbdkit.  The thread of nbdkit repeats the failed reads, and continues alone.
  */
 static void
 test_error_of_ours (void **state)
@@ -325,7 +327,9 @@ test_error_of_ours (void **state)
   assert_true (has_sum ("ours"));
 }
 
-/* A plugin that fails in any thread while several reads are in flight. */
+/* The plugin fails in any thread while several reads are in flight.  The failed
+ * reads are repeated.
+ */
 static void
 test_error_of_many (void **state)
 {
@@ -340,7 +344,9 @@ test_error_of_many (void **state)
   assert_true (has_sum ("many"));
 }
 
-/* A client joins, and changes what is being read. */
+/* A client connects, and changes blocks that are being read: no more reads
+ * begin.
+ */
 static void
 test_cancel (void **state)
 {
@@ -363,7 +369,9 @@ test_cancel (void **state)
   assert_true (has_sum ("cancel"));
 }
 
-/* Unless the thread model is PARALLEL, one thread reads, even if reads wait. */
+/* Unless the thread model is PARALLEL, only one thread reads, even if reads
+ * take long.
+ */
 static void
 test_serial (void **state)
 {
@@ -398,7 +406,7 @@ test_end (void **state)
   client = start (disconnect, change_a_byte ("end"));
   wait_until_held ();
   server = start (end_server, NULL);
-  sleep_ms (50);                /* the end would be wrong now */
+  sleep_ms (50);                /* it would be wrong if the server ended now */
   assert_false (__atomic_load_n (&has_ended, __ATOMIC_SEQ_CST));
   release ();
   pthread_join (client, NULL);

@@ -6,9 +6,9 @@
  *
  * Each request asserts that the caller holds no lock.
  *
- * A view does no more than NBD promises: other connections see a change after a
- * flush, or if it had FUA; without multi-conn they must flush, too.  But a view
- * is a cache: it can write back, and refresh, at any time.
+ * Views do no more than NBD promises: other connections see a change after a
+ * flush, or if the change had FUA; without multi-conn they must flush, too.
+ * But a view is a cache: it can write back, and refresh, at any time.
  */
 
 #include <config.h>
@@ -33,10 +33,10 @@
 
 struct view {
   nbdkit_next next;             /* first, so its address is the view's */
-  struct view *next_view;       /* under disk_lock, as are the bytes */
+  struct view *next_view;       /* protected by disk_lock, as the bytes are */
   unsigned char *bytes;         /* NULL: the disk itself */
   unsigned char *dirty;         /* 1 for each byte that the disk lacks */
-  unsigned seed;                /* for a thread of the filter; 0: none */
+  unsigned seed;                /* disk_seed of the filter's threads; 0: none */
 };
 
 unsigned char *disk;
@@ -49,7 +49,7 @@ _Thread_local unsigned disk_seed;
 
 static uint64_t disk_size;
 static pthread_mutex_t disk_lock = PTHREAD_MUTEX_INITIALIZER;
-static unsigned calls;          /* reads and writes; under disk_lock */
+static unsigned calls;          /* reads and writes; protected by disk_lock */
 static struct view *views;
 static const char *manifest;    /* path */
 
@@ -242,7 +242,9 @@ plugin_block_size (nbdkit_next *next, uint32_t *minimum, uint32_t *preferred,
   return 0;
 }
 
-/* Called by requests that modify the disk. */
+/* Called by requests that modify the disk: assert that the manifest is empty or
+ * absent.
+ */
 static void
 check_withdrawn (void)
 {

@@ -21,14 +21,15 @@ struct nbdkit_extents {
   struct nbdkit_extent extent[MAX_EXTENTS];
 };
 
-/* A disk of SIZE bytes.  Each request that modifies the disk asserts that the
- * file MANIFEST is empty, or does not exist.
+/* Create a disk of SIZE bytes.  Each request that modifies the disk asserts
+ * that the file MANIFEST, unless it is NULL, is empty or does not exist.
  */
 void plugin_start (uint64_t size, const char *manifest);
 void plugin_stop (void);
 
-/* A connection, with its view of the disk.  plugin_disconnect first writes to
- * the disk the changes that are only in the view.
+/* plugin_connect opens a connection, with its view of the disk.
+ * plugin_disconnect closes it, and first writes the changes that are only in
+ * the view to the disk.
  */
 nbdkit_next *plugin_connect (void);
 void plugin_disconnect (nbdkit_next *next);

@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Unit test: a client prefetches a range that another client has trimmed, or
- * writes a part of a block of it, so a cache below the filter may have stored
- * its old content.  Then a sum that was published is withdrawn, and the content
- * of the range is unknown.
+ * Unit test: a client does not see that another client has trimmed a range.  It
+ * prefetches the range, or writes a part of a block of the range.  A cache
+ * below the filter may then have stored the old content.  So a sum that was
+ * published is withdrawn, and the content of the range counts as unknown.
  */
 
 #include <config.h>
@@ -31,7 +31,9 @@
 static char directory[] = "/tmp/blkhash-test-XXXXXX";
 static char path[sizeof directory + 5], manifest[sizeof directory + 9];
 
-/* Is there a sum of the export NAME?  A sum is that of the disk. */
+/* Returns true if the export NAME has a sum.  Checks that the sums of all
+ * exports are that of the disk.
+ */
 static bool
 has_sum (const char *name)
 {
@@ -52,7 +54,7 @@ has_sum (const char *name)
 }
 
 /* Returns a client of the export "old" that does not see the trim of block 1 by
- * a client of "new", whose sum is published.
+ * a client of the export "new".  The sum of "new" is published.
  */
 static struct client *
 trim (void)
@@ -82,7 +84,7 @@ test_trimmed (void **state)
   assert_false (has_sum ("new"));
 }
 
-/* Without multi-conn, all of the disk may be old for that client. */
+/* Without multi-conn, the client may see old content of the whole disk. */
 static void
 test_stale (void **state)
 {
@@ -123,9 +125,10 @@ test_overwritten (void **state)
   client_disconnect (client);
 }
 
-/* The layer below writes back the rest of its block, as that client sees it:
- * what is before the range, and what is after it.  If one of these is read
- * again, the other one is still unknown.
+/* The client writes a part of the trimmed block.  The layer below writes back
+ * the rest of the block as this client sees it: the parts before and after the
+ * written range.  If one of these parts is read again, the other part is still
+ * unknown.
  */
 static void
 test_written (void **state)

@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * For unit tests of online repair: the plugin's disk, which is damaged and
- * checks each write, the repair sources, and a server with a client.
+ * For unit tests of repair by the verify filter: the plugin's disk, which can
+ * be damaged and which checks each write; the repair sources; and a server with a
+ * client.
  */
 
 #include <config.h>

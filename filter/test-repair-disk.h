@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * For unit tests of online repair: the plugin's disk, which is damaged and
- * checks each write, the repair sources, and a server with a client.
+ * For unit tests of repair by the verify filter: the plugin's disk, which can
+ * be damaged and which checks each write; the repair sources; and a server with a
+ * client.
  */
 
 #ifndef NBDKIT_BLKHASH_TEST_REPAIR_DISK_H
@@ -26,21 +27,26 @@ uint64_t any (uint64_t n);      /* the same, by SEED */
 /* ---- The plugin ---- */
 
 extern struct plugin plugin;    /* has the bytes of the damaged disk */
-extern unsigned char truth[MAX_BLOCKS * BLOCK];
-extern uint64_t size, blocks;
+extern unsigned char truth[MAX_BLOCKS * BLOCK]; /* the right content */
+extern uint64_t size, blocks;   /* bytes and blocks of the manifest */
 
 extern pthread_mutex_t lock;    /* protects: */
 extern bool unreadable[MAX_BLOCKS];
+/* The number of writes of each block, and of those without FUA since the last
+ * flush.
+ */
 extern unsigned writes[MAX_BLOCKS], unflushed;
-extern unsigned good_after;     /* from this read on, the disk is good */
-extern unsigned empty_after;    /* from this read on, reads store nothing */
+extern unsigned good_after;     /* the disk becomes good at the read with this
+                                 * number, counted from now; 0: never */
+extern unsigned empty_after;    /* reads store nothing from the read with this
+                                 * number on, counted from now; 0: never */
 extern int read_error;          /* of unreadable blocks */
-extern unsigned reads;
+extern unsigned reads;          /* number of reads */
 
 /* Set before clients are connected. */
 enum write_kind { WRITE, WRITE_FAILS, WRITE_IS_LOST, FLUSH_FAILS };
 extern enum write_kind write_kind;
-extern int can_write, can_flush, can_fua;
+extern int can_write, can_flush, can_fua; /* as the plugin returns them */
 
 uint64_t size_of (uint64_t block);
 bool is_good_locked (uint64_t block);
@@ -48,26 +54,29 @@ bool is_good_locked (uint64_t block);
 /* ---- The disks ---- */
 
 extern char source_paths[SOURCES][50];
-extern bool in_source[SOURCES][MAX_BLOCKS];
+extern bool in_source[SOURCES][MAX_BLOCKS]; /* the source has the right block */
 
 void write_file (const char *path, const void *bytes, size_t len);
 
 /* Write the manifest of TRUTH. */
 void write_manifest (void);
 
-/* Make a good disk of BYTES, in which about one of six blocks is zero, and its
- * manifest.
+/* Make a good disk of BYTES bytes, and its manifest, and reset the state of the
+ * plugin.  About one of six blocks is zero.
  */
 void make_truth (uint64_t bytes);
 
-/* Make a disk whose block 1 is bad, and a source in which it is good. */
+/* Make a disk of three blocks of data, of which block 1 is bad, and a source in
+ * which all three are good.
+ */
 void make_bad_disk (void);
 
 /* ---- The server ---- */
 
+/* For the parameters blkhash-verify-zero and blkhash-verify-repair-write. */
 extern bool read_zeros, is_writing;
-extern const char *limit;       /* of writes */
-extern unsigned nr_sources;
+extern const char *limit;       /* blkhash-verify-repair-limit */
+extern unsigned nr_sources;     /* how many of SOURCES are used */
 
 void start_server (void);
 void stop_server (void);
@@ -75,8 +84,8 @@ void stop_server (void);
 /* Returns NULL if the filter refuses the connection. */
 void *connect_client (void);
 
-/* Start the server and connect its only client; disconnect it and stop the
- * server.
+/* start_client starts the server and connects its only client.  end_client
+ * disconnects the client and stops the server.
  */
 void *start_client (void);
 void end_client (void *handle);
@@ -86,7 +95,7 @@ int read_range (void *handle, void *buf, uint64_t len, uint64_t offset);
 /* Must the filter serve BLOCK? */
 bool is_served (uint64_t block);
 
-/* Returns what is wrong with a read, or NULL. */
+/* Read LEN bytes at OFFSET.  Returns what is wrong with the result, or NULL. */
 const char *check_read_at (void *handle, uint64_t len, uint64_t offset);
 
 struct tally *the_tally (void);

@@ -39,7 +39,9 @@ static char directory[] = "/tmp/blkhash-test-XXXXXX";
 static char path[sizeof directory + 5];
 static struct blkhash_opts *hash;
 
-/* The line of each name: N > 0: the sum N; 0: no line; -1: incomplete. */
+/* The line of each name, now and before the last change.  N > 0: the sum N; 0:
+ * no line; -1: incomplete.
+ */
 static int now[LINES], before[LINES];
 static struct result_place places[LINES];
 static unsigned nr_lines;
@@ -107,8 +109,8 @@ assert_has (const int *what)
   }
 }
 
-/* Each name has its old line, its new line, or both, as a whole.  It has none
- * only if the old or the new line does not exist.
+/* Each name has its old line, its new line, or both, and each line is whole.  A
+ * name has no line only if its old or its new line does not exist.
  */
 static void
 assert_has_either (void)
@@ -221,7 +223,9 @@ test_cost (void **state)
     for (i = 0; i < LINES; i++)
       set_line (i, round, true);
     assert_has (now);
-    /* Each line, and about as much for all replacements of the file. */
+    /* Each new line is written once.  All replacements of the file together
+     * write about as much again.  The limit leaves room for half as much more.
+     */
     total = file_bytes_written;
     assert_true (total <= 3 * max * LINES);
   }
@@ -353,7 +357,9 @@ test_others (void **state)
   assert_has (now);
 }
 
-/* The file shrinks and grows.  A small one has no prefixes or dead lines. */
+/* The file shrinks and grows.  A small file has only valid lines, without the
+ * prefixes that result-file.c describes.
+ */
 static void
 test_sizes (void **state)
 {
@@ -381,7 +387,9 @@ test_sizes (void **state)
   assert_true (st.st_size > MAX_SMALL);
 }
 
-/* A line that is appended is ignored, wherever a crash cuts it off. */
+/* An appended line with the prefix "##" is ignored, wherever a crash cuts it
+ * off.
+ */
 static void
 test_cut_off (void **state)
 {

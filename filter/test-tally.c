@@ -22,7 +22,7 @@
 #include "verify/tally.h"
 
 #define MAX_BLOCKS 400000       /* some pages */
-#define PAGE_BLOCKS UINT64_C (32768)
+#define PAGE_BLOCKS UINT64_C (32768) /* of tally.c */
 #define ROUNDS 15
 
 static unsigned seed;
@@ -171,8 +171,8 @@ move_tally (void)
   assert_int_equal (tally.proven, proven);
 }
 
-/* A marked block is never good, whatever is set, until it is not marked; its
- * neighbour in the same byte is.
+/* A block that tally_begin_write has marked does not become good before
+ * tally_end_write, whatever state is set.  Its neighbour in the same byte does.
  */
 static void
 test_marks (void **state)
@@ -230,7 +230,9 @@ test_random (void **state)
   }
 }
 
-/* A disk of 1 PiB takes no memory for its zeros. */
+/* A disk of 2^34 blocks, all zero, takes no memory for their states: all pages
+ * are the same.
+ */
 static void
 test_huge (void **state)
 {

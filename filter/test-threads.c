@@ -120,7 +120,8 @@ read_all (void *opaque)
   return NULL;
 }
 
-/* The exports of all names get a sum, and write the manifest, at one time. */
+/* The exports of all names get a sum, and write the manifest, at the same time.
+ */
 static void
 finish_in_parallel (int byte)
 {
@@ -157,7 +158,9 @@ test_threads (void **state)
   for (i = 0; i < THREADS; i++)
     pthread_join (threads[i], NULL);
 
-  /* A client writes one byte; the rest of the content is in the table. */
+  /* A client writes one byte.  When it disconnects, the filter reads the
+   * missing ranges.
+   */
   disk_failures = 0;
   for (i = 0; i < sizeof names / sizeof names[0]; i++) {
     struct client *client = client_open (names[i]);
@@ -173,7 +176,9 @@ test_threads (void **state)
     check_manifest (manifest);
   }
 
-  /* At least the locks of a table and of the report were taken under it. */
+  /* At least the locks of a table and of the report were taken with
+   * exports_lock held.
+   */
   assert_true (locks_below (&exports_lock) >= 2);
   server_stop ();
   unlink (path);

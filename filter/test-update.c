@@ -3,10 +3,10 @@
  *
  * Unit test: blkhash-update, which uses the manifest of an earlier server.
  *
- * The filter empties the manifest before the first change, and each call that
- * this takes fails in turn.  The plugin, test-plugin.c, aborts if the disk is
- * changed while the manifest is not empty.  A client that only reads leaves the
- * manifest as it is, unless the content that it reads differs.
+ * The filter empties the manifest before the first change.  Each of the file
+ * calls that do this fails in turn.  The plugin, test-plugin.c, aborts if the
+ * disk is changed while the manifest is not empty.  A client that only reads
+ * leaves the manifest as it is, unless the content that it reads differs.
  */
 
 #include <config.h>
@@ -39,7 +39,8 @@
 
 static char directory[] = "/tmp/blkhash-test-XXXXXX";
 static char path[sizeof directory + 5], manifest[sizeof directory + 9];
-static uint64_t wrong_at;       /* this byte is not as in the manifest */
+static uint64_t wrong_at;       /* offset of a byte that differs from the
+                                 * manifest; 0: none */
 
 static void
 check (bool right)
@@ -48,6 +49,7 @@ check (bool right)
     abort ();
 }
 
+/* Returns the inode of the manifest, or 0 if it is empty or does not exist. */
 static ino_t
 inode (void)
 {
@@ -112,7 +114,9 @@ run_server (int (*client) (void), const char *audit)
   return WEXITSTATUS (status);
 }
 
-/* The file call AT of a write fails.  Returns 1 if there is no such call. */
+/* The file call with the number AT that a write makes fails.  Returns 1 if
+ * there is no such call.
+ */
 static int
 write_once (void)
 {
@@ -150,7 +154,7 @@ read_all (void)
   return 0;
 }
 
-/* The client reads little, and the manifest is not audited. */
+/* The client reads too little for an audit. */
 static int
 read_little (void)
 {
@@ -178,7 +182,9 @@ __wrap_getentropy (void *buf, size_t len)
   return -1;
 }
 
-/* No sample can be chosen if the kernel or a container lacks getrandom. */
+/* Without random numbers, for example in a container that forbids getrandom, no
+ * sample can be chosen.
+ */
 static int
 read_without_entropy (void)
 {
@@ -235,7 +241,9 @@ write_elsewhere (void)
   return 0;
 }
 
-/* There was no memory to record which blocks clients changed. */
+/* There was no memory to record which blocks clients changed, so a difference
+ * does not prove that the manifest is wrong.
+ */
 static int
 read_wrong_unknown (void)
 {
@@ -278,7 +286,7 @@ test_mismatch (void **state)
   wrong_at = 0;
 }
 
-/* ---- Reads that meet changes ---- */
+/* ---- Reads during changes ---- */
 
 static struct client *other;
 
@@ -338,7 +346,9 @@ read_before_one_is_written (void)
   return read_before_write_ends (1);
 }
 
-/* More blocks than the ranges that a table records, but they are adjacent. */
+/* A table records up to 64 ranges in which reads contradict it.  There are more
+ * blocks than that, but they are one range.
+ */
 static int
 read_before_many_are_written (void)
 {
@@ -367,8 +377,9 @@ hide_wrong (void)
   return 0;
 }
 
-/* The wrong block is hidden only while the audit reads it: a client of another
- * export writes to its 64 KiB during the first read, and flushes in the third.
+/* The wrong block is hidden (see visibility.h) only while the audit reads it: a
+ * client of another export writes to the same 64 KiB during the first read, and
+ * flushes during the third.
  */
 static int
 hide_for_a_while (void)
@@ -399,8 +410,8 @@ hide_wrong_for_a_while (void)
   return 0;
 }
 
-/* Without multi-conn, the last client does not see what another one changed and
- * flushed until it flushes, too.
+/* Another client changes a block and flushes.  Without multi-conn, the last
+ * client does not see the change until the last client flushes, too.
  */
 static int
 flush_to_audit (void)
