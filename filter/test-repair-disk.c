@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * For unit tests of repair by the verify filter: the plugin's disk, which can
- * be damaged and which checks each write; the repair sources; and a server with a
- * client.
+ * be damaged and which checks each write; the repair sources; and a server with
+ * a client.
  */
 
 #include <config.h>

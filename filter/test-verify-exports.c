@@ -53,7 +53,9 @@ path_of (const char *name, char *path)
   sprintf (path, "%s/%s.blkm", manifests, name);
 }
 
-/* Write the manifest NAME of the first bytes of a disk, and return the sum. */
+/* Write the manifest NAME of the first SIZE bytes of disk NUMBER.  Returns the
+ * sum, which the caller frees.
+ */
 static char *
 write_manifest (const char *name, unsigned number, uint64_t size)
 {
@@ -121,7 +123,7 @@ claim_sum (const char *name, const char *from)
 static void
 start_with (const char *key, const char *value, const char *param)
 {
-  unlink (output);              /* of another output */
+  unlink (output);              /* one of another kind is refused */
   assert_int_equal (start ("blkhash-verify-exports", manifests, key, value,
                            param, output, NULL), 0);
   assert_int_equal (filter->after_fork (NULL), 0);
@@ -322,8 +324,8 @@ good_blocks (const char *name)
   return find (name)->disk->tally.counts[BLOCK_GOOD];
 }
 
-/* An export that is opened again keeps its states, and whether its sum is in
- * the result.  CONNECTED is set once a client knows the size.
+/* An export that is opened again keeps the states of its blocks.  CONNECTED is
+ * set once a client knows the size.
  */
 static void
 test_reopened (void **state)
@@ -344,6 +346,7 @@ test_reopened (void **state)
   stop_exports ();
 }
 
+/* An export that is opened again keeps HAS_SUM. */
 static void
 test_has_sum (void **state)
 {
@@ -396,8 +399,8 @@ test_replaced (void **state)
   remove_manifest ("x");
 }
 
-/* A manifest can claim any sum.  It is refused if its sum must match a given
- * one, or is written to the result.
+/* A manifest can record a sum that is not that of its leaves.  Such a manifest
+ * is refused if a checksum is given, or if the sum is needed for the result.
  */
 static void
 test_false_sum (void **state)
@@ -462,8 +465,8 @@ test_refused (void **state)
   remove_manifest ("x");
 }
 
-/* Programs that nbdkit runs inherit no file descriptor, and all are closed at
- * the end.  The directory can be renamed meanwhile.
+/* Programs that nbdkit runs inherit no file descriptor of the filter, and the
+ * filter closes all at the end.  Meanwhile the directory can be renamed.
  */
 static void
 test_open_files (void **state)
@@ -491,7 +494,7 @@ test_open_files (void **state)
 
 /* ---- Limits ---- */
 
-/* Every other block of the disk is bad. */
+/* Make every other block of the export NAME bad. */
 static void
 add_ranges (const char *name)
 {
@@ -514,7 +517,7 @@ count (const char *text, const char *word)
   return n;
 }
 
-/* The bad ranges that the status lists are limited for all exports together. */
+/* The limit of bad ranges in the status is for all exports together. */
 static void
 test_ranges (void **state)
 {

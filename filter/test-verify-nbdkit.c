@@ -149,7 +149,7 @@ can_multi_conn (nbdkit_next *next)
   return ((struct plugin *) next)->multi_conn;
 }
 
-/* Is there a fault in this read? */
+/* Does FAULT affect this read?  Then count the read in LEFT. */
 static bool
 strikes (struct fault *fault, size_t len, uint64_t offset)
 {

@@ -23,7 +23,7 @@
 extern atomic_uint errors;
 extern char last_error[512];
 
-/* nbdkit ends, or the client is gone: a sleep ends early. */
+/* Set while nbdkit is ending or the client is gone: nbdkit_nanosleep fails. */
 extern atomic_bool is_ending;
 
 /* The extents that nbdkit_add_extent received. */
@@ -61,7 +61,7 @@ struct plugin {
   int multi_conn;
   struct fault faults[MAX_FAULTS];
   size_t nr_faults;
-  atomic_uint misused;          /* requests that its constraints forbid */
+  atomic_uint misused;          /* requests that the constraints forbid */
   atomic_uint reads;
 };
 
@@ -76,31 +76,35 @@ void fault_apply (const struct plugin *plugin, const struct fault *fault,
 /* ---- The server ---- */
 
 extern struct nbdkit_filter *filter; /* set by start */
-extern int open_readonly;       /* how .open must open the plugin: 1 */
+extern int open_readonly;       /* READONLY that .open must pass to the plugin;
+                                 * 1 if the test does not set it */
 
 #define NEXT_CONFIG 77          /* what .config returns for other parameters */
 
 int config (const char *key, const char *value);
 
-/* Load the filter, with parameters: pairs of key and value that end with NULL.
- * It is not in the background yet: see .after_fork.  0, or -1 after
- * nbdkit_error.
+/* Load the filter, pass it the parameters, which are pairs of key and value
+ * that end with NULL, and call .get_ready.  The test can then call .after_fork.
+ * Returns 0, or -1 after nbdkit_error.
  */
 int start (const char *key, ...);
 
-/* Unload it, and free what nbdkit_strdup_intern returned. */
+/* Unload the filter, and free what nbdkit_strdup_intern returned. */
 void stop (void);
 
-/* The handle of a client that asks for the export NAME, or NULL. */
+/* Returns the handle of a client that asks for the export NAME, or NULL if
+ * .open fails.
+ */
 void *open_export (const char *name);
 
 /* ---- The tests ---- */
 
-/* The seed of random tests, which is printed: BLKHASH_SEED, or the time. */
+/* Returns the seed for random tests, and prints it: BLKHASH_SEED, or the time.
+ */
 unsigned get_seed (void);
 
-/* Write the manifest of SIZE bytes to the file PATH, and return the sum as
- * blksum --tag prints it, which the caller frees.
+/* Write the manifest of SIZE bytes to the file PATH.  Returns the sum as blksum
+ * --tag prints it; the caller frees this string.
  */
 char *manifest_of (const struct blkhash_opts *opts, const void *bytes,
                    uint64_t size, const char *path);

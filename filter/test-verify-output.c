@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Unit test: what the verify filter writes about a disk.
+ * Unit test: the files that the verify filter writes about a disk.
  *
  * Clients in threads read a disk with faults at random, while the files are
  * written.  At the end the result, the status and the mapfile must match the
@@ -200,8 +200,8 @@ bytes_in (enum block_state state)
   return bytes_of (state, true) + bytes_of (state, false);
 }
 
-/* Has a client connected, and is each block good or bad?  Then there is a sum,
- * unless a block is bad.
+/* Has a client connected, and is each block good or bad?  If so, and if no
+ * block is bad, there is a sum.
  */
 static bool
 is_complete (void)
@@ -244,7 +244,8 @@ assert_has (const char *text, const char *key, uint64_t value)
     fail_msg ("no %s in %s", member, text);
 }
 
-/* The bad ranges of the status, which the caller frees. */
+/* Returns the bad ranges that the status must list; the caller frees the text.
+ */
 static char *
 bad_ranges (void)
 {
@@ -371,8 +372,8 @@ test_no_client (void **state)
   }
 }
 
-/* A file is emptied if it cannot be replaced, because the name of the new file
- * is that of a directory.
+/* A file is emptied if it cannot be replaced.  Here a directory has the name of
+ * the new file.
  */
 static void
 test_unwritable (void **state)

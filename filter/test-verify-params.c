@@ -146,7 +146,8 @@ next_fd (void)
 }
 
 /* The filter closes the files that it opened, and no others.  No server may run
- * before: its end would reset a descriptor that has a wrong initial value.
+ * before this test, because its end would set all descriptors to -1, and so
+ * hide a wrong initial value.
  */
 static void
 test_closed (void **state)
@@ -162,7 +163,9 @@ test_closed (void **state)
 
 /* ---- The sum ---- */
 
-/* All forms of a sum, with the hex digits HEX. */
+/* Start the filter with each form of a sum that has the hex digits HEX.  Each
+ * start must return EXPECTED.
+ */
 static void
 start_with_sums (const char *hex, int expected)
 {
@@ -328,7 +331,9 @@ test_manifests (void **state)
 
 /* ---- Connections ---- */
 
-/* The plugin's disk has SIZE + MORE bytes. */
+/* The plugin's disk has SIZE + MORE bytes.  If RIGHT is set, the connection
+ * must be accepted, otherwise refused.
+ */
 static void
 check_size (int more, bool truncate, bool right)
 {
@@ -441,7 +446,7 @@ check_extents (void *handle, uint64_t offset, uint32_t count, uint32_t flags)
   assert_int_equal (extents.extent[0].offset, offset);
   for (i = 0; i < extents.count; i++) {
     end = at + room[i].length;
-    /* nbdkit 1.32 aborts if an extent ends after the query. */
+    /* No extent ends after the query: see verify_extents. */
     assert_true (end <= offset + count);
     assert_true (end == offset + count || end % BLOCK == 0);
     for (; at < end; at = ROUND_DOWN (at, (uint64_t) BLOCK) + BLOCK)
@@ -476,7 +481,9 @@ test_extents (void **state)
   stop ();
 }
 
-/* More extents than nbdkit takes, and a manifest that was changed. */
+/* The request fails if the manifest was changed, and if there are more extents
+ * than nbdkit takes.
+ */
 static void
 test_extents_fail (void **state)
 {
@@ -502,7 +509,7 @@ test_extents_fail (void **state)
   stop ();
 }
 
-/* After a bad block all requests fail, also those for extents. */
+/* With "stop", all requests fail after a bad block, also those for extents. */
 static void
 test_stop (void **state)
 {

@@ -3,11 +3,11 @@
  *
  * Unit test: when the verify filter writes its files.
  *
- * The files are checked and emptied at the start, checked again after the fork,
- * and then written by a thread: once at its start, and when a client
- * disconnects, if anything has changed.  In this test its interval never ends,
- * but its length is checked.  The directory is synced if a result replaces a
- * sum.
+ * The files are checked and emptied at the start, and checked again after the
+ * fork.  Then a thread writes them: once at its start, and later, if anything
+ * has changed, when a client disconnects or an interval ends.  In this test the
+ * interval never ends, but its length is checked.  The directory is synced when
+ * an export loses its sum.
  */
 
 #include <config.h>
@@ -35,7 +35,7 @@
 #define INTERVAL 5.0            /* seconds, of publish.c */
 
 static char directory[] = "/tmp/blkhash-test-XXXXXX";
-static char manifest[50], other[50]; /* also of the exports "a" and "b" */
+static char manifest[50], other[50]; /* also those of exports "a" and "b" */
 static struct plugin plugin;
 static char *sum;
 
@@ -59,10 +59,12 @@ static size_t used = OUTPUTS;   /* how many of OUTPUTS the server has */
 
 static atomic_uint threads;     /* number of threads created or joined */
 static atomic_uint waits;       /* of the thread */
-static struct timespec wait_start, wait_end; /* of the first wait */
+static struct timespec wait_start, wait_end; /* start and time limit of the
+                                              * first wait */
 static atomic_uint syncs;
 static atomic_uint directory_syncs; /* those of a directory */
-static unsigned failing_sync;   /* its number in SYNCS, or 0 */
+static unsigned failing_sync;   /* number of the sync that fails, as counted by
+                                 * SYNCS; 0: none */
 
 int __wrap_pthread_cond_timedwait (pthread_cond_t *cond, pthread_mutex_t *lock,
                                    const struct timespec *end);
@@ -115,7 +117,7 @@ __wrap_fsync (int fd)
   return -1;
 }
 
-/* Returns false after a minute. */
+/* Sleep a millisecond.  Returns false after a minute of such sleeps. */
 static bool
 sleep_again (unsigned *tries)
 {
@@ -182,8 +184,8 @@ wait_for_files (void)
         fail_msg ("%s was not written", outputs[i].path);
 }
 
-/* Make a directory that has the name of the new file of output I, so that it
- * cannot be created; or remove that directory.
+/* Make a directory with the name of the new file of output I, so that this file
+ * cannot be created.  If BLOCK is false, remove that directory.
  */
 static void
 block_output (size_t i, bool block)
@@ -206,7 +208,7 @@ start_outputs (void)
                 outputs[2].param, outputs[2].path, NULL);
 }
 
-/* A manifest for each export, which is trusted. */
+/* There is a manifest for each export, and the manifests are trusted. */
 static int
 start_exports (void)
 {
@@ -286,7 +288,7 @@ stop_disk (void *handle)
 }
 
 /* A client connects, calls USE, and disconnects.  If WRITTEN is set, the files
- * must be written after that.
+ * must be written after that, otherwise they must not be written.
  */
 static void
 visit (void (*use) (void *handle), bool written)
@@ -314,8 +316,7 @@ assert_status (const char *member)
     fail_msg ("no %s in %s", member, text);
 }
 
-/* The next TIMES reads of the first block, or all if it is -1, find one bit
- * wrong.
+/* The next TIMES reads of the first block find one bit wrong; -1: all reads do.
  */
 static void
 set_fault (int times)
@@ -360,13 +361,16 @@ test_check (void **state)
 
     remove_files ();
     assert_int_equal (start_outputs (), -1);
-    assert_no_files ();         /* nbdkit does not call .unload then */
+    assert_no_files ();         /* before stop calls .unload, as nbdkit does not
+                                 * call it after a failed start */
     stop ();
     block_output (i, false);
   }
 }
 
-/* As another user the filter may be unable to create the files. */
+/* After nbdkit has changed its user, the filter may be unable to create the
+ * files.
+ */
 static void
 test_check_again (void **state)
 {
@@ -485,7 +489,9 @@ test_manifest_changed (void **state)
   stop_thread ();
 }
 
-/* The disk of an export is replaced by another, with the same counts. */
+/* The disk of an export is replaced by another with the same counts: the files
+ * are written again.
+ */
 static void
 test_exports (void **state)
 {
@@ -519,8 +525,8 @@ test_no_output (void **state)
   assert_int_equal (threads, 0);
 }
 
-/* Write the result, whose first line must begin with LINE.  The file is synced;
- * SYNCED: the directory too.
+/* Write the result, whose first line must begin with LINE.  The file must be
+ * synced, and the directory if and only if SYNCED is set.
  */
 static void
 write_result (const char *line, bool synced)
@@ -535,7 +541,8 @@ write_result (const char *line, bool synced)
   assert_int_equal (directory_syncs > directories, synced);
 }
 
-/* A sum that is withdrawn, of any export, must not come back after a crash. */
+/* A crash must not bring back the old sum of an export that has lost its sum.
+ */
 static void
 test_sync (void **state)
 {

@@ -37,8 +37,8 @@
 
 /* ---- The clock ---- */
 
-/* Milliseconds.  Later than the real clock, so that no condition variable
- * reaches its timeout.
+/* Milliseconds.  This is so far ahead of the real clock that no condition
+ * variable reaches a timeout that the filter computes from it.
  */
 static atomic_llong now = 1000000000000;
 
@@ -54,7 +54,7 @@ __wrap_clock_gettime (clockid_t clock, struct timespec *time)
   return 0;
 }
 
-/* ---- The server, of which one thread at a time is a client ---- */
+/* ---- The server, which one thread at a time uses ---- */
 
 struct nbd_handle {
   bool is_connected, is_dead, in_flight;
@@ -74,7 +74,7 @@ static struct {
   enum {
     REPLY,                      /* after some polls */
     REPLY_NEVER, REPLY_ERROR, REPLY_LOST,
-    REPLY_UNKNOWN,              /* libnbd fails to say if there is one */
+    REPLY_UNKNOWN,              /* libnbd fails to say if there is a reply */
     REPLY_SLOWLY,               /* after almost a timeout */
   } reply;
   bool load_fails, closes_once, refuses, no_transports;
@@ -217,7 +217,7 @@ fake_in_flight (struct nbd_handle *nbd)
   return nbd->in_flight;
 }
 
-/* Waits for the whole slice. */
+/* Advances the clock by the whole timeout, without waiting. */
 static int
 fake_poll (struct nbd_handle *nbd, int timeout)
 {
@@ -388,7 +388,8 @@ test_no_reply (void **state)
                        "no reply in 30 seconds, suspended for 60 seconds");
   assert_int_equal (server.open, 0);
 
-  /* Neither this request nor another one reads from it ... */
+  /* For a minute, neither this request nor another one reads from the server.
+   */
   server.reply = REPLY;
   assert_false (read_block (&waited));
   assert_false (read_one ());
@@ -397,7 +398,7 @@ test_no_reply (void **state)
   assert_int_equal (server.connects, 1);
   assert_int_equal (errors, 1);
 
-  /* ... until a minute has passed. */
+  /* After the minute, requests read from the server again. */
   now += 11000;
   assert_true (read_one ());
   assert_int_equal (server.connects, 2);
@@ -416,8 +417,8 @@ test_no_connection (void **state)
   assert_true (read_one ());
 }
 
-/* A request that has waited for a slow server for a timeout in all does not ask
- * it again; other requests still do.
+/* The waits of a request for a slow server are added up.  When they reach the
+ * timeout, this request reads no more from the server; other requests still do.
  */
 static void
 test_slow (void **state)
@@ -434,7 +435,9 @@ test_slow (void **state)
   assert_true (read_one ());
 }
 
-/* The wait for each server counts on its own.  No server has the block. */
+/* The waits for each server are added up separately.  Here no server has the
+ * block.
+ */
 static void
 test_two_servers (void **state)
 {
@@ -541,8 +544,8 @@ test_failures (void **state)
   assert_int_equal (server.connects, 3);
 }
 
-/* No server is read whose connection was refused, or to which libnbd could
- * connect in other ways than by TCP, Unix socket and vsock.
+/* A server is not read if it refuses the connection, or if libnbd cannot be
+ * limited to TCP, Unix sockets and vsock.
  */
 static void
 test_refused_connection (void **state)
@@ -595,7 +598,9 @@ test_lost (void **state)
   assert_true (read_one ());
 }
 
-/* A read that ends because nbdkit or the client ends suspends no server. */
+/* A read that ends because nbdkit or the client ends does not suspend the
+ * server.
+ */
 static void
 test_ending (void **state)
 {
@@ -661,8 +666,8 @@ test_threads (void **state)
   assert_int_equal (read_at_once (), THREADS);
 }
 
-/* The buffer of a read that libnbd still has in flight is freed: the connection
- * must be closed before.
+/* If libnbd may still have a failed read in flight, the connection must be
+ * closed before the read's buffer is freed.
  */
 static void
 test_unknown (void **state)

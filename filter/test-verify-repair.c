@@ -231,7 +231,9 @@ test_threads (void **state)
 
 /* ---- Repair in flight ---- */
 
-/* A bad block is read until it is good, and only then from the source. */
+/* A bad block is read again up to three times until it is good.  If it is still
+ * bad then, it is read from the source.
+ */
 static void
 test_retry (void **state)
 {
@@ -254,14 +256,16 @@ test_retry (void **state)
   }
 }
 
-/* A plugin that does not answer costs a few timeouts for each request, however
- * many blocks it reads.
+/* If the plugin does not answer, each request costs only a few timeouts,
+ * however many blocks the request reads.
  */
 static void
 test_no_answer (void **state)
 {
-  const unsigned most = 7 + 3 + 4; /* 40, 20, 10, 5, 3, 2 and 1 blocks, three
-                                    * more, and each of these again */
+  /* At most: reads of 40, 20, 10, 5, 3, 2 and 1 blocks; reads of three more
+   * single blocks; and retries of these four single blocks.
+   */
+  const unsigned most = 7 + 3 + 4;
   unsigned k;
   void *handle;
 
@@ -319,8 +323,9 @@ test_ending (void **state)
   end_client (handle);
 }
 
-/* The same if the plugin, or a filter below, fails to read because of that,
- * with and without a source; but not if it fails for another reason.
+/* The same if the plugin, or a filter below, fails to read because the client
+ * is gone or nbdkit is ending, with and without a source.  If it fails for
+ * another reason, the disk is stopped.
  */
 static void
 test_ending_plugin (void **state)
@@ -369,8 +374,8 @@ test_zeros (void **state)
   end_client (handle);
 }
 
-/* A source all of whose blocks are wrong is logged once; not one with a block
- * that is right.  So is a source that is too small.
+/* A source is logged once if all of its blocks are wrong, or if it is too
+ * small.  It is not logged if only some blocks are wrong.
  */
 static void
 test_wrong_source (void **state)

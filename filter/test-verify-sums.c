@@ -47,7 +47,7 @@ assert_loads (const char *text)
   assert_int_equal (errors, 0);
 }
 
-/* WHY comes after the path. */
+/* WHY must come after the path in the message. */
 static void
 assert_refused (const char *text, size_t len, const char *why)
 {
@@ -62,7 +62,7 @@ assert_refused (const char *text, size_t len, const char *why)
   sum_list_free ();
 }
 
-/* Names that are not in the list. */
+/* Check that these names are not in the list. */
 static void
 assert_no_others (void)
 {
@@ -118,8 +118,8 @@ test_refused (void **state)
                   "line 1: it has a NUL character");
 }
 
-/* A tag whose digest does not exist or has another length, or whose block size
- * does not exist.
+/* Tags with an unknown digest, with a digest of another length, and with an
+ * invalid block size.
  */
 static void
 test_bad_sums (void **state)

@@ -30,10 +30,11 @@
 
 /* ---- Memory ---- */
 
-static bool is_stale;           /* new memory has the content of block 1 */
-static unsigned malloc_fails;   /* the call for a block that fails, counted from
-                                 * now on; 0: none */
-static unsigned any_malloc_fails; /* the same, of calls of any size */
+static bool is_stale;           /* new memory for a block has the right content
+                                 * of block 1 */
+static unsigned malloc_fails;   /* which of the next calls for the size of a
+                                 * block fails; 0: none */
+static unsigned any_malloc_fails; /* the same for calls for any size */
 
 void *__wrap_malloc (size_t len);
 void *__real_malloc (size_t len);
@@ -89,9 +90,9 @@ test_failing_writes (void **state)
     assert_int_equal (the_tally ()->repaired, i == WRITE);
     assert_int_equal (the_tally ()->failed_writes, i != WRITE);
     assert_int_equal (writes[1], 1);
-    /* It is not written again.  It does not become good, even if the plugin
-     * returns the right content: with FLUSH_FAILS that may come from the page
-     * cache.
+    /* The block is not written again.  After a failure it does not become good,
+     * even if the plugin returns the right content: with FLUSH_FAILS that may
+     * come from the page cache.
      */
     assert_null (check_read_at (handle, BLOCK, BLOCK));
     assert_null (check_read_at (handle, size, 0));
@@ -126,7 +127,7 @@ test_limit (void **state)
   assert_int_equal (writes[2], 0);
   assert_int_equal (state_of (2), BLOCK_IN_FLIGHT);
   assert_true (the_tally ()->limit_reached);
-  /* The failed write, the states of two blocks, and the limit. */
+  /* Logged: the failed write, two blocks repaired in flight, and the limit. */
   assert_int_equal (errors, 4);
   end_client (handle);
 
@@ -150,8 +151,8 @@ count_writes (void)
   return total;
 }
 
-/* If no block of data is good, only FREE_WRITES blocks are written, unless the
- * limit is 100%.  Good blocks that must be zero do not allow more writes.
+/* If no block of data is good, only 8 blocks are written (FREE_WRITES), unless
+ * the limit is 100%.  Good blocks that must be zero do not allow more writes.
  */
 static void
 test_wrong_disk (void **state)
@@ -199,6 +200,7 @@ test_unreadable (void **state)
 #endif
     ESHUTDOWN, ENOTCONN, ENOMEM,
   };
+  /* The last three errors do not come from the storage. */
   const unsigned others = sizeof errors_of / sizeof errors_of[0] - 3;
   unsigned i;
 
@@ -339,8 +341,8 @@ test_read_without_memory (void **state)
 
 /* ---- Hashing ---- */
 
-static unsigned hash_fails;     /* the call for a block that fails, counted from
-                                 * now on; 0: none */
+static unsigned hash_fails;     /* which of the next calls for a whole block
+                                 * fails; 0: none */
 
 int __real_leaf_batch (struct leaf_engine *engine, struct leaf_block *hashed,
                        size_t count);
@@ -382,7 +384,9 @@ test_hashing (void **state)
     assert_int_equal (state_of (1), i <= 2 ? BLOCK_NOT_READ :
                       i == 3 ? BLOCK_BAD : BLOCK_IN_FLIGHT);
     assert_int_equal (the_tally ()->repaired, 0);
-    /* Only the block whose content is unknown after the write stays as it is.
+    /* If the hash after the write failed (5), the content on the plugin is
+     * unknown, and the block is not written again.  Otherwise it is written
+     * now.
      */
     assert_null (check_read_at (handle, BLOCK, BLOCK));
     assert_int_equal (writes[1], 1);
@@ -485,7 +489,7 @@ run_same_block (unsigned retry)
   }
   assert_int_equal (holds, 1);
   assert_int_equal (waits, 2);
-  /* The end of this repair wakes both, and they wait again. */
+  /* The end of this repair wakes both waiting threads, and they wait again. */
   assert_null (check_read_at (handle, BLOCK, 2 * BLOCK));
   assert_int_equal (writes[2], 1);
   wait_for (5);
@@ -583,7 +587,9 @@ test_refused (void **state)
   assert_int_equal (filter->can_write (&plugin.next, handle), 0);
   end_client (handle);
 
-  /* Without the parameter, all of this is allowed. */
+  /* Without blkhash-verify-repair-write, nbdkit -r, other names, and a plugin
+   * that cannot write are allowed.
+   */
   make_bad_disk ();
   is_writing = false;
   can_write = 0;
@@ -620,8 +626,8 @@ test_short_last_block (void **state)
   end_client (handle);
 }
 
-/* A short last block at the end of the plugin's disk is written, even if it is
- * not a multiple of the minimum block.
+/* A short last block at the end of the plugin's disk is written, even if its
+ * size is not a multiple of the plugin's minimum block size.
  */
 static void
 test_end_of_disk (void **state)

@@ -3,10 +3,11 @@
  *
  * Unit test: reads through the verify filter, compared with a model.
  *
- * A disk with faults is read at random: bits flip, ranges are zero or have
- * other bytes, reads fail, always or a few times.  A request returns the right
- * content or fails, as the model predicts.  Wrong content is never cached.
- * Prints the seed, and takes BLKHASH_SEED and BLKHASH_ROUNDS.
+ * A disk with faults is read at random.  Bits flip, ranges are zero or have
+ * other bytes, or reads fail; each fault strikes always or a few times.  A
+ * request returns the right content or fails, as the model predicts.  Wrong
+ * content is never cached.  Prints the seed, and takes BLKHASH_SEED and
+ * BLKHASH_ROUNDS.
  */
 
 #include <config.h>
@@ -63,7 +64,8 @@ struct model {
   uint32_t block_size;
   struct {
     enum outcome outcome;       /* how a read of the block ends */
-    enum outcome reading;       /* the same if bad content is accepted */
+    enum outcome reading;       /* the same if bad content is accepted, as by
+                                 * FAIL_WARN */
   } *blocks;
 };
 
@@ -93,7 +95,8 @@ changes (const struct model *m, const struct fault *fault, uint64_t start,
 
 /* Returns how a read of BLOCK ends.  Sets *READING to how it ends if bad
  * content is accepted.  Two faults in the same block can cancel each other.  If
- * the block is read in pieces, a read that fails hides later faults.
+ * the block is read in pieces, a piece that cannot be read delays the faults of
+ * later pieces until a retry.
  */
 static enum outcome
 block_outcome (const struct model *m, uint64_t block, enum outcome *reading)
@@ -325,7 +328,9 @@ any_range (const struct model *m, unsigned *s, uint64_t *offset,
     *offset = ROUND_DOWN (*offset, block);
 }
 
-/* Make a request.  Returns what is wrong with its result, or NULL. */
+/* Make a request, and set *FAILED if it fails.  Returns what is wrong with its
+ * result, or NULL.
+ */
 static const char *
 request (struct model *m, uint64_t offset, uint64_t count, bool *failed)
 {
@@ -371,7 +376,9 @@ any_request (struct model *m, unsigned *s, bool *stopped)
 
 /* ---- After requests ---- */
 
-/* The only disk has the number 0, so the keys are block numbers. */
+/* Check that cached content is right.  The only disk has the number 0, so the
+ * keys are block numbers.
+ */
 static void
 check_cache (const struct model *m)
 {
@@ -388,7 +395,8 @@ check_cache (const struct model *m)
 }
 
 /* Check the state of each block against the model, and the counts of states.
- * Each block that is not good was reported at most once.
+ * Check also, unless a fault is transient, that each block that is not good was
+ * reported at most once.
  */
 static void
 check_tally (struct model *m)
@@ -491,7 +499,9 @@ read_at_random (void *opaque)
   return NULL;
 }
 
-/* Threads with one disk.  Not with FAIL_STOP, which makes all of them fail. */
+/* Threads read one disk.  FAIL_STOP is not used, because it makes the requests
+ * of all threads fail.
+ */
 static void
 test_threads (void **state)
 {
@@ -522,7 +532,7 @@ test_threads (void **state)
   }
 }
 
-/* A disk of blocks of 4 KiB, the first ZEROS of which are zero. */
+/* A disk of BLOCKS blocks of 4 KiB, the first ZEROS of which are zero. */
 static struct model *
 sparse_model (uint64_t blocks, uint64_t zeros)
 {
@@ -795,8 +805,8 @@ test_passing_failures (void **state)
   }
 }
 
-/* Many blocks are wrong, one of them only twice.  They are read again together
- * after the first of them has failed the request.
+/* Many blocks are wrong, and one more only in the first two reads.  After the
+ * first wrong block has failed the request, the others are retried together.
  */
 static void
 test_all_wrong (void **state)
@@ -861,7 +871,7 @@ test_reports (void **state)
   free_model (m);
 }
 
-/* Bad once, and right when read again. */
+/* A block is bad once, and good when it is read again. */
 static void
 test_transient (void **state)
 {

@@ -7,10 +7,10 @@
  * servers update the manifest of an earlier server.
  *
  * Each server is a process, with several crowds of clients in sequence.  Prints
- * the seed, and takes BLKHASH_SEED, and in BLKHASH_ROUNDS the number of crowds
- * for each mode, rounded up to whole servers.  A server that fails prints its
- * own seed.  Its threads are not deterministic, so it can take several runs
- * until it fails again.
+ * the seed, and takes BLKHASH_SEED.  BLKHASH_ROUNDS is the number of crowds for
+ * each mode, and is rounded up to whole servers.  A server that fails prints
+ * its own seed.  Threads are not deterministic, so it can take several runs
+ * with this seed until the server fails again.
  */
 
 #include <config.h>
@@ -63,7 +63,7 @@ static const char *const names[] = { "a", "b", "c" };
 static unsigned nr_names;
 static bool missing_read;       /* blkhash-missing=read */
 static bool updating;           /* blkhash-update=true */
-static unsigned failures;       /* value of disk_failures in a crowd */
+static unsigned failures;       /* disk_failures while a crowd runs */
 
 static uint32_t
 below (unsigned *seed, uint32_t n)
@@ -279,8 +279,9 @@ make_baseline (void)
   manifest_make (manifest, size, block_size);
 }
 
-/* Update that manifest.  The filter compares the manifest with what clients
- * read, and, if AUDIT is set, also with a sample of the disk.
+/* Let the server update the manifest of make_baseline.  The filter compares the
+ * manifest with what clients read, and, if AUDIT is set, also with a sample of
+ * the disk.
  */
 static void
 configure_update (bool audit)
@@ -318,7 +319,7 @@ run_server (void)
   char directory[] = "/dev/shm/blkhash-test-XXXXXX";
   unsigned seed, i;
 
-  /* In memory, since syncs do not matter here. */
+  /* The files are in memory, because syncs do not matter here. */
   if (!mkdtemp (directory)) {
     strcpy (directory, "/tmp/blkhash-test-XXXXXX");
     if (!mkdtemp (directory))
@@ -340,7 +341,7 @@ run_server (void)
 
 /* ---- Modes ---- */
 
-/* A process for each server, whose state is static. */
+/* Each server is a process, because the state of the filter is static. */
 static void
 test_mode (void **state)
 {

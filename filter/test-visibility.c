@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Unit test: which changes of connections are hidden from which others, after
- * flushes, closes and trims.
+ * Unit test: which changes of a connection are hidden from which other
+ * connections (see visibility.c), after flushes, closes and trims.
  */
 
 #include <config.h>
@@ -24,7 +24,7 @@
 
 static struct visibility disk;
 static struct unflushed a, b, c;
-static unsigned lost;           /* ranges that a failed flush may have lost */
+static unsigned lost;           /* units that a failed flush may have lost */
 
 static int
 begin (void **state)
@@ -128,8 +128,8 @@ test_round (void **state)
   assert_int_equal (to, 5 * UNIT);
 }
 
-/* The first and last block of a layer can have any byte at a distance of less
- * than a unit.
+/* If the blocks of the layers below can begin at any byte, any byte at a
+ * distance of less than a unit can be in the same block as a changed byte.
  */
 static void
 test_round_shifted (void **state)
@@ -197,7 +197,9 @@ test_change_shifted (void **state)
   assert_false (hidden (&b, 5));
 }
 
-/* A change of two connections is hidden from a third one until both flushed. */
+/* A unit that two connections changed is hidden from a third one until both
+ * have flushed.
+ */
 static void
 test_two (void **state)
 {
@@ -246,7 +248,7 @@ test_flush (void **state)
   assert_false (flush (&a, true));
 }
 
-/* Flushes that overlap end together. */
+/* Flushes that overlap count as one flush, which ends with the last of them. */
 static void
 test_flushes (void **state)
 {
@@ -291,7 +293,7 @@ test_failed_flush (void **state)
   assert_true (own (&a, 1));
 }
 
-/* A flush that overlaps one that failed does not prove anything. */
+/* A successful flush proves nothing if it overlaps one that failed. */
 static void
 test_failed_with_other (void **state)
 {
@@ -331,7 +333,9 @@ test_closed (void **state)
   visibility_close (&disk, &b);
   assert_false (hidden (&c, 1));
 
-  /* Of two older connections the second one keeps it. */
+  /* Unit 5 is hidden from both older connections, and from the second one even
+   * after the first one is closed.
+   */
   change (&c, 5);
   visibility_open (&disk, &a, false);
   visibility_open (&disk, &b, false);
@@ -369,7 +373,9 @@ test_closed_without_others (void **state)
   assert_false (hidden (&b, 1));
 }
 
-/* A connection without TLS keeps nothing hidden from those with TLS. */
+/* While a connection without TLS stays open, changes by a closed connection
+ * remain hidden from it, but not from new connections with TLS.
+ */
 static void
 test_closed_tls (void **state)
 {
@@ -390,8 +396,8 @@ test_closed_tls (void **state)
 
 /* ---- Trims ---- */
 
-/* Other connections may see trimmed data even after a flush, until it is
- * overwritten: all of the unit.
+/* Even after a flush, other connections may see the data before a trim, until
+ * the whole unit is overwritten.
  */
 static void
 test_trim (void **state)
