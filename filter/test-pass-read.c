@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Unit test: after the last client has disconnected, several reads are in
- * flight.  Then a read fails, another client connects, or the server ends.
+ * Unit test: when the last client disconnects, the filter reads what is
+ * missing, with several reads in flight.  Then a read fails, another client
+ * connects, or the server ends.
  *
  * Each read takes long enough that the filter starts another thread.  Reads
  * after the first MAX_THREADS also wait until the expected number of reads was
@@ -227,7 +228,9 @@ test_together (void **state)
   assert_true (has_sum ("together"));
 }
 
-/* The connection that trimmed the whole disk reads all of it. */
+/* A client has trimmed the whole disk.  When it disconnects, the filter reads
+ * all of the disk.
+ */
 static void
 test_trimmed (void **state)
 {

@@ -2,7 +2,8 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * Unit test: a large result file.  At each write, sync and rename, a reader
- * reads the file, or the call fails.  An append is cut off after each byte.
+ * reads the file, or the call fails.  An appended line is cut off after each
+ * byte.
  */
 
 #include <config.h>

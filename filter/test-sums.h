@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * For unit tests: the expected sum of the disk of test-nbdkit.h, computed by
- * the streaming API, which unlike the filter uses no leaf table; and manifests.
+ * For unit tests: sums and manifests of the disk of test-nbdkit.h.  The
+ * expected sum is computed by the streaming API, which, unlike the filter, uses
+ * no leaf table.
  */
 
 #ifndef NBDKIT_BLKHASH_TEST_SUMS_H

@@ -144,7 +144,7 @@ add_events (void)
   assert_int_equal (tally_get_changes (&tally), changes + 4);
 }
 
-/* Move to another tally, which has other states, and back. */
+/* Move the states to another tally, which has other states, and back. */
 static void
 move_tally (void)
 {

@@ -16,7 +16,7 @@ struct disk;
 struct nbdkit_next_ops;
 struct source;
 
-#define MAX_BATCH 1024          /* blocks in a call of batch_read */
+#define MAX_BATCH 1024          /* blocks in a call of batch_read, at most */
 
 /* The check of a request. */
 struct check {
@@ -24,8 +24,8 @@ struct check {
   const struct source *source;
   struct nbdkit_next_ops *next;
   int *err;                     /* set if the request fails */
-  bool unproven;                /* content was not read, or is served although
-                                 * it is wrong */
+  bool unproven;                /* a block of zeros was not read, or a bad block
+                                 * is served */
   unsigned unreadable;          /* unreadable blocks that were repaired */
   struct repair_waits waits;
 };

@@ -18,7 +18,7 @@
 #include "../lib/common/lru.h"
 
 #define BLOCK_CACHE_SIZE (64 * 1024 * 1024) /* bytes; 4 of the largest blocks */
-#define BLOCK_CACHE_ENTRIES 512 /* see lru.h */
+#define BLOCK_CACHE_ENTRIES 512 /* a search visits all of them: see lru.h */
 
 /* The number of condition variables.  Each block uses one of them, so that the
  * end of a load wakes few threads that wait for other blocks.

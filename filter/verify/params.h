@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What to do about a bad block. */
+/* What to do about a bad block.  An unreadable block is never served. */
 enum verify_fail {
   FAIL_ERROR,                   /* fail the request */
   FAIL_WARN,                    /* log the block, and serve what was read */

@@ -34,7 +34,10 @@
 #include "verify/repair.h"
 #include "verify/repair-nbd.h"
 
-#define WRONG_BLOCKS 16         /* so many, and none right: log the source */
+/* If the first WRONG_BLOCKS blocks that are read from a source are all wrong,
+ * the source is logged.
+ */
+#define WRONG_BLOCKS 16
 
 struct repair_source {
   const char *name;             /* of the file or server */

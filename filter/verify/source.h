@@ -30,8 +30,8 @@ void source_set (struct source *source, uint64_t size, uint32_t min,
  */
 int source_init (struct source *source, struct nbdkit_next_ops *next);
 
-/* Read LEN bytes at OFFSET, within the plugin's disk.  Returns 0, or -1 with
- * *ERR after nbdkit_error.
+/* Read LEN bytes at OFFSET from the plugin.  The range must be within the
+ * plugin's disk.  Returns 0, or -1 with *ERR after nbdkit_error.
  */
 int source_read (const struct source *source, struct nbdkit_next_ops *next,
                  void *buf, size_t len, uint64_t offset, int *err);

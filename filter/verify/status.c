@@ -24,7 +24,7 @@
 #include "verify/status.h"
 #include "verify/summary.h"
 
-#define MAX_RANGES 1000         /* of all exports */
+#define MAX_RANGES 1000         /* of all exports together */
 
 #define SIGNATURE "{\n  \"program\": \"nbdkit-blkhash-verify-filter\",\n"
 

@@ -278,7 +278,7 @@ verify_can_multi_conn (nbdkit_next *next, void *handle)
     ? next->can_multi_conn (next) : 1;
 }
 
-/* The plugin would prefetch blocks without adding them to the block cache. */
+/* No prefetch: the plugin would not add the blocks to the block cache. */
 static int
 verify_can_cache (nbdkit_next *next, void *handle)
 {

@@ -180,10 +180,10 @@ write_bytes (const struct source *source, nbdkit_next *next,
   return flush ? next->flush (next, 0, err) : 0;
 }
 
-/* Returns how many writes are allowed so far: the given share of all blocks of
- * data, and unless that is 100%, at most the same share of the blocks that were
- * good so far, plus FREE_WRITES.  MAX_BLOCKS in disk.c keeps the products below
- * 2^64.
+/* Returns how many writes are allowed so far: at most the given share of all
+ * blocks of data.  Unless the share is 100%, also at most the same share of the
+ * blocks that were good so far, plus FREE_WRITES.  MAX_BLOCKS in disk.c keeps
+ * the products below 2^64.
  */
 static uint64_t
 get_limit (struct disk *disk)
