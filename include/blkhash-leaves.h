@@ -87,9 +87,8 @@ int blkhash_leaves_set_size (struct blkhash_leaves *l, uint64_t size);
 
 /*
  * Set LEN bytes at OFFSET of the image: to those of BUF (data), to zeros
- * (zero), or to missing (forget).  The range can have any offset and length,
- * and can overlap ranges of earlier calls, which it replaces.  Blocks can
- * arrive in pieces.
+ * (zero), or to missing (forget).  The range can have any offset and length.
+ * Bytes that earlier calls have set are replaced.  Blocks can arrive in pieces.
  *
  * The table keeps digests, not content: if a part of a complete block of data
  * is replaced or set to missing, the rest of that block becomes missing.  The
@@ -145,10 +144,10 @@ void blkhash_leaves_count (struct blkhash_leaves *l, uint64_t *data,
 /*
  * Callbacks that receive the leaves, in the order of the image.
  *
- * data is called for COUNT blocks of data from block INDEX on.  LEAVES is the
- * concatenation of their leaves, of LEAF_SIZE bytes each; it is valid during
- * the call.  zero is called for COUNT blocks of zeros from block INDEX on.
- * OPAQUE is the opaque member of the sink.
+ * The callback "data" is called for COUNT blocks of data from block INDEX on.
+ * LEAVES is the concatenation of their leaves, of LEAF_SIZE bytes each; it is
+ * valid during the call.  The callback "zero" is called for COUNT blocks of
+ * zeros from block INDEX on.  OPAQUE is the opaque member of the sink.
  *
  * Each block is passed exactly once, from block 0 on.  Runs of data can have
  * any length.  Consecutive blocks of zeros are passed in one call; the last of
@@ -210,7 +209,7 @@ size_t blkhash_leaves_batch (const struct blkhash_leaves *l);
  * If the table was created with BLKHASH_LEAVES_NO_SUM, nothing is stored in MD,
  * which may be NULL, and 0 is stored in *LEN.
  *
- * Errors: ENODATA if a block is missing, or the size is unknown; EBUSY if
+ * Errors: ENODATA if a byte is missing, or the size is unknown; EBUSY if
  * another thread changed the table during this call; ENOMEM, EIO; the error of
  * a callback of the sink; sticky errors.  Nothing is stored on error.  ENODATA
  * and EBUSY are not sticky.

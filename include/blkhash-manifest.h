@@ -3,7 +3,7 @@
  *
  * Manifests: the leaves of an image in a file.
  *
- * Two manifests show which blocks of two disks differ, without the disks.
+ * Two disks can be compared by their manifests, without reading the disks.
  * blkhash-manifest(5) describes the file byte for byte.
  *
  * There are two ways to write a manifest:
@@ -51,8 +51,9 @@ extern "C" {
 struct blkhash_manifest_writer;
 
 /*
- * Create a writer of the manifest of an image of SIZE bytes to FD.  OPTS has
- * the digest, the block size and the construction; NULL means the defaults.
+ * Create a writer that writes the manifest of an image of SIZE bytes to FD.
+ * OPTS has the digest, the block size and the construction; NULL means the
+ * defaults.
  *
  * SIZE can be BLKHASH_SIZE_UNKNOWN if FD is seekable, and was not opened with
  * O_APPEND: then the header is written last, with pwrite(2).  The constant is

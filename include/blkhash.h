@@ -4,10 +4,10 @@
  * libblkhash: a block based hash for disk images.
  *
  * The image is divided into blocks.  The digest of each block is a leaf, and
- * the result is the digest of all leaves, in order.  All blocks of zeros have
- * the same leaf, which is computed once, so the empty parts of an image cost
- * almost nothing.  All other blocks are hashed in parallel.  blkhash-format(7)
- * describes the construction byte for byte.
+ * the result is the digest of all leaves, in order.  All full blocks of zeros
+ * have the same leaf, which is computed once, so the empty parts of an image
+ * cost almost nothing.  Blocks of data are hashed in parallel.
+ * blkhash-format(7) describes the construction byte for byte.
  *
  * There are two interfaces:
  *

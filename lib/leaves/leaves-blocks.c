@@ -127,8 +127,8 @@ leaves_contradict_locked (struct blkhash_leaves *l, uint64_t index,
 }
 
 /* BLOCK is the observed content of block INDEX.  If it contradicts the table,
- * the block becomes missing, because it is not known which of the two is
- * outdated.
+ * the block becomes missing, because it is not known whether the table or the
+ * observed content is outdated.
  */
 static int
 observe_block_locked (struct blkhash_leaves *l, uint64_t index,

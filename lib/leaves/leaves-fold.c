@@ -37,9 +37,10 @@
                                  * folds */
 #define BATCH_ZEROS (1u << 20)  /* blocks: about 16 ms of hashing for sha256 */
 
-/* Consecutive leaves: either ZEROS leaves of full zero blocks, or COUNT leaves
- * in LEAVES.  LEAVES has leaves of data, or, if ZERO is set, the leaf of the
- * short last block, which is zero.
+/* Consecutive leaves, of zero blocks if ZERO is set, otherwise of data: either
+ * the leaves of ZEROS full zero blocks, which are not stored here, or the COUNT
+ * leaves in LEAVES.  LEAVES can have the leaf of a zero block only if this is
+ * the short last block.
  */
 struct batch {
   uint64_t zeros;
@@ -50,7 +51,7 @@ struct batch {
 
 /* Copy leaves from block INDEX on.  Returns EBUSY if the block was zeros, data
  * was written into it, and it is not hashed yet.  Returns ENODATA if the block
- * is missing, or is partial in any other way.
+ * is missing, or is any other partial block.
  */
 static int
 take_batch_locked (struct blkhash_leaves *l, uint64_t index,

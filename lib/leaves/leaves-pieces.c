@@ -33,7 +33,7 @@
 struct todo {
   struct partial *hash;         /* complete block to hash */
   bool retry;
-  bool wait;                    /* for room in the budget, before it retries */
+  bool wait;                    /* for room in the budget, before the retry */
   uint64_t seen;                /* for budget_wait */
 };
 

@@ -57,8 +57,8 @@ struct blkhash_leaves {
                                  */
   struct leaf_tree *tree;
   struct pieces_budget own_budget; /* budget of PIECES, unless the table shares
-                                    * one with other tables; it has its own
-                                    * locks */
+                                    * a budget with other tables; a budget has
+                                    * its own locks */
   struct pieces *pieces;        /* the blocks that are LEAF_PARTIAL */
   uint64_t generation;          /* incremented by every change */
   /* Ranges that observations have contradicted, for leaves_next_contradiction.
@@ -179,7 +179,9 @@ leaves_is_complete (const struct blkhash_leaves *l,
  */
 int leaves_hash_busy (struct blkhash_leaves *l, struct partial *partial);
 
-/* Remove a block from the pieces.  The caller sets its state in the tree. */
+/* Remove a block from the pieces, and free it unless it is busy.  The caller
+ * sets the state of the block in the tree.
+ */
 void leaves_drop_partial_locked (struct blkhash_leaves *l,
                                  struct partial *partial);
 
@@ -189,8 +191,8 @@ void leaves_drop_partial_locked (struct blkhash_leaves *l,
 int leaves_set_error_locked (struct blkhash_leaves *l, int err);
 
 /* Fold the leaves before the first missing block.  The caller holds the lock,
- * which is released during the call.  Returns the error of the table.  Only for
- * a table with ONCE.
+ * which is released during the call.  Returns 0, or the error of the table.
+ * Only for a table with ONCE.
  */
 int leaves_fold_early_locked (struct blkhash_leaves *l);
 

@@ -3,9 +3,9 @@
  *
  * The leaf table: an image whose size becomes known only after its content.
  *
- * Until then the image has the maximum size.  A size is refused if a range that
- * was given or observed ends after it.  So setting the size affects no call in
- * progress, and no block but the last.
+ * While the size is unknown, the image has the maximum size, UINT64_MAX bytes.
+ * A size is refused if a range that was given or observed ends after it.  So
+ * setting the size affects no call in progress, and no block but the last.
  */
 
 #include <config.h>

@@ -42,9 +42,9 @@ int leaves_observe_zero (struct blkhash_leaves *l, uint64_t len,
 
 /* Store in *OFFSET and *LEN a range of whole blocks, in bytes, that
  * observations have contradicted and no earlier call has returned.  If too many
- * ranges were contradicted between two calls, this is the whole image.  Returns
- * false if there is none.  This usually takes no lock, so it can be called
- * after each observation.
+ * ranges were contradicted between two calls, the range is the whole image.
+ * Returns false if there is no such range; then this function usually takes no
+ * lock, so it can be called after each observation.
  */
 bool leaves_next_contradiction (struct blkhash_leaves *l,
                                 uint64_t *offset, uint64_t *len);

@@ -20,9 +20,9 @@ struct pieces_budget {
   size_t bound;                 /* bytes; set once */
 
   /* Protects USERS, the list of tables that hold memory.  No table in the list
-   * is freed while this lock is held.  A thread takes it while it holds the
-   * lock of its own table.  So a thread that holds users_lock must not wait for
-   * the lock of another table, but only try to take that lock.
+   * is freed while this lock is held.  A thread can hold the lock of its own
+   * table when it takes users_lock.  So a thread that holds users_lock must not
+   * wait for the lock of another table, but only try to take that lock.
    */
   pthread_mutex_t users_lock;
   struct pieces *users;
@@ -67,8 +67,8 @@ void *budget_get (struct pieces_budget *budget, size_t overhead, bool *zero,
 void budget_put (struct pieces_budget *budget, void *chunk, size_t overhead);
 
 /* Called with true before a chunk is hashed, and with false after the chunk was
- * hashed and freed.  The chunk must be freed first, so that budget_wait sees
- * it.
+ * hashed and freed.  If the chunk were freed after the call with false,
+ * budget_wait could return false although a chunk is about to be freed.
  */
 void budget_busy (struct pieces_budget *budget, bool begins);
 

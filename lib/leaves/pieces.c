@@ -38,8 +38,8 @@ max_ranges (uint32_t block_size)
     n = MIN_RANGES;
   if (n > MAX_RANGES)
     n = MAX_RANGES;
-  /* At most every other byte is a range of its own.  The maximum is more than
-   * that, because a block that has the maximum cannot be changed.
+  /* A block has at most block_size / 2 ranges: every other byte.  The limit is
+   * higher, because a block that has reached the limit cannot be changed.
    */
   return n < block_size / 2 + 2 ? n : block_size / 2 + 2;
 }

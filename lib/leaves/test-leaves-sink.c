@@ -325,7 +325,9 @@ test_when (void **state)
 
 /* ---- A sink that fails ---- */
 
-/* The image is data, zeros, data, zeros.  Call N of the four calls fails. */
+/* The image is data, zeros, data, zeros, so the sink is called four times.
+ * Call N fails.
+ */
 static void
 fails_at (int n, unsigned once)
 {

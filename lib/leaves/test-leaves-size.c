@@ -412,7 +412,7 @@ give_some (void *opaque)
   return NULL;
 }
 
-/* Threads give the image while this one sets its size. */
+/* Other threads give the image while the main thread sets its size. */
 static void
 test_threads (void **state)
 {
