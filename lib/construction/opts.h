@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The options of a hash, with their defaults and limits.
+ * The options of a hash.  Their defaults and limits are in opts.c.
  */
 
 #ifndef BLKHASH_OPTS_H

@@ -168,10 +168,11 @@ destroy (void)
   digest_free (digest);
 }
 
-/* While the only CPU hashes a block, three batches are queued.  Block BLOCK of
- * batch OF fails, or none if OF is 3.  FIRST, SECOND and THIRD are the expected
- * results of the batches.  The groups are: 20 blocks of the first batch and 12
- * of the second, 8 of the second and 24 of the third, and 6 of the third.
+/* While the only CPU hashes a block, three batches are queued.  The block at
+ * index BLOCK (the parameter) of batch OF cannot be hashed; if OF is 3, all
+ * blocks can be hashed.  FIRST, SECOND and THIRD are the expected results of
+ * the batches.  The groups are: 20 blocks of the first batch and 12 of the
+ * second, 8 of the second and 24 of the third, and 6 of the third.
  */
 static void
 fail_in_group (size_t of, size_t block, int first, int second, int third)

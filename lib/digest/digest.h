@@ -33,8 +33,8 @@ size_t digest_size (const struct digest *digest);
 const char *digest_library (const struct digest *digest);
 
 /* Returns true if our kernels may compute this digest instead of its library.
- * Returns false for the digests of OpenSSL in FIPS mode, and if OpenSSL is
- * configured to use another provider, because the user then requires that
+ * Returns false for the digests of OpenSSL in FIPS mode, or if their provider
+ * is not OpenSSL's default one, because then the user relies on the provider's
  * implementation.
  */
 bool digest_is_replaceable (const struct digest *digest);

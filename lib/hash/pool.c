@@ -19,7 +19,7 @@
 struct pool {
   pool_run *run;
   unsigned batch;               /* maximum total weight of the tasks of a call
-                                 * of RUN, unless this has only one task */
+                                 * of RUN with more than one task */
 
   pthread_mutex_t lock;         /* protects the fields below */
   pthread_cond_t work;          /* a task was queued, or stop was set */

@@ -163,7 +163,7 @@ new_hash (unsigned queue_depth)
 }
 
 /* A hash or a leaf table is not created if one of its parts cannot be created.
- * A leaf table may have fewer such parts.
+ * This leaf table has no outer hash, so the third constructor is not called.
  */
 static void
 test_create (void **state)
@@ -372,7 +372,9 @@ test_no_sum (void **state)
   blkhash_leaves_free (l);
 }
 
-/* A failed update can leave outdated leaves, so all calls return its error. */
+/* A call that failed to set content can leave outdated leaves in the table, so
+ * all later calls return its error.
+ */
 static void
 test_leaf_table_error_sticks (void **state)
 {
@@ -443,10 +445,11 @@ new_table_once (unsigned flags)
   return l;
 }
 
-/* If another thread fails during a call to the sink, the table returns this
- * error, now and later, even if the sink then fails too.  The sink is called
- * for a block of data, for zeros of a table without a sum, for leaves, or for
- * zeros at the end.
+/* If another thread gives a bad block during a call of the sink, the call that
+ * called the sink and the fold after it return the error of that block, even if
+ * the sink fails too.  The sink is called by blkhash_leaves_data; by
+ * blkhash_leaves_zero of a table that computes no sum; by leaves_put_leaves; or
+ * by blkhash_leaves_fold, for the zeros at the end.
  */
 static void
 test_leaf_table_error_while_told (void **state)

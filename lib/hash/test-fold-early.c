@@ -36,7 +36,8 @@ int __wrap_outer_leaves (struct outer *outer, const unsigned char *leaves,
 int __real_pthread_cond_wait (pthread_cond_t *cond, pthread_mutex_t *lock);
 int __wrap_pthread_cond_wait (pthread_cond_t *cond, pthread_mutex_t *lock);
 
-static bool slow;               /* the next fold goes on when a thread waits */
+static bool slow;               /* the next fold lasts until a thread waits for
+                                 * it */
 static sem_t folds, waits;      /* a fold began; a thread waits for it */
 static unsigned char data[BLOCK * BLOCKS];
 static struct blkhash_leaves *table;

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: every kernel of every hash computes published examples, in each of
- * its lanes: those of FIPS 180, and those of the authors of BLAKE2b.
+ * Unit test: every kernel of every hash computes, in each of its lanes, the
+ * examples that were published for FIPS 180 and by the authors of BLAKE2b.
  */
 
 #include <config.h>
