@@ -27,9 +27,9 @@ static const char *const numberless[] = {
   "keccak-224", "keccak-256", "keccak-384", "keccak-512",
 };
 
-/* Returns the canonical name of MD, or NULL if it has none, and so is not
- * offered: the digest called "NULL" does not hash, and KECCAK-KMAC and similar
- * ones are parts of a MAC.
+/* Returns the canonical name of MD, or NULL if it has none.  Digests without
+ * such a name are not offered: the one that is called "NULL" does not hash, and
+ * those like KECCAK-KMAC are parts of a MAC.
  */
 static const char *
 canonical_name (const EVP_MD *md)

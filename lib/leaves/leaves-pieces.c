@@ -67,8 +67,8 @@ make_room_locked (struct blkhash_leaves *l, struct todo *todo)
   return err;
 }
 
-/* Allocate a partial, and evict others if needed.  Returns 0 or an error, as
- * make_room_locked; or ENOMEM.
+/* Allocate a partial, and evict other partials if needed.  Returns 0 or an
+ * error.  If TODO->retry is set, the caller must do what TODO says, and retry.
  */
 static int
 reserve_locked (struct blkhash_leaves *l, struct partial **partial,
