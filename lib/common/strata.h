@@ -18,14 +18,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define STRATA_MIN_UNITS 64     /* minimum number of units to choose, unless
-                                 * there are fewer */
+#define STRATA_MIN_UNITS 64     /* minimum number of units to choose; if there
+                                 * are fewer, all are chosen */
 #define STRATA_ALL 100000000    /* 100 % in millionths of a percent */
 #define STRATA_DEFAULT (STRATA_ALL / 1000) /* 0.1 % */
 
 /* The size of a unit in bytes, unless the block size of the hash is larger.
- * Reads of units are aligned to it; neither NBD servers nor direct I/O require
- * more.
+ * Reads of units are aligned to this size; neither NBD servers nor direct I/O
+ * require a larger alignment.
  */
 #define STRATA_READ_UNIT (64 * 1024)
 
@@ -42,8 +42,8 @@ struct strata {
 bool strata_parse_share (const char *text, uint32_t *share);
 
 /* Choose a sample of UNITS units.  If SHARE, in millionths of a percent, is 0,
- * no unit is chosen; otherwise at least SHARE of them, and at least
- * STRATA_MIN_UNITS.  The sample cannot be predicted without SEED.
+ * no unit is chosen; otherwise at least that share of the units, and at least
+ * STRATA_MIN_UNITS of them.  The sample cannot be predicted without SEED.
  */
 void strata_init (struct strata *strata, uint64_t units, uint32_t share,
                   uint64_t seed);

@@ -29,8 +29,8 @@ char *sum_line (const struct blkhash_opts *opts,
                 const unsigned char *md, size_t md_len,
                 const char *name, bool tag, bool escape);
 
-/* Returns a copy of NAME that is escaped as in a line.  The caller frees it.
- * Returns NULL if there is no memory.
+/* Returns a copy of NAME, escaped as by sum_line with ESCAPE.  The caller frees
+ * it.  Returns NULL if there is no memory.
  */
 char *sum_line_escape (const char *name);
 

@@ -6,9 +6,9 @@
  * A line that is not a checksum is either text or damaged.  Text is skipped
  * with a warning, so that a list can be part of another text, such as a signed
  * mail.  A line that looks like a checksum, but in which a character is missing
- * or wrong, is damaged.  Damage is an error, because otherwise the check would
- * succeed although the image was not read.  (sha256sum does not distinguish the
- * two: it skips damaged lines as it skips text.)
+ * or wrong, is damaged.  Damage is an error: if the line were skipped, the
+ * check would succeed without reading the image of that line.  (sha256sum skips
+ * damaged lines as it skips text.)
  */
 
 #include <config.h>
@@ -198,7 +198,9 @@ parse_comment (char *text, struct sums_line *line)
 
 /* ---- Checksums ---- */
 
-/* Set LINE to a checksum, whose NAME may still be escaped. */
+/* Set LINE to a checksum, or to SUMS_DAMAGED if NAME is invalid.  NAME is
+ * decoded if ESCAPED is set.
+ */
 static void
 set_sum (struct sums_line *line, const char *spec, const char *hex, char *name,
          bool escaped)
@@ -214,7 +216,8 @@ set_sum (struct sums_line *line, const char *spec, const char *hex, char *name,
     };
 }
 
-/* Parse TEXT, which follows "blk-".  A name can contain anything, even ") = ".
+/* Parse TEXT, which follows "blk-".  The last ")" ends the name, because a name
+ * can contain anything, even ") = ".
  */
 static void
 parse_tagged (char *text, bool escaped, struct sums_line *line)
