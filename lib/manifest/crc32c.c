@@ -3,8 +3,8 @@
  *
  * CRC32C, with the instructions of x86-64 and ARMv8 if the CPU has them.
  *
- * The instruction has a latency of three cycles or more, but another one can
- * start in each cycle.  So each 3 * PART bytes of a long buffer are divided
+ * Such an instruction has a latency of three cycles or more, but the CPU can
+ * start one in each cycle.  So each 3 * PART bytes of a long buffer are divided
  * into three parts, whose CRCs are computed side by side and then combined.
  */
 

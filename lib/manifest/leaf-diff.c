@@ -68,7 +68,7 @@ may_differ (struct leaf_diff *diff)
 
 /* ---- Runs ---- */
 
-/* Compare COUNT blocks, which are data in both. */
+/* Compare COUNT blocks, which are data in both runs. */
 static int
 compare_data (struct leaf_diff *diff, const struct blkhash_manifest_run *a,
               const struct blkhash_manifest_run *b, uint64_t count)

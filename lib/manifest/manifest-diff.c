@@ -109,8 +109,8 @@ report_range (void *opaque, uint64_t first, uint64_t count)
                                               : count * diff->block_size);
 }
 
-/* Compare the leaves.  If one reader fails, it keeps the text of its error, and
- * the text of the other reader becomes empty.
+/* Compare the leaves.  After an error, the error text of a reader that did not
+ * fail is empty.
  */
 static int
 compare (struct diff *diff)

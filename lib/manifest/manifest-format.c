@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Print and parse the header of a manifest.  It is lines of text, and "head -c
- * 512" shows it.  A header that is parsed is untrusted.
+ * Print and parse the header of a manifest.  The header is lines of text, which
+ * "head -c 512" shows.  A header that is parsed is untrusted.
  */
 
 #include <config.h>

@@ -25,7 +25,8 @@ struct blkhash_opts;
 #define MANIFEST_TAIL_SIZE 8
 #define MANIFEST_END UINT64_MAX
 #define MANIFEST_ZERO_RUN (UINT64_C (1) << 63) /* flag in the number of blocks
-                                                * of a record: they are zeros */
+                                                * of a record: all of these
+                                                * blocks are zeros */
 #define MANIFEST_MAX_LEAVES 65536 /* in a record of data */
 
 struct manifest_header {
@@ -60,7 +61,7 @@ int manifest_header_parse (const unsigned char bytes[MANIFEST_HEADER_SIZE],
 
 /* ---- Little-endian numbers ---- */
 
-/* Store VALUE in SIZE bytes, at most 8; and load it. */
+/* Store and load a number of SIZE bytes, at most 8. */
 static inline void
 manifest_put (unsigned char *bytes, uint64_t value, size_t size)
 {

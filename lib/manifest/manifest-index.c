@@ -6,10 +6,11 @@
  * The reader of manifests validates the file, and every byte that it reads is
  * pinned (see pinned-file.h).  The file is divided into sections of
  * MARK_DISTANCE bytes, and the first record that begins in a section gets a
- * mark.  A look-up begins at the last mark that is not beyond the block, and
- * skips records by the numbers in their heads, which were validated and are
- * pinned.  All records that a look-up reads begin in the same section, because
- * the first one that begins in another section would have a mark.
+ * mark.  A look-up of a block begins at the last mark that is not beyond the
+ * block, and skips records by the numbers in their heads, which were validated
+ * and are pinned.  All records that a look-up reads begin in the same section:
+ * the first one in a later section would have a mark, where the look-up would
+ * have begun.
  */
 
 #include <config.h>

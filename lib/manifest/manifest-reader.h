@@ -57,7 +57,9 @@ manifest_reader_new_observed (int fd, unsigned flags,
  */
 bool manifest_reader_is_fresh (const struct blkhash_manifest_reader *r);
 
-/* Make ERR the sticky error, with the text of strerror.  Returns ERR. */
+/* Make ERR sticky: blkhash_manifest_reader_next returns it from then on.  Its
+ * text is that of strerror.  Returns ERR.
+ */
 int manifest_reader_fail (struct blkhash_manifest_reader *r, int err);
 
 /* Store the reason for ERR as text: FMT, or the text of strerror.  Returns ERR,

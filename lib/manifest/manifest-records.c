@@ -7,9 +7,10 @@
  * numbers are checked against the header, and its size against the remaining
  * bytes of the file, before memory is allocated for it.
  *
- * ENOENT means that the end record was valid, and that no block is missing.
- * But a reader of unfinished manifests also returns ENOENT at the first invalid
- * record, because an unfinished manifest can end within a record.
+ * blkhash_manifest_reader_next returns ENOENT if the end record was valid and
+ * no block is missing.  A reader of unfinished manifests also returns ENOENT at
+ * the first invalid record, because an unfinished manifest can end within a
+ * record.
  */
 
 #include <config.h>
@@ -57,9 +58,9 @@ input_failed (struct blkhash_manifest_reader *r, int err)
   return err == ENOENT || err == EBADMSG ? EIO : err;
 }
 
-/* Peek at a record of SIZE bytes and its tail, and check the tail.  The CRC of
- * the record continues from CRC.  For the end record this is the CRC of the
- * header, which the end record thus covers, too; for all others it is 0.
+/* Peek at a record, which has SIZE bytes and a tail, and check the tail.  The
+ * CRC in the tail continues from CRC: for the end record this is the CRC of the
+ * header, and for all other records 0.
  */
 static int
 peek_record (struct blkhash_manifest_reader *r, size_t size, uint32_t crc,

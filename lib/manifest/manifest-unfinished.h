@@ -30,19 +30,20 @@ manifest_writer_new_unfinished (const struct blkhash_opts *opts,
                                 uint64_t size, uint64_t next, int fd);
 
 /* Set the key "journal" in the header to ID: a text of one line, such as a
- * random number.  Returns 0, or EINVAL if W is not unfinished, if it has
- * received blocks or written the header, or if ID has 64 bytes or more.
+ * random number.  Returns 0; or EINVAL if W was not created by
+ * manifest_writer_new_unfinished, if it has received blocks, if the header is
+ * already in the file, or if ID has 64 bytes or more.
  */
 int manifest_writer_set_id (struct blkhash_manifest_writer *w, const char *id);
 
 /* Write the header, if it is not written yet, and all leaves that the sink of W
- * has received, as records.  No other function writes to the file.  The file is
- * not synced: call fsync(2).  The last run of zeros may be missing, because a
- * leaf table passes a run of zeros to its sink only when the run has ended,
- * unless the table was created with BLKHASH_LEAVES_NO_SUM.
+ * has received, as records.  No other function writes to the file.  The caller
+ * syncs the file.  The last run of zeros may be missing, because a leaf table
+ * passes a run of zeros to its sink only when the run has ended, unless the
+ * table was created with BLKHASH_LEAVES_NO_SUM.
  *
- * Returns 0; EINVAL if W is not unfinished; ENOMEM; an error of write(2); or
- * the first error of the sink.
+ * Returns 0; EINVAL if W was not created by manifest_writer_new_unfinished;
+ * ENOMEM; an error of write(2); or the first error of the sink.
  */
 int manifest_writer_flush (struct blkhash_manifest_writer *w);
 

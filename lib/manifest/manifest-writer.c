@@ -263,7 +263,8 @@ struct part {
 };
 
 /* Set the range of blocks to write.  Other blocks of the image are ignored.
- * But if the part ends at the end of the image, blocks after it are an error.
+ * But if the part ends at the end of the image, blocks beyond that end are not
+ * ignored, so blkhash_manifest_writer_finish fails.
  */
 static int
 choose_blocks (struct blkhash_manifest_writer *w, const struct part *part)

@@ -64,8 +64,8 @@ int manifest_writer_tail (struct blkhash_manifest_writer *w, uint32_t crc);
 int manifest_writer_leaves (struct blkhash_manifest_writer *w,
                             const unsigned char *leaves, size_t count);
 
-/* End the open record of leaves, if there is one; or append a record of zeros,
- * if W->zeros is not 0.
+/* manifest_writer_close_leaves ends the open record of leaves, if there is one.
+ * manifest_writer_close_zeros appends a record of zeros if W->zeros is not 0.
  */
 int manifest_writer_close_leaves (struct blkhash_manifest_writer *w);
 int manifest_writer_close_zeros (struct blkhash_manifest_writer *w);

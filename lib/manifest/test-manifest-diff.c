@@ -40,8 +40,8 @@ temporary (void)
   return fd;
 }
 
-/* Returns a reader of the manifest of IMAGE, or of its start if the given size
- * is less.  If CUT is not 0, the manifest is truncated to CUT bytes.
+/* Returns a reader of the manifest of the beginning of IMAGE, with the given
+ * size.  If CUT is not 0, the manifest is truncated to CUT bytes.
  */
 static struct blkhash_manifest_reader *
 cut_manifest (uint64_t size, const struct blkhash_opts *opts, off_t cut)

@@ -4,7 +4,7 @@
  * Unit test: random access to the leaves of random manifests, compared with a
  * model, also while the file changes.  Prints the seed, and takes BLKHASH_SEED.
  *
- * There are no images, only manifests, whose leaves are random numbers.
+ * The leaves of the manifests are random numbers: the images do not exist.
  */
 
 #include <config.h>
@@ -218,7 +218,7 @@ free_image (struct image *image)
   free (image);
 }
 
-/* Runs of data and zeros, of at most LONGEST blocks. */
+/* Divide IMAGE into runs of at most LONGEST blocks, data and zeros in turn. */
 static void
 fill (struct image *image, uint32_t longest)
 {
@@ -271,7 +271,9 @@ open_index (const struct image *image)
   return index;
 }
 
-/* Does RUN match IMAGE?  No asserts: they do not work in other threads. */
+/* Does RUN match IMAGE?  This uses no asserts of cmocka, because they work only
+ * in the main thread.
+ */
 static bool
 is_right (const struct image *image, const struct blkhash_manifest_run *run,
           bool has_leaves)
@@ -433,7 +435,9 @@ test_sizes (void **state)
     }
 }
 
-/* Long records over many pieces of the file, and many records in each piece. */
+/* Long records over many pieces of the file (see pinned-file.h), and many
+ * records in each piece.
+ */
 static void
 test_records (void **state)
 {
@@ -507,9 +511,9 @@ flip (int fd, uint64_t offset)
   assert_int_equal (pwrite (fd, &byte, 1, offset), 1);
 }
 
-/* Change a byte in each full piece of the file (see pinned-file.h) in turn.
- * Look-ups that need this piece fail, and all others are right.  After the byte
- * was restored, all look-ups work.
+/* Change a byte in each full piece of the file in turn.  Look-ups that need
+ * this piece fail, and all others are right.  After the byte was restored, all
+ * look-ups work.
  */
 static void
 test_flipped (void **state)
@@ -864,8 +868,8 @@ test_part (void **state)
   free_image (image);
 }
 
-/* A manifest that is truncated at each length, or has trailing data, or in
- * which a byte after the header was changed.
+/* A manifest is refused if it is truncated at any length, if it has trailing
+ * data, or if any byte after the header was changed.
  */
 static void
 test_damaged (void **state)

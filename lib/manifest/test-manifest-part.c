@@ -225,7 +225,9 @@ test_writer_misused (void **state)
   close (fd);
 }
 
-/* Zeros that a table without a sum passes in several calls are one record. */
+/* Adjacent runs of zeros, as a leaf table with BLKHASH_LEAVES_NO_SUM passes
+ * them to its sink, become one record.
+ */
 static void
 test_zeros_in_parts (void **state)
 {

@@ -89,8 +89,9 @@ give (struct blkhash_manifest_writer *w, const struct run *t)
                                  leaves[t->first], LEAF), 0);
 }
 
-/* Returns a file with all RUNS.  Stores in ENDS[0] the end of the header, and
- * in ENDS[i + 1] the end of the record of RUNS[i].
+/* Returns a file with an unfinished manifest of all RUNS.  Stores in ENDS[0]
+ * the end of the header, and in ENDS[i + 1] the end of the record of RUNS[i].
+ * The head and the tail of a record have 24 bytes together.
  */
 static int
 write_all (off_t ends[RUNS + 1])
@@ -249,9 +250,9 @@ test_cut_anywhere (void **state)
   close (fd);
 }
 
-/* Any byte after the header is changed; zeros follow the last record, as some
- * file systems leave them after a crash; or another record is written over
- * that of runs[3].
+/* The reader stops at the first invalid bytes: any byte after the header is
+ * changed; zeros follow the last record, as some file systems leave them after
+ * a crash; or another record is written over that of runs[3].
  */
 static void
 test_garbage_behind (void **state)
@@ -287,7 +288,9 @@ test_garbage_behind (void **state)
   close (fd);
 }
 
-/* A manifest is continued after any record.  Blocks in it are not repeated. */
+/* A manifest is continued after any record.  Blocks that it already has are not
+ * written again.
+ */
 static void
 test_continued (void **state)
 {

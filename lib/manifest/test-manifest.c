@@ -313,7 +313,9 @@ test_write_errors (void **state)
   blkhash_leaves_free (l);
 }
 
-/* The header of an image of unknown size is written last. */
+/* If the size is unknown, pwrite writes the header last.  If that fails, no
+ * reader accepts the file.
+ */
 static void
 test_header_errors (void **state)
 {
