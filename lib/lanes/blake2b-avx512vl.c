@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * BLAKE2b of four messages with AVX-512 instructions on vectors of 256 bits.
- * It is faster than blake2b-avx512.c, which hashes eight, if there are at most
- * four messages.  The algorithm is in blake2b-vector.h.
+ * For at most four messages this kernel is faster than blake2b-avx512.c, which
+ * hashes eight.  The algorithm is in blake2b-vector.h.
  */
 
 #include <config.h>

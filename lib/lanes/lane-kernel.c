@@ -96,7 +96,10 @@ pad (const struct lane_hash *hash, unsigned char end[2 * LANE_MAX_BLOCK],
   return blocks;
 }
 
-/* Prepare the state for the last block of messages of LEN bytes. */
+/* Prepare the state for the last block of messages of LEN bytes.  Before the
+ * kernel compresses that block, it adds the size of a full block to the number
+ * of bytes, so this size is subtracted here.
+ */
 static void
 set_last (const struct lane_hash *hash, union lane_state *state, size_t lanes,
           size_t len)

@@ -75,8 +75,9 @@ struct lane_hash {
                                  * padding, at least 8; or 0 if there is none */
   size_t md;                    /* size of a digest */
   uint64_t initial_state[LANE_MAX_WORDS];
-  /* Expected digests for lane_kernel_works, of two messages.  Their
-   * LANE_SELF_TEST_LEN bytes are 0, 1, 2 ... and 255, 254, 253 ..., modulo 256.
+  /* Expected digests of the two messages of lane_kernel_works.  The bytes of
+   * the messages, LANE_SELF_TEST_LEN each, are 0, 1, 2 ... and 255, 254, 253
+   * ..., modulo 256.
    */
   unsigned char self_test_md[2][LANE_MAX_MD];
 
@@ -94,10 +95,10 @@ struct lane_hash {
 bool lane_kernel_works (const struct lane_hash *hash,
                         const struct lane_kernel *kernel);
 
-/* The same as lanes_hash, but hashes all COUNT messages with this kernel of
- * HASH.  COUNT is at least 1 and at most the number of lanes.  This function is
- * never inlined, not even by LTO, so that the code that passed the self-test is
- * the code that hashes.
+/* The same as lanes_hash (see lanes.h), but hashes all COUNT messages with
+ * KERNEL, which belongs to HASH.  COUNT is at least 1 and at most the number of
+ * lanes.  This function is never inlined, not even by LTO, so that the code
+ * that passed the self-test is the code that hashes.
  */
 __attribute__ ((noinline))
 void lane_kernel_hash (const struct lane_hash *hash,

@@ -209,7 +209,8 @@ init_locked (struct lanes *lanes, size_t index, const char *list)
   return 0;
 }
 
-/* The lock is held while the kernels are tested. */
+/* LOCK is held while the kernels are tested, so that each is tested only once.
+ */
 static struct lanes *
 create_locked (size_t index, const char *list)
 {

@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * SHA-1 of eight messages with AVX-512 instructions on vectors of 256 bits.  It
- * is faster than sha1-avx512.c, which hashes 16, if there are at most eight
- * messages.  The algorithm is in sha1-vector.h.
+ * SHA-1 of eight messages with AVX-512 instructions on vectors of 256 bits.
+ * For at most eight messages this kernel is faster than sha1-avx512.c, which
+ * hashes 16.  The algorithm is in sha1-vector.h.
  */
 
 #include <config.h>

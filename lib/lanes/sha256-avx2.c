@@ -33,9 +33,9 @@ opaque (vec x)
   return x;
 }
 
-/* Without this, GCC reorders the additions, and adds the constant of the round
- * last, although it is ready first.  The next round would have to wait for that
- * addition.
+/* Without the call of opaque, GCC reorders the additions, and adds the constant
+ * of the round last, although it is ready first.  The next round would have to
+ * wait for that addition.
  */
 static INLINE vec
 add (vec a, vec b)
@@ -43,7 +43,7 @@ add (vec a, vec b)
   return opaque (_mm256_add_epi32 (a, b));
 }
 
-/* Only two of the three vector units of Intel CPUs can shift.  Without this,
+/* Only two of the three vector units of Intel CPUs can shift.  Without opaque,
  * GCC places all shifts of three rotations first, and the third unit is idle
  * during that time, which makes the kernel 4 % slower on Cascade Lake.
  */
@@ -64,7 +64,7 @@ choose (vec e, vec f, vec g)
   return _mm256_xor_si256 (g, _mm256_and_si256 (e, _mm256_xor_si256 (f, g)));
 }
 
-/* B ^ C is the A ^ B of the previous round. */
+/* B ^ C was already computed, as the A ^ B of the previous round. */
 static INLINE vec
 majority (vec a, vec b, vec c)
 {
@@ -105,7 +105,9 @@ read_lines (vec x[4], const unsigned char *const *data, size_t offset,
        piece (data[step + 4] + offset + i * 16), 1);
 }
 
-/* Convert pieces of eight lanes to four words of all lanes. */
+/* Convert four vectors, each with four words of two lanes, to four vectors,
+ * each with one word of all lanes.
+ */
 static INLINE void
 make_words (vec x[4])
 {

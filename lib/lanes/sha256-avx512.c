@@ -43,8 +43,8 @@ typedef __m512i vec;
 /* Hide from GCC that this is a sum.  Otherwise GCC reorders the additions, and
  * adds the constant of the round last, although it is ready first.  The next
  * round would have to wait for that addition, which makes the kernel 5 % slower
- * on Cascade Lake.  The statement is volatile, so that GCC keeps the code
- * between two sums there, which makes the kernel 2 % faster on Cascade Lake.
+ * on Cascade Lake.  The statement is volatile, so that GCC does not move code
+ * from its place between two sums, which makes the kernel 2 % faster there.
  */
 static INLINE vec
 add (vec a, vec b)
@@ -84,8 +84,8 @@ read_lines (vec x[4], const unsigned char *const *data, size_t offset,
   x[3] = _mm512_unpackhi_epi64 (ab23, cd23);
 }
 
-/* Convert vectors with four words of four lanes each to four words of all
- * lanes.
+/* Convert four vectors, each with four words of four lanes, to four vectors,
+ * each with one word of all lanes.
  */
 static INLINE void
 make_words (vec x[4])

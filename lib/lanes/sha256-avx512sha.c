@@ -6,12 +6,12 @@
  *
  * Each instruction set does what it does best.  Two rounds of a message take
  * one SHA-256 instruction, or 34 AVX-512 instructions, but AVX-512 computes the
- * schedule faster.  The two run in different units of the CPU.  So the rounds
- * of two message blocks of each lane, interleaved between the four lanes, run
- * at the same time as the schedule of the next two blocks, which does not
- * depend on the rounds.  The schedule uses vectors of 256 bits, that is, four
- * lanes times two blocks.  With vectors of 512 bits the rounds and the schedule
- * slow each other down (measured on Zen 4).
+ * schedule faster.  The instructions of the two sets run in different units of
+ * the CPU.  So the rounds of two message blocks of each lane, interleaved
+ * between the four lanes, run at the same time as the schedule of the next two
+ * blocks, which does not depend on the rounds.  The schedule uses vectors of
+ * 256 bits, that is, four lanes times two blocks.  With vectors of 512 bits the
+ * rounds and the schedule slow each other down (measured on Zen 4).
  *
  * The speed depends on the order of the instructions and on their registers, so
  * both are fixed in the source.  The order is the fastest of some thousand that
@@ -123,7 +123,9 @@ words (const struct schedule *from, unsigned r, unsigned lane)
   STORE (to->rounds[(t) / 2][0], z);                                    \
   STORE (to->rounds[(t) / 2][1], u)
 
-/* Load the message blocks of lane N, as pieces of vectors. */
+/* Load the two message blocks of lane N into four vectors, each with 16 bytes
+ * of both blocks.  Meanwhile, run two pairs of rounds of all lanes.
+ */
 #define LOAD(n, a, b, c, d)                                             \
   EVEN (2 * (n), 0);                                                    \
   EVEN (2 * (n), 1);                                                    \

@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * SHA-512 of four messages with AVX-512 instructions on vectors of 256 bits.
- * It is faster than sha512-avx512.c, which hashes eight, if there are at most
- * four messages.  The algorithm is in sha512-vector.h.
+ * For at most four messages this kernel is faster than those of
+ * sha512-avx512.c, which hash 8 or 16.  The algorithm is in sha512-vector.h.
  */
 
 #include <config.h>

@@ -330,7 +330,7 @@ measure_after_batches (void)
   check (leaf_best_count (engine) > LEAF_GROUP / 2);
   for (batches = 0; measured == 0; batches++)
     check (hash_batch () == 0);
-  check (batches > 124 && batches <= 129); /* 128 of 128 KiB are 16 MiB */
+  check (batches > 124 && batches <= 129); /* 16 MiB are 128 batches */
   for (i = 0; i < 2 * batches; i++)
     check (hash_batch () == 0);
   check (measured == 1);

@@ -68,7 +68,9 @@ test_usable (void **state)
     assert_false (lane_kernel_is_usable (&kernel, 5, without[i]));
 }
 
-/* A kernel that mixes AVX2 or AVX-512 with SHA instructions is for AMD CPUs. */
+/* A kernel that mixes AVX2 or AVX-512 with SHA instructions is used only on AMD
+ * CPUs.
+ */
 static void
 test_mixed (void **state)
 {

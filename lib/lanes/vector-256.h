@@ -70,9 +70,9 @@ swap_bytes (vec x)
 #endif
 }
 
-/* A vector has two pieces of 128 bits, or PIECE words.  The first pieces of the
- * PIECE vectors of X are a square matrix of words, and so are the second
- * pieces.  Transpose both matrices.
+/* A vector has two pieces, each of 128 bits, which are PIECE words.  The first
+ * pieces of the PIECE vectors of X are a square matrix of words, and so are the
+ * second pieces.  Transpose both matrices.
  */
 #define PIECE (128 / WORD)
 

@@ -60,9 +60,9 @@ swap_bytes (vec x)
   return _mm512_shuffle_epi8 (x, _mm512_broadcast_i32x4 (order));
 }
 
-/* A vector has four pieces of 128 bits, or PIECE words.  The pieces at the same
- * place in the PIECE vectors of X are a square matrix of words.  Transpose each
- * of these matrices.
+/* A vector has four pieces, each of 128 bits, which are PIECE words.  The
+ * pieces at the same place in the PIECE vectors of X are a square matrix of
+ * words.  Transpose each of these matrices.
  */
 #define PIECE (128 / WORD)
 
