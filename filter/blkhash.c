@@ -282,8 +282,8 @@ blkhash_pwrite (nbdkit_next *next, void *opaque,
   return done (handle, r);
 }
 
-/* The plugin refuses a zero request with FAST_ZERO that would not be fast.  For
- * the client this is not a failure: it then writes zeros.
+/* The plugin refuses a zero request with FAST_ZERO if it would not be fast.
+ * For the client that is not a failure: the client writes zeros instead.
  */
 static bool
 is_refused (int r, uint32_t flags, int err)

@@ -48,9 +48,9 @@ conn_prepare (struct conn *conn, uint64_t size, bool multi_conn)
   conn->state = CONN_PREPARED;
 }
 
-/* If the disk had no export when CONN was opened, CONN has not been added to
- * disk->visibility.  If the disk has changed since then, assume that CONN does
- * not see these changes until CONN is flushed, as without multi-conn.
+/* If DISK did not exist when CONN was opened (see exports_disk_locked), CONN is
+ * not in disk->visibility yet.  If the disk has changed since then, treat CONN
+ * as without multi-conn: it might not see changes before it is flushed itself.
  */
 static void
 attach_disk_locked (struct conn *conn, struct disk *disk)
@@ -75,8 +75,9 @@ conn_join_locked (struct conn *conn)
   struct export *export;
   bool withdrawn;
 
-  /* Attach the disk even if this connection gets no export: its changes must
-   * invalidate the content of exports that other connections create later.
+  /* Attach the disk even if this connection gets no export: if another
+   * connection has created an export of the disk since this one was opened,
+   * changes by this connection must invalidate the content of that export.
    */
   if (!conn->disk)
     attach_disk_locked (conn, exports_disk_locked (conn->name));
@@ -244,7 +245,7 @@ invalidate_lost (void *opaque, uint64_t offset, uint64_t end)
 }
 
 /* A flush that writes changes to the disk, or may have lost them, counts as a
- * change itself: a connection that was opened between such a change and the
+ * change itself: a connection that was opened after the changes and before the
  * flush may still see the old content.
  */
 void

@@ -19,23 +19,24 @@
 #include "export.h"
 
 /* A connection.  All members are protected by exports_lock, unless they are set
- * once or atomic.  After the first request EXPORT never changes, and if it is
- * set, MULTI_CONN never changes either; so both are read without the lock.
+ * once or atomic.  After the first request EXPORT never changes, and if EXPORT
+ * is set, neither does MULTI_CONN; so both are read without the lock.
  */
 struct conn {
   const char *name;             /* name of the export; set once */
   bool tls;                     /* set once */
-  uint64_t number;              /* in the order of conn_prepare */
+  uint64_t number;              /* 1, 2 ... in the order of conn_prepare */
   uint64_t size;                /* bytes */
   bool multi_conn;              /* it sees changes that other connections
                                  * flushed; see also attach_disk_locked */
   enum { CONN_OPENING, CONN_PREPARED, CONN_JOINED, CONN_DISCONNECTED } state;
   struct export *export;        /* NULL: see conn_join_locked */
-  struct disk *disk;            /* NULL: there is none yet for this name */
+  struct disk *disk;            /* NULL: exports are distinct disks, and no
+                                 * client has used this name yet */
   uint64_t own_changes;         /* how many of disk->changes are its own */
   uint64_t seen;                /* how many of disk->changes are by other
                                  * connections, and this one sees them */
-  struct unflushed unflushed;   /* in disk->visibility */
+  struct unflushed unflushed;   /* its entry in disk->visibility */
   int join_error;               /* errno value if it could not join an export */
   bool last_failed;             /* the last request failed; atomic */
 };
@@ -50,9 +51,9 @@ void conn_init (struct conn *conn, const char *name, bool tls);
 void conn_prepare (struct conn *conn, uint64_t size, bool multi_conn);
 
 /* Called at each request.  The first request makes the connection a client of
- * the export.  If it gets no export (no memory, too many names, or see
- * conn_lacks_tls_locked), the request continues without one.  Returns true if
- * the caller must call conn_join_end after it has released the lock;
+ * the export.  If the connection gets no export (no memory, too many names, or
+ * see conn_lacks_tls_locked), the request continues without one.  Returns true
+ * if the caller must call conn_join_end after it has released the lock;
  * conn_join_end logs errors and waits for withdrawals of sums.
  */
 bool conn_join_locked (struct conn *conn);
@@ -69,7 +70,7 @@ bool conn_lacks_tls_locked (const struct conn *conn);
 
 /* Called from .finalize, when the client disconnects.  Returns true if the
  * connection was the last one of the export, and must finish the export: then
- * the caller calls finish, and after that conn_finish_end.  In between no other
+ * the caller calls finish, and after that conn_finish_end.  Until then no other
  * thread finishes the export.  If an earlier connection is still finishing the
  * export, conn_disconnect waits for it.
  */
@@ -88,8 +89,8 @@ void conn_close (struct conn *conn);
 bool conn_is_behind_locked (const struct conn *conn);
 bool conn_is_stale_locked (const struct conn *conn);
 
-/* Returns true if the content of requests of this connection currently proves
- * nothing.
+/* Returns true if the content of requests of this connection is currently not
+ * used: it has no export, the export is broken, or the connection is stale.
  */
 bool conn_is_ignored_locked (const struct conn *conn);
 

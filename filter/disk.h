@@ -33,12 +33,12 @@ struct disk {
   uint64_t last_change;         /* CHANGES at the end of the last change */
   uint64_t flushed;             /* the highest CHANGES at the beginning of any
                                  * flush that succeeded */
-  bool flush_failed;            /* changes may be lost, even if a later flush
-                                 * succeeds */
+  bool flush_failed;            /* a flush failed: changes may be lost, even if
+                                 * a later flush succeeds */
   struct inflight inflight;
   struct visibility visibility;
-  struct block_set changed;     /* with blkhash-update: blocks whose content in
-                                 * a table may differ from the baseline */
+  struct block_set changed;     /* with blkhash-update: blocks that may no
+                                 * longer have the content of the baseline */
   struct block_set unproven_extents; /* blocks that may have been changed, other
                                  * than by a zero request that succeeded: their
                                  * extents prove nothing */
@@ -67,10 +67,10 @@ void disk_change (struct disk *disk, const void *by,
 
 /* Called when a flush of the connection BY has ended, before
  * visibility_flush_end.  The flush may have written earlier changes of BY over
- * changes in flight by other connections: in the requests of these changes, the
- * ranges are marked as unproven.  If the flush failed, the requests of BY in
- * flight are tainted: changes may be lost, and reads might not return the
- * content of the disk.
+ * changes in flight by other connections: the ranges where it may have done so
+ * are marked as unproven in the requests of these changes.  If the flush
+ * failed, the requests of BY in flight are tainted: changes may be lost, and
+ * reads might not return the content of the disk.
  */
 void disk_flush_ended (struct disk *disk, struct unflushed *by, bool ok);
 

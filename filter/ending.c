@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Shutdown of the server, for connections that nbdkit has not counted yet.
+ * Shutdown of the server: stop connections for which nbdkit does not wait (see
+ * ending.h).
  *
  * A thread that must not continue waits for the exit of the process.  The code
  * in which it waits stays in memory when nbdkit unloads this module (see -z
@@ -23,7 +24,8 @@ static pthread_cond_t none_inside = PTHREAD_COND_INITIALIZER;
 
 /* Protected by lock. */
 static bool is_ending;
-static unsigned inside;         /* number of threads between enter and leave */
+static unsigned inside;         /* number of threads between ending_enter and
+                                 * ending_leave */
 
 void
 ending_begin (void)

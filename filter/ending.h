@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Shutdown of the server, for connections that nbdkit has not counted yet.
+ * Shutdown of the server: stop connections for which nbdkit does not wait.
  *
  * nbdkit counts a connection when its thread begins to run, not when it accepts
  * the connection.  If nbdkit gets a signal to quit in between, it does not wait
@@ -27,9 +27,9 @@ void ending_begin (void);
 bool ending_enter (void);
 void ending_leave (void);
 
-/* Called from .preconnect, by the thread of the connection, without any lock.
- * If the server is ending, this does not return, because the thread would use
- * freed memory.
+/* Called from .preconnect, by the thread of the connection.  The caller must
+ * hold no lock.  If the server is ending, this does not return, because the
+ * thread would use freed memory.
  */
 void ending_stop_thread (void);
 

@@ -362,7 +362,8 @@ exports_set_default (const char *name, bool tls)
   if (default_name[tls] && strcmp (default_name[tls], name) == 0)
     return;
   free (default_name[tls]);
-  default_name[tls] = strdup (name); /* if NULL, the report shows NAME */
+  /* If there is no memory, the report shows NAME, not blkhash-name. */
+  default_name[tls] = strdup (name);
 }
 
 void

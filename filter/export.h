@@ -5,8 +5,8 @@
  *
  * The lock order is: the lock of a pass that reads; exports_lock; the lock of a
  * leaf table, with the locks that the library takes below it; the lock of the
- * report.  No request takes the lock of the manifest, and it is taken only
- * while none of the other locks is held.  No thread does file I/O, logs or
+ * report.  The lock of the manifest is never taken by a request, and only by a
+ * thread that holds none of the other locks.  No thread does file I/O, logs or
  * calls the plugin while it holds any of these locks.  The unit tests intercept
  * every lock and abort if these rules are violated: see test-locks.h.
  */
@@ -42,15 +42,18 @@ struct export {
    */
   struct disk *disk;
   struct disk own_disk;         /* if exports are distinct disks */
-  uint64_t log_seen;            /* position in the disk's log of changes; those
-                                 * before it were applied to LEAVES */
+  uint64_t log_seen;            /* position in the disk's log of changes: all
+                                 * earlier changes were applied to LEAVES */
   struct blkhash_leaves *leaves;
   uint64_t size;                /* bytes */
   const char *broken;           /* why there can be no sum until the table is
                                  * reset, or NULL */
-  bool baseline;                /* the table began with leaves of a manifest */
-  char mismatch[96];            /* BROKEN points to this after a mismatch */
-  bool silent;                  /* the export is not reported */
+  bool baseline;                /* the table began with the leaves of a
+                                 * manifest, see baseline.h */
+  char mismatch[96];            /* BROKEN points to this if content that was
+                                 * read differs from the baseline */
+  bool silent;                  /* the export is not reported, see
+                                 * exports_set_tls_locked */
   unsigned conns;               /* connections that are CONN_JOINED */
   uint64_t joins;               /* connections that ever joined */
   uint64_t newest;              /* conn->number of the newest that joined */
@@ -62,7 +65,9 @@ struct export {
   uint64_t bytes_read;          /* by clients, since the last sum */
 };
 
-/* Set the plugin's name for the default export to a copy of NAME. */
+/* Set the name that the plugin gives the default export to a copy of NAME, for
+ * clients with TLS or for those without.
+ */
 void exports_set_default (const char *name, bool tls);
 
 /* Return the export NAME of the clients with TLS, or of those without.  If no
@@ -99,7 +104,7 @@ bool exports_set_tls_locked (struct disk *disk);
 
 /* Set whether the export is idle, which means that no connection uses it.
  * Partial blocks of idle exports are evicted before those of exports in use
- * (see leaves.h).
+ * (see lib/leaves/leaves.h).
  */
 void export_set_idle_locked (struct export *export, bool idle);
 
@@ -157,16 +162,16 @@ bool exports_withdraw_locked (struct disk *disk, struct export *by,
  */
 bool exports_have_sum_locked (const struct disk *disk);
 
-/* Called if content that was read contradicts the table.  The LEN bytes at
- * OFFSET are the blocks in which it does.  If the table began with a baseline,
- * and one of these blocks was not changed since then, other blocks of the
- * baseline may be wrong too: the export becomes broken.
+/* Called if blocks that were read, the LEN bytes at OFFSET, differ from the
+ * table.  If the table began with a baseline, and one of these blocks was not
+ * changed since the server started, other blocks of the baseline may be wrong
+ * too: the export becomes broken.
  */
 void export_check_baseline_locked (struct export *export, uint64_t offset,
                                    uint64_t len);
 
-/* Call FN with each export, without exports_lock.  This and exports_free are
- * allowed only after the last connection has ended.
+/* Call FN with each export, without holding exports_lock.  This function and
+ * exports_free may be called only after the last connection has ended.
  */
 void exports_foreach (void (*fn) (struct export *export));
 void exports_free (void);

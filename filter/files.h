@@ -10,11 +10,11 @@
 
 #include <stdbool.h>
 
-/* Called in this order.  They return 0, or -1 after nbdkit_error and
- * files_stop.
+/* Called in this order.  They return 0.  If they fail, they call nbdkit_error
+ * and files_stop, and return -1.
  *
  * open: creates the files that do not exist.  Checks that all files can be
- * written, and that their content, if any, is that of an earlier server.
+ * written, and that an earlier server wrote their content, if they have any.
  * start: empties the files, except the manifest if KEEP_MANIFEST is set.
  * check: checks again that the files can be written, because nbdkit may have
  * changed its user.
@@ -23,7 +23,8 @@ int files_open (void);
 int files_start (bool keep_manifest);
 int files_check (void);
 
-/* Close the files.  If the start failed, remove those that files_open created.
+/* Close the files.  Remove those that files_open created, if the start failed
+ * before files_start emptied or kept them.
  */
 void files_stop (void);
 

@@ -9,8 +9,8 @@
 
 /* Publish the sum of each export whose content is known, and report why other
  * exports that clients read or changed have none.  If no export has a line
- * after that, the unused exports are reported too, so that the file is not
- * empty.  Called once, from .cleanup, after the last connection has ended.
+ * after that, the unused exports are reported too, so that the result file is
+ * not empty.  Called once, from .cleanup, after the last connection has ended.
  */
 void final_report (void);
 

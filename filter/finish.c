@@ -61,7 +61,7 @@ report_no_sum (const struct pass *p, const char *why)
 }
 
 /* Report that there is no sum, for the reason WHY.  The leaf table has failed,
- * so there can be none until the table is reset (see export_set_size_locked).
+ * so no sum is possible until the table is reset (see export_set_size_locked).
  */
 static void
 report_failure (const struct pass *p, const char *why)
@@ -82,7 +82,7 @@ may_read (const struct pass *p, uint64_t bytes)
 }
 
 /* Read the ranges that P needs, BYTES in total.  WHY is the reason to report if
- * they must not be read.  Returns the same as read_missing.
+ * they must not be read.  Returns 0, or -1 like read_missing.
  */
 static int
 read_ranges (const struct pass *p, uint64_t bytes, const char *why)
@@ -126,8 +126,8 @@ read_ranges (const struct pass *p, uint64_t bytes, const char *why)
 }
 
 /* Query and read the missing ranges.  Returns 0, or -1 if this connection
- * publishes no sum.  After 0, ranges are missing only if the disk was changed
- * meanwhile, which begin_fold detects.
+ * publishes no sum.  If 0 is returned, ranges can still be missing only because
+ * the disk was changed meanwhile; begin_fold detects that.
  */
 static int
 read_missing (const struct pass *p)
@@ -177,9 +177,9 @@ audit (const struct pass *p)
 }
 
 /* Free the partial blocks of an export whose last client has disconnected:
- * other exports need the memory, and the blocks can be read again.  They are
- * kept with blkhash-missing=fail, which reads nothing; and after a failed
- * request, because the client may reconnect, retry, and complete them.
+ * other exports need the memory, and the blocks can be read again.  Keep the
+ * blocks with blkhash-missing=fail, which reads nothing; and after a failed
+ * request, because the client may reconnect, retry, and complete the blocks.
  */
 static void
 evict_pieces (const struct pass *p)

@@ -15,9 +15,9 @@ struct conn;
 
 /* Both functions are called from .finalize, with its NEXT.
  *
- * Flush the changes of CONN.  If other connections still cannot see some of
- * them, read these back now, while CONN can.  Called for each connection that
- * disconnects, not only the last one.
+ * Flush the changes of CONN.  If other connections still might not see some of
+ * these changes, read them back through CONN, which sees them.  Called for each
+ * connection that disconnects, not only the last one.
  */
 void finish_changes (nbdkit_next *next, struct conn *conn);
 

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Flush a connection whose client has disconnected.  After that, other
+ * Flush a connection whose client has disconnected.  After the flush, other
  * connections see its changes, and it sees the changes that they flushed.
  */
 

@@ -165,7 +165,7 @@ find_request_sizes (nbdkit_next *next, uint64_t *unit, uint64_t *max)
   *max -= *max % *unit;
 }
 
-/* A sample is compared in whole blocks, so each range of a sample is a unit. */
+/* A sample is compared in whole blocks, so each sample_unit is one range. */
 static void
 find_read_sizes (struct reading *r)
 {
@@ -222,8 +222,8 @@ read_in_requests (const struct reading *r, unsigned char *buf,
   return 0;
 }
 
-/* Read and observe a range.  Returns 0; an errno value; or PASS_STALE if a part
- * of a sample proves nothing.  Sets *WAITED to whether the plugin waited long.
+/* Read and observe a range.  Returns 0, an errno value, or PASS_STALE if a read
+ * of a sample would prove nothing.  *WAITED is whether the plugin waited long.
  */
 static int
 read_range (const struct reading *r, void *buf, struct range range,

@@ -18,11 +18,11 @@ struct pass;
  */
 void pass_read_set_parallel (bool parallel);
 
-/* Read and observe the ranges that pass_next_range finds.  MISSING is their
- * size in bytes, for debug messages; it is not used if own_only is set in P.
- * Returns 0; a positive errno value if a read failed or there was no memory; or
- * PASS_CANCELED or PASS_STALE if the pass had to stop.  When the function
- * returns, no read is in flight.
+/* Read and observe the ranges that pass_next_range finds.  MISSING is the total
+ * size of these ranges in bytes, for debug messages; it is not used if own_only
+ * is set in P.  Returns 0; a positive errno value if a read failed or there was
+ * no memory; or PASS_CANCELED or PASS_STALE if the pass had to stop.  When the
+ * function returns, no read is in flight.
  */
 int pass_read (const struct pass *p, uint64_t missing);
 

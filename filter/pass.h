@@ -35,24 +35,26 @@ struct pass {
   struct export *export;
   struct blkhash_leaves *leaves;
   uint64_t joins;               /* export->joins at the start */
-  uint64_t changes;             /* disk->changes before the fold */
-  uint64_t logged;              /* disk->logged before the fold */
+  uint64_t changes;             /* disk->changes before the leaves are folded */
+  uint64_t logged;              /* disk->logged at that time */
   bool saved;                   /* the pass owns the new file of manifest_fold,
                                  * and must call manifest_end */
-  bool own_only;                /* read only changes by CONN that no flush makes
-                                 * visible to others, see visibility_own */
+  bool own_only;                /* read only the changes by CONN that no flush
+                                 * has made visible to other connections, see
+                                 * visibility_own */
   const struct strata *sample;  /* read these units, to audit them; NULL: read
                                  * the missing ranges */
   uint64_t sample_unit;         /* size of a unit, bytes */
 };
 
-/* Returns true if the export has no connection any more, and none has joined
- * since the start of P.
+/* Returns true if the export has no client any more, and no connection has
+ * joined it since the start of P.  The connection of P does not count: its
+ * client has disconnected.
  */
 bool pass_is_last_locked (const struct pass *p);
 
-/* Why a pass must stop.  These differ from all errno values, which are errors
- * of the plugin.
+/* Why a pass must stop.  These are negative, because pass_read can also return
+ * an errno value.
  */
 enum {
   PASS_CANCELED = -1,           /* another connection has joined, or the export
@@ -64,11 +66,12 @@ enum {
 /* Returns PASS_CANCELED or PASS_STALE if the pass must stop, otherwise 0. */
 int pass_why_stop (const struct pass *p);
 
-/* Returns the number of bytes that are missing in the table. */
+/* Returns the number of bytes that are missing in LEAVES. */
 uint64_t pass_missing (struct blkhash_leaves *leaves);
 
-/* Query the extents of the missing ranges, and observe those that are zero.  If
- * the plugin cannot report extents, or fails, the other ranges stay missing.
+/* Query the extents of the missing ranges, and add the extents that are zero to
+ * the leaf table.  If the plugin cannot report extents, or fails, the remaining
+ * ranges stay missing.
  */
 void pass_query_extents (const struct pass *p);
 
@@ -78,9 +81,10 @@ void pass_query_extents (const struct pass *p);
 bool pass_is_hidden (const struct pass *p);
 
 /* If the table of the export began with a manifest, choose the units to audit:
- * set *SAMPLE, p->sample (to SAMPLE) and p->sample_unit.  Reading these units
- * compares them with the table.  Returns 1; or 0 if there is nothing to audit;
- * or -1 with errno set if the system has no random numbers.
+ * set *SAMPLE, p->sample (to SAMPLE) and p->sample_unit.  When pass_read reads
+ * these units, they are compared with the leaf table.  Returns 1; or 0 if there
+ * is nothing to audit; or -1 with errno set if the system has no random
+ * numbers.
  */
 int pass_choose_sample (struct pass *p, struct strata *sample);
 

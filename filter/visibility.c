@@ -40,13 +40,14 @@
  * So an open connection without TLS keeps nothing hidden from connections with
  * TLS.
  *
- * The blocks of these sets have a size of at least 64 KiB (params.unit),
+ * The blocks of all these sets have a size of at least 64 KiB (params.unit),
  * whatever the block size of the hash.  The reason is that caches and filters
  * below, such as nbdkit's blocksize filter, do a read-modify-write of blocks of
  * their own.  So around a change they may write old content to the disk.  If a
- * filter in between serves a part of the disk below it, the blocks of layers
- * below can begin at any byte.  In that case all bytes within a distance of
- * less than params.unit from a change count as changed.
+ * filter below, such as nbdkit's offset filter, serves only a part of its disk,
+ * the blocks of the layers below that filter can begin at any byte of the
+ * export.  In that case all bytes within a distance of less than params.unit
+ * from a change count as changed.
  *
  * Rejected: counting changes, as conn.c does for plugins without multi-conn.
  * With several connections that write, each connection would always be behind

@@ -24,23 +24,24 @@
  * are zero, the connection is not open.
  */
 struct unflushed {
-  struct unflushed *next, **link; /* in the list, unless LINK is NULL */
+  struct unflushed *next, **link; /* in visibility.conns if LINK is not NULL */
   uint64_t opened;              /* its number in the order of opening, or 0 */
   bool tls;
-  struct block_set changed;     /* changed after the last flush began, or whose
-                                 * changes a failed flush may have lost; flushes
-                                 * that overlap count as one */
-  struct block_set flushing;    /* changed before the flush in flight began */
-  struct block_set trimmed;     /* trimmed since the connection was opened, and
-                                 * not overwritten since */
+  struct block_set changed;     /* blocks that were changed after the last flush
+                                 * began, or whose changes a failed flush may
+                                 * have lost; flushes that overlap count as
+                                 * one */
+  struct block_set flushing;    /* blocks that were changed before the flush in
+                                 * flight began */
+  struct block_set trimmed;     /* blocks that were trimmed since the connection
+                                 * was opened, and not overwritten since */
   unsigned nr_flushes;          /* number of flushes in flight */
-  bool flush_failed;            /* one of these, or a flush that overlapped
-                                 * them, failed */
+  bool flush_failed;            /* one of the flushes that overlap failed */
   bool failed;                  /* the last flush failed */
 };
 
-/* Changes by closed connections.  They are hidden from the older connections,
- * those whose OPENED is at most unflushed.opened.
+/* Changes by closed connections.  They are hidden from older connections, which
+ * are the open connections whose OPENED is at most UNFLUSHED.opened.
  */
 struct closed {
   struct unflushed unflushed;   /* of all closed connections together */
@@ -83,9 +84,9 @@ visibility_is_alone (const struct visibility *v, const struct unflushed *u)
 }
 
 /* Returns true if another connection has an unflushed change of the block of
- * the byte at OFFSET.  Then it is unknown which change reaches the disk last.
- * Sets *RUN_END to the end of the range to which the same answer applies, at
- * most END.
+ * the byte at OFFSET.  If this connection changes the block too, it is unknown
+ * which of the two changes reaches the disk last.  Sets *RUN_END to the end of
+ * the range to which the same answer applies, at most END.
  */
 bool visibility_conflict (struct visibility *v, const struct unflushed *u,
                           uint64_t offset, uint64_t end, uint64_t *run_end);
