@@ -20,7 +20,7 @@ struct blkhash_leaves;
 
 /* Called between files_open and files_start: load the manifest.  Returns 0, or
  * -1 after nbdkit_error.  There is no baseline without blkhash-update, or if
- * the file is empty.
+ * the manifest file is empty.
  */
 int baseline_load (void);
 
@@ -29,11 +29,13 @@ void baseline_free (void);
 /* The size in bytes of the disk that the manifest describes. */
 uint64_t baseline_size (void);
 
-/* These are called with exports_lock held, or before the first connection. */
+/* The functions below are called with exports_lock held, or before the first
+ * connection.
+ */
 bool baseline_is_valid_locked (void);
 
 /* Returns the leaf table of a valid baseline of SIZE bytes, or NULL.  Only the
- * first caller gets it, and owns it.
+ * first caller gets the table, and then owns it.
  */
 struct blkhash_leaves *baseline_take_locked (uint64_t size);
 

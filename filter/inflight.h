@@ -52,7 +52,7 @@ void inflight_end (struct inflight *inflight, struct request *request);
 void inflight_add_unproven (struct request *request,
                             uint64_t offset, uint64_t end);
 
-/* Taint all requests of the connection BY. */
+/* Taint all requests in flight of the connection BY. */
 void inflight_taint_by (struct inflight *inflight, const void *by);
 
 /* Taint the parts of reads in flight that overlap this range. */

@@ -14,9 +14,9 @@ struct lock_file {
   int fd;                       /* of the lock file */
 };
 
-/* Lock PATH, the file of the parameter PARAM, until lock_file_unlock or the end
- * of this process and its children.  Returns 0, or -1 after nbdkit_error.  If
- * the file system has no locks, that is not an error.
+/* Lock PATH, the file that the parameter PARAM names, until lock_file_unlock or
+ * the end of this process and its children.  Returns 0, or -1 after
+ * nbdkit_error.  If the file system has no locks, that is not an error.
  */
 int lock_file_lock (struct lock_file *lock, const char *param,
                     const char *path);

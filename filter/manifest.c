@@ -37,7 +37,8 @@
 #include "output-file.h"
 #include "params.h"
 
-/* Leaves reveal whether a disk has a given block: only the owner can read them.
+/* Only the owner can read the manifest, because its leaves reveal whether the
+ * disk has a given block.
  */
 #define MODE 0600
 
@@ -149,7 +150,7 @@ manifest_end (void)
   pthread_cond_signal (&not_saving);
 }
 
-/* Returns 0, or an error of the leaves or of the file. */
+/* Fold the leaves, and write them.  Returns 0, or an errno value. */
 static int
 save (struct blkhash_leaves *l, unsigned char *md, unsigned *len)
 {

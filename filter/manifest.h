@@ -14,9 +14,9 @@
 
 struct blkhash_leaves;
 
-/* The start-up functions of output-file.h; manifest_start calls
- * output_file_empty, or output_file_keep if KEEP is set.  They return 0, or -1
- * after nbdkit_error, and do nothing without blkhash-manifest.
+/* These call output_file_open etc. for the manifest; manifest_start calls
+ * output_file_keep if KEEP is set, otherwise output_file_empty.  They return 0,
+ * or -1 after nbdkit_error.  Without blkhash-manifest they do nothing.
  */
 int manifest_open (void);
 int manifest_check (void);
@@ -39,7 +39,9 @@ int manifest_old (void);
 int manifest_fold (struct blkhash_leaves *l, unsigned char *md, unsigned *len,
                    bool *saved);
 
-/* Remove the new file if it was not moved, and let other threads continue. */
+/* Remove the new file if manifest_move was not called, and let other threads
+ * continue.
+ */
 void manifest_end (void);
 
 /* Replace the manifest by the new file, or by an empty file.  After the return

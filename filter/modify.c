@@ -307,7 +307,8 @@ modify_end (struct conn *conn, struct request *request,
   {
     SCOPED_LOCK (&exports_lock);
 
-    /* If the disk had no export when the request began, begin the change here.
+    /* If CONN had no disk when the request began, it may have one now: begin
+     * the change here.
      */
     late = !request->tracked;
     if (late)

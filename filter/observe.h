@@ -19,8 +19,9 @@ struct conn;
 struct nbdkit_extents;
 
 /* For each request observe_begin is called before the plugin, then observe_data
- * or observe_extents if the plugin succeeds, and in any case observe_end.  A
- * connection whose client has disconnected can still read, see pass.h.
+ * or observe_extents if the plugin succeeds, and in any case observe_end.  They
+ * are also called for reads by the filter itself, through a connection whose
+ * client has disconnected, see pass.h.
  *
  * An extent with NBDKIT_EXTENT_ZERO is known to be zero, except in the blocks
  * of disk->unproven_extents.  The list of extents may reach beyond the request.

@@ -16,8 +16,9 @@
 
 struct output_file {
   const char *param;            /* name of the parameter, for messages */
-  bool (*is_ours) (int fd);     /* may an earlier server have written it? */
-  const char *what;             /* for messages: "a manifest" */
+  bool (*is_ours) (int fd);     /* may an earlier server have written FD? */
+  const char *what;             /* what IS_OURS accepts, such as "a manifest",
+                                 * for messages */
   mode_t mode;                  /* of each new file; see output_file_open */
   char *path, *new_path;        /* path of the file, and of its replacement */
   int directory;                /* descriptor of their directory, if PATH is
@@ -72,8 +73,8 @@ int output_file_remove_leftover (const char *path);
  */
 void output_file_write (struct output_file *file, const char *text, bool sync);
 
-/* Replace the file with FROM, which is in the same directory and was synced.
- * Otherwise like output_file_write with SYNC.
+/* Like output_file_write with SYNC, but replaces the file with FROM, which is
+ * in the same directory and was synced.
  */
 void output_file_move (struct output_file *file, const char *from);
 

@@ -26,7 +26,7 @@
 #define MIN_UNIT (64 * 1024)    /* bytes; the largest block size of
                                  * nbdkit's blocksize filter, and the
                                  * default of its cache and cow filters */
-#define MAX_UNIT (1024 * 1024 * 1024)
+#define MAX_UNIT (1024 * 1024 * 1024) /* bytes */
 
 struct params params = { .unit = MIN_UNIT, .audit = STRATA_DEFAULT };
 

@@ -64,7 +64,8 @@ static uint64_t latest_version;
 static bool no_memory;          /* there was no memory for a line; this is not
                                  * logged yet */
 static bool writing;            /* a thread writes, without the lock */
-static struct report_line *manifest; /* the line with its sum; NULL: none */
+static struct report_line *manifest; /* the line with the sum of the
+                                      * manifest; NULL: there is none */
 static bool manifest_is_new;    /* the new manifest is not renamed yet */
 static bool manifest_is_there;  /* the manifest file is not empty; it may have
                                  * an old manifest */

@@ -19,8 +19,8 @@
 
 #define REPORT_MD_SIZE 64       /* bytes of the longest sum */
 
-/* The line of one export.  If all members are zero, there is no line.  The lock
- * of the report protects all members except PLACE.
+/* The line of one export.  If all members are zero, there is no line.  A lock
+ * in report.c protects all members except PLACE.
  */
 struct report_line {
   struct report_line *next;     /* in the order in which they were first set */
@@ -28,8 +28,8 @@ struct report_line {
   bool is_sum;
   unsigned char md[REPORT_MD_SIZE]; /* the sum, padded with zeros */
   bool was_set;                 /* the line was ever set */
-  bool changed;                 /* it is in the list of changed lines, which
-                                 * the next write takes */
+  bool changed;                 /* it is in the list of lines for the next
+                                 * write */
   struct report_line *next_changed;
   struct result_place place;    /* used by the writing thread */
 };
@@ -61,13 +61,13 @@ void report_withdraw (struct report_line *line);
 bool report_is_empty (void);
 
 /* Write the report.  When this returns, all lines that any thread set before
- * the call are in the files.
+ * the call are in the result file, and the manifest file is up to date.
  */
 void report_write (void);
 
 /* When this returns, all sums that were withdrawn before the call are gone from
- * the files, and do not come back after a crash.  Takes no lock if they are
- * already gone.
+ * the result file, and their leaves from the manifest file.  They do not come
+ * back after a crash.  Takes no lock if they are already gone.
  */
 void report_await_withdrawals (void);
 

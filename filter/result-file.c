@@ -18,7 +18,7 @@
  *
  * A prefix changes in one byte, so a reader sees either a whole line or none,
  * even after a crash.  If a line is replaced, a reader can see both the old and
- * the new line for a moment, but never neither of the two.
+ * the new line for a moment, but always sees at least one of them.
  *
  * The file is replaced when less than half of its bytes are in valid lines.  So
  * all replacements together write at most about as much as the changes.

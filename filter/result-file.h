@@ -17,7 +17,8 @@
  * only.  If all members are zero, the line is not in the file.
  */
 struct result_place {
-  off_t start;                  /* offset of the line's prefix */
+  off_t start;                  /* offset of the line's prefix, which is
+                                 * RESULT_LIVE or RESULT_DEAD */
   size_t len;                   /* length of the line without the prefix */
 };
 
@@ -27,9 +28,9 @@ struct result_change {
                                  * the line */
 };
 
-/* The start-up functions of output-file.h; result_file_start calls
- * output_file_empty.  They return 0, or -1 after nbdkit_error, and do nothing
- * if PATH, the value of the parameter PARAM, is NULL.
+/* These call output_file_open etc. for the result file; result_file_start calls
+ * output_file_empty.  They return 0, or -1 after nbdkit_error.  If PATH, the
+ * value of the parameter PARAM, is NULL, they do nothing.
  */
 int result_file_open (const char *param, const char *path);
 int result_file_check (void);

@@ -8,13 +8,14 @@
  * lists of sums are worth keeping.  So a file is recognized as ours if it
  * consists of one of:
  *
- * - one line with a sum of the default export, whose name is that in struct
- *   result_form or "-"; if the line shows a digest, block size or construction,
- *   it must be that of this run;
- * - one line "# incomplete NAME: why" or, if the form has them, "# bad NAME: N
- *   bytes", which only our filters write;
- * - the header, and any number of such lines, for any names, which may have the
- *   prefixes of result-lines.h.
+ * - one line with a sum of the default export, named "-" or result_form.name,
+ *   if result_form.hash is set; a tag in this line must be that of this hash;
+ * - one line "# incomplete NAME: why" or, if result_form.bad is set, "# bad
+ *   NAME: N bytes".  Only our filters write such lines;
+ * - the header, and any number of lines of both kinds, with any names.  If
+ *   result_form.hash is NULL, the sums must have a tag, of any hash.  There can
+ *   be a line "#" before each line (RESULT_LIVE), and there can be lines that
+ *   begin with "##" (RESULT_DEAD).
  */
 
 #include <config.h>
@@ -47,8 +48,9 @@ begins_with (const char *text, const char *start)
 
 /* ---- A line ---- */
 
-/* Returns the name in LINE, "HEX  NAME" or "TAG (NAME) = HEX", where HEX has
- * DIGITS digits, and sets *LEN to its length.  Returns NULL for other lines.
+/* Returns the name in LINE, and sets *LEN to the length of the name.  LINE must
+ * be "HEX  NAME" or "TAG (NAME) = HEX", and HEX must have the number of digits
+ * in the parameter DIGITS; otherwise returns NULL.
  */
 static const char *
 find_name (const char *line, const char *tag, size_t digits, size_t *len)
@@ -101,8 +103,9 @@ is_tagged (const char *line)
   return is;
 }
 
-/* Returns true if LINE is a sum with the parameters of this run and, unless ANY
- * is set, with the name of the default export.
+/* Returns true if LINE is a sum with the parameters result_form.hash and,
+ * unless ANY is set, with the name of the default export.  If result_form.hash
+ * is NULL, returns true if ANY is set and LINE is a sum with any tag.
  */
 static bool
 is_sum (const char *line, bool any)

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Unit test: an export is found by its name and by whether it has TLS, and is
- * created once.
+ * Unit test: an export is found by its name and by whether its clients use TLS,
+ * and is created once.
  */
 
 #include <config.h>
@@ -31,8 +31,8 @@ test_names (void **state)
 
   (void) state;
   for (i = 0; i < 2 * NAMES; i++) {
-    /* Of each name, the first half of the loop creates the export with or
-     * without TLS, and the second half creates the other export.
+    /* Each name has an export with TLS and one without.  The first half of the
+     * loop creates one of the two, and the second half the other.
      */
     unsigned n = i * 7 % NAMES;
 

@@ -15,10 +15,12 @@
 struct client;
 
 /* Start a server with a disk of SIZE bytes, the result file PATH, the manifest
- * MANIFEST (NULL: none), and blkhash-block-size=BLOCK_SIZE.  server_end does
- * what nbdkit does first when it quits, and server_stop does the rest; each can
- * be called only once.  The plugin aborts if a request modifies the disk while
- * MANIFEST exists and is not empty.
+ * MANIFEST (NULL: none), and blkhash-block-size=BLOCK_SIZE.  The plugin aborts
+ * if a request modifies the disk while MANIFEST exists and is not empty.
+ *
+ * server_stop ends the server.  A test can call server_end before server_stop:
+ * server_end calls only the filter's .cleanup, as nbdkit does first when it
+ * quits.  Each of the three functions can be called only once.
  */
 void server_start (uint64_t size, const char *path, const char *manifest,
                    const char *block_size);
@@ -36,11 +38,11 @@ unsigned errors_reported (void);
 
 extern unsigned char *disk;     /* the content of the disk */
 
-/* Of all reads and writes, one in this many fails; 0: none. */
+/* If this is N > 0, every Nth of all reads and writes fails. */
 extern unsigned disk_failures;
 
-/* Called in each read, in its thread, which can wait there.  Returns 0, or the
- * errno value with which the read fails.
+/* Called in each read, by the thread that reads, which may wait in it.  Returns
+ * 0, or the errno value with which the read fails.
  */
 extern int (*disk_on_read) (void);
 
@@ -58,21 +60,21 @@ extern atomic_uint disk_flushes_failed;
 struct disk_mode {
   enum disk_views {
     VIEWS_SHARED,
-    VIEWS_OWN,                  /* each has a copy of the disk, which is made at
-                                 * open and can be refreshed later */
+    VIEWS_OWN,                  /* each connection has a copy of the disk, which
+                                 * is made at open and can be refreshed later */
     VIEWS_BACK                  /* the same, but as a write-back cache */
   } views;
   enum disk_flush {
     FLUSH_WORKS,
     FLUSH_NONE,                 /* the plugin cannot flush */
-    FLUSH_FAILS                 /* at random, losing changes at random */
+    FLUSH_FAILS                 /* at random; each change may then be lost */
   } flush;
   bool multi_conn;
 };
 extern struct disk_mode disk_mode;
 
-/* The seed of this thread.  If it is not 0, the disk does at random what it is
- * allowed to do, such as write back, refuse a fast zero, or yield.
+/* The seed of this thread.  If it is not 0, the plugin does at random what a
+ * plugin is allowed to do, such as write back, refuse a fast zero, or yield.
  */
 extern _Thread_local unsigned disk_seed;
 
@@ -83,7 +85,9 @@ struct client *client_open (const char *name);
 void client_disconnect (struct client *client);
 void client_vanish (struct client *client);
 
-/* Returns 0, or -1 if the plugin failed.  FLAGS are those of nbdkit. */
+/* Requests.  They return 0, or -1 if the plugin failed.  FLAGS are
+ * NBDKIT_FLAG_*.
+ */
 int client_read (struct client *client, uint32_t len, uint64_t offset);
 int client_write (struct client *client, int byte, uint32_t len,
                   uint64_t offset, uint32_t flags);

@@ -4,11 +4,13 @@
  * For unit tests: a plugin whose disk is memory, and whose connections can each
  * have their own view of it.
  *
- * Each request asserts that the caller holds no lock.
+ * Each request except a prefetch asserts that the caller holds no lock.
  *
- * Views do no more than NBD promises: other connections see a change after a
- * flush, or if the change had FUA; without multi-conn they must flush, too.
- * But a view is a cache: it can write back, and refresh, at any time.
+ * Other connections are sure to see a change only when NBD promises that: after
+ * a flush of the connection that made the change, or if the change had FUA;
+ * without multi-conn the other connections must flush, too.  They can see the
+ * change earlier, because a view is a cache: it can write changes back to the
+ * disk, and read the disk again, at any time.
  */
 
 #include <config.h>
@@ -35,8 +37,10 @@ struct view {
   nbdkit_next next;             /* first, so its address is the view's */
   struct view *next_view;       /* protected by disk_lock, as the bytes are */
   unsigned char *bytes;         /* NULL: the disk itself */
-  unsigned char *dirty;         /* 1 for each byte that the disk lacks */
-  unsigned seed;                /* disk_seed of the filter's threads; 0: none */
+  unsigned char *dirty;         /* 1 for each byte that was changed, and is not
+                                 * written to the disk yet */
+  unsigned seed;                /* the first disk_seed of a thread of the filter
+                                 * that reads through this view, or 0 */
 };
 
 unsigned char *disk;
@@ -352,7 +356,7 @@ plugin_cache (nbdkit_next *next, uint32_t len, uint64_t offset, uint32_t flags,
   return 0;
 }
 
-/* Write or discard each dirty range at random. */
+/* Write each dirty range to the disk, or discard it, at random. */
 static void
 lose (struct view *view)
 {

@@ -28,8 +28,8 @@ void plugin_start (uint64_t size, const char *manifest);
 void plugin_stop (void);
 
 /* plugin_connect opens a connection, with its view of the disk.
- * plugin_disconnect closes it, and first writes the changes that are only in
- * the view to the disk.
+ * plugin_disconnect writes the changes that only the view has to the disk, and
+ * then closes the connection.
  */
 nbdkit_next *plugin_connect (void);
 void plugin_disconnect (nbdkit_next *next);
