@@ -35,7 +35,7 @@ why_unsuitable (struct blkhash_manifest_reader *r)
   uint64_t size = blkhash_manifest_reader_size (r);
 
   if (!blkhash_manifest_reader_is_complete (r))
-    return "it is the manifest of a part";
+    return "it is the manifest of a part of a disk";
   if (!blkhash_opts_same_hash (blkhash_manifest_reader_opts (r), params.hash))
     return "it has another digest, block size or construction";
   if (size / blkhash_opts_get_block_size (params.hash) > TABLE_MAX_BLOCKS)
