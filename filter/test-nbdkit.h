@@ -20,7 +20,7 @@ struct client;
  *
  * server_stop ends the server.  A test can call server_end before server_stop:
  * server_end calls only the filter's .cleanup, as nbdkit does first when it
- * quits.  Each of the three functions can be called only once.
+ * quits.  Each of the two can be called only once.
  */
 void server_start (uint64_t size, const char *path, const char *manifest,
                    const char *block_size);
