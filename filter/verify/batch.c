@@ -14,9 +14,9 @@
  * is read, because each block of a disk that does not answer would cost a
  * timeout.  Clients can read the other blocks with smaller requests.  If the
  * unreadable block can be repaired, the request goes on.  After MAX_UNREADABLE
- * such blocks, the request reads each further block from the repair sources
- * first, and from the plugin only if no source has it.  A block that was not
- * read from the plugin keeps its state.
+ * unreadable blocks were repaired, the request reads each further block from
+ * the repair sources first, and from the plugin only if no source has it.  A
+ * block that is served without a read from the plugin keeps its state.
  */
 
 #include <config.h>
@@ -230,8 +230,8 @@ int
 batch_read (struct check *check, const struct compare_batch *batch)
 {
   struct finding finding = { .count = 0 };
-  size_t at = 0, fail_end = 0;  /* a block from AT to FAIL_END is
-                                 * unreadable */
+  size_t at = 0, fail_end = 0;  /* if AT < FAIL_END, one of the blocks from AT
+                                 * to FAIL_END - 1 is unreadable */
   size_t most = batch->count;   /* maximum blocks of the next read */
   int result = 0;
 

@@ -24,8 +24,9 @@ struct check {
   const struct source *source;
   struct nbdkit_next_ops *next;
   int *err;                     /* set if the request fails */
-  bool unproven;                /* a block of zeros was not read, or a bad block
-                                 * is served */
+  bool unproven;                /* the request serves content that was not
+                                 * verified: zeros that were not read, or, with
+                                 * FAIL_WARN, a bad block */
   unsigned unreadable;          /* unreadable blocks that were repaired */
   struct repair_waits waits;
 };

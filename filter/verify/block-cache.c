@@ -8,8 +8,9 @@
  * the others wait.  A block is not added to the cache if its load failed, if it
  * was not verified, or if there is no memory.  Then the waiting threads do not
  * wait again: all of them load the block in parallel, so that timeouts do not
- * add up.  They do not share the failure of the first one, because the plugin
- * can return other content on their connection.
+ * add up.  A failure of the first thread does not make the requests of the
+ * others fail, because the plugin can return other content on their
+ * connections.
  */
 
 #include <config.h>

@@ -22,7 +22,7 @@ struct manifest_index;
 
 struct disk {
   const char *path;             /* of the manifest */
-  int fd;                       /* -1: it is closed */
+  int fd;                       /* of the manifest; -1: it is closed */
   struct manifest_index *index;
   uint64_t size, blocks;        /* of the disk */
   uint64_t data_blocks;         /* those that are not zero in the manifest */
@@ -53,8 +53,9 @@ struct disk {
 struct disk *disk_open (int fd, const char *path, const char *sum,
                         unsigned flags);
 
-/* Close the manifest, and free the members that only requests need.  Those that
- * outputs need remain: sizes, tally and flags.
+/* Close the manifest, and free the members that only requests need.  The
+ * members that outputs need remain: PATH, the sizes, TALLY, ZEROS, STOPPED and
+ * CHANGED.
  */
 void disk_close (struct disk *disk);
 void disk_free (struct disk *disk);

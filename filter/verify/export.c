@@ -7,10 +7,11 @@
  * opened at the start.
  *
  * With blkhash-verify-exports, a manifest is opened when the first client of
- * its export connects, and closed when the last one has disconnected.  If there
- * is an output, the states of the blocks are kept.  They are still valid when
- * the export is opened again with the same disk, and further reads update them.
- * A stopped export is kept even without an output, so that it stays stopped.
+ * its export connects, and closed when the last one has disconnected.  If the
+ * server writes a result or a status, the export, with the states of its
+ * blocks, is kept after that.  The states are still valid when the export is
+ * opened again with the same disk, and further reads update them.  A stopped
+ * export is kept even without a result or status, so that it stays stopped.
  * Clients can use only names for which there is a manifest.  The number of open
  * manifests and the number of kept exports are limited.  Only one manifest is
  * opened at a time.

@@ -4,8 +4,8 @@
  * The exports that clients use.  An export is a disk with its name.
  * Thread-safe.
  *
- * There is one disk for all names.  With blkhash-verify-exports there is one
- * for each name, whose manifest is open while clients use the export.
+ * Without blkhash-verify-exports, all names have the same disk.  With it, each
+ * name has its own disk, whose manifest is open while clients use the export.
  */
 
 #ifndef NBDKIT_BLKHASH_VERIFY_EXPORT_H
@@ -18,15 +18,17 @@
 
 struct disk;
 
-/* Protects the list, and the members USERS, CONNECTED and HAS_SUM.  A thread
- * that holds it can take the lock of a tally or of the block cache.
+/* Protects the list of exports, and their members USERS, CONNECTED and HAS_SUM.
+ * A thread that holds this lock can take the lock of a tally or of the block
+ * cache.
  */
 extern pthread_mutex_t exports_lock;
 
 struct export {
   struct export *next;
   char *name;                   /* name in the result and the status; with
-                                 * blkhash-verify-exports, that of the export */
+                                 * blkhash-verify-exports, the name that clients
+                                 * ask for */
   char *path;                   /* of the manifest */
   struct disk *disk;            /* not replaced while there are users */
   unsigned users;               /* connections */
@@ -34,7 +36,7 @@ struct export {
                                  * verified; NULL without outputs */
   bool connected;               /* a client has connected, so the size of the
                                  * plugin's disk is right */
-  bool has_sum;                 /* its sum is in the result file; for
+  bool has_sum;                 /* the sum is in the result file; set by
                                  * result.c */
 };
 

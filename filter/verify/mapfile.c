@@ -3,9 +3,9 @@
  *
  * A mapfile of GNU ddrescue: which ranges are good, bad, and not tried.
  *
- * Clients that read at random can make millions of ranges.  The number of
- * ranges is limited: after that many, the rest of the disk is recorded as not
- * tried, so ddrescue needlessly reads some blocks again.
+ * Clients that read at random can make millions of ranges.  After MAX_RANGES
+ * ranges, the rest of the disk is recorded as not tried, so ddrescue needlessly
+ * reads some blocks again.
  */
 
 #include <config.h>

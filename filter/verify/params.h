@@ -29,12 +29,15 @@ struct verify_params {
   const char *sum;              /* expected sum of the manifest, or "none" */
   const char *exports;          /* absolute path of the directory of manifests,
                                  * instead of MANIFEST */
-  const char *sums;             /* absolute path of a list, instead of SUM */
-  bool truncate;                /* the plugin's disk may be larger */
+  const char *sums;             /* absolute path of a list of the sums of these
+                                 * manifests, instead of SUM */
+  bool truncate;                /* the plugin's disk may be larger than the
+                                 * disk of the manifest */
   enum verify_fail fail;
   unsigned retry;               /* how often a bad or unreadable block is read
                                  * again */
-  bool read_zeros;              /* also read and verify blocks of zeros */
+  bool read_zeros;              /* also read and verify the blocks that are zero
+                                 * in the manifest */
   const char *file;             /* absolute path of the result, or NULL */
   const char *name;             /* name of the disk in the result and the
                                  * status, or NULL */
@@ -42,7 +45,7 @@ struct verify_params {
   struct repair_param repair[MAX_REPAIR_SOURCES]; /* in the order of reading */
   unsigned nr_repair;
   unsigned repair_timeout;      /* seconds to wait for an NBD server */
-  bool has_repair_timeout;      /* it was given */
+  bool has_repair_timeout;      /* the user set REPAIR_TIMEOUT */
   bool repair_write;            /* write repaired blocks to the plugin */
   uint32_t repair_limit;        /* share of the blocks of data that may be
                                  * written, in millionths of a percent */

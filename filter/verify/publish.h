@@ -7,9 +7,9 @@
 #ifndef NBDKIT_BLKHASH_VERIFY_PUBLISH_H
 #define NBDKIT_BLKHASH_VERIFY_PUBLISH_H
 
-/* Check that the files can be written, and that their content may come from an
- * earlier server.  Then empty them.  Called before nbdkit forks.  Returns 0, or
- * -1 after nbdkit_error.
+/* Check that the files can be written, and that each is empty or looks like one
+ * that this filter wrote.  Then empty them.  Called before nbdkit forks.
+ * Returns 0, or -1 after nbdkit_error.
  */
 int publish_open (void);
 
@@ -24,7 +24,8 @@ int publish_start (void);
  */
 void publish_wake (void);
 
-/* End the thread, and write the files once more.  Called after the last client.
+/* End the thread, and write the files once more.  Called after the last client
+ * has disconnected.
  */
 void publish_finish (void);
 

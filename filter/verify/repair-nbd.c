@@ -11,17 +11,18 @@
  * request reads from it for SUSPENDED seconds, and the threads that wait for
  * the connection give up immediately.  So a server that hangs costs one timeout
  * in that time, however many blocks are bad.  A server that fails is not
- * suspended, because a failure costs no time.  The waits of a request for this
- * server are added up over its blocks.  When they reach the timeout, the
- * request reads no more from this server; other requests still do.  Time that
- * is spent in the plugin, or waiting for another thread to release the
- * connection, does not count.
+ * suspended, because a failure costs no time.  For each request, the times that
+ * it waits for replies of this server are added up.  When their sum reaches the
+ * timeout, the request reads no more from this server; other requests still do.
+ * Time that is spent in the plugin, or waiting for another thread to release
+ * the connection, does not count.
  *
  * A connection that was not used for IDLE seconds is replaced by a new one,
  * because a router may have dropped it without notice.
  *
  * If the client of a request that waits disconnects, the connection to the
- * server is closed: the reply could still arrive, in a buffer that is gone.
+ * server is closed: otherwise libnbd could still store the reply in the buffer
+ * of the request after the buffer was freed.
  * The next request connects again.
  *
  * libnbd has no timeouts, and nbdkit does not tell a filter when it is ending.
@@ -79,7 +80,8 @@ struct repair_nbd {
 
 /* How a request to the server ended. */
 enum end {
-  END_DONE,                     /* the block was read, or ENDS is set */
+  END_DONE,                     /* the server did not fail: the block was read,
+                                 * or ENDS is set, or there was no memory */
   END_FAILED,                   /* with a reply that is an error */
   END_LOST,                     /* could not connect, or the connection broke */
   END_TIMEOUT,
@@ -142,7 +144,7 @@ set_reason (struct request *request)
   snprintf (request->reason, sizeof request->reason, "%s", nbd_error_text ());
 }
 
-/* End REQUEST without a reply.  Returns -1. */
+/* End REQUEST without a reply, and close the connection.  Returns -1. */
 static int
 end_request (struct request *request, enum end end)
 {

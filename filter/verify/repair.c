@@ -35,7 +35,7 @@
 #include "verify/repair-nbd.h"
 
 /* If the first WRONG_BLOCKS blocks that are read from a source are all wrong,
- * the source is logged.
+ * this is logged.
  */
 #define WRONG_BLOCKS 16
 

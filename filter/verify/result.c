@@ -23,7 +23,7 @@
 #include "verify/result.h"
 #include "verify/summary.h"
 
-/* Store in WHY the cause of a missing sum.  Not used if a block is bad. */
+/* Store in WHY, for a disk without bad blocks, why there is no sum. */
 static void
 print_missing (const struct summary *s, char *why, size_t size)
 {

@@ -14,7 +14,9 @@
 
 struct nbdkit_next_ops;
 
-/* A disk to read from, such as the plugin's for one connection. */
+/* A disk to read from: an NBD export, or the plugin's disk, as one connection
+ * sees it.
+ */
 struct source {
   uint64_t size;                /* of the disk */
   uint32_t min, max;            /* block size constraints, bytes */

@@ -4,7 +4,7 @@
  * The status file: counts and bad ranges of each export, in JSON.
  *
  * The text is made in memory, so that no lock is held while the file is
- * written.  That is why the number of bad ranges is limited.
+ * written.  To limit this memory, the number of bad ranges is limited.
  */
 
 #include <config.h>

@@ -35,10 +35,10 @@ struct tally {
   uint64_t failed_writes;       /* calls of tally_add_failed_write */
   uint64_t writes;              /* counted by tally_begin_write, even those
                                  * that failed */
-  uint64_t proven;              /* blocks of data that were good when a request
-                                 * first read them, without a retry of their
-                                 * own; a request that fails may not count its
-                                 * blocks */
+  uint64_t proven;              /* blocks of data that were good when they were
+                                 * first read, without a retry of their own;
+                                 * blocks of requests that failed can be
+                                 * missing */
   bool limit_reached;           /* a block was not written, because WRITES had
                                  * reached the limit */
   uint64_t zeros;               /* good blocks that are zero in the manifest */
@@ -46,7 +46,8 @@ struct tally {
                                  * published: a state, TRANSIENT, REPAIRED,
                                  * FAILED_WRITES or LIMIT_REACHED */
   unsigned char **pages;        /* 4 bits for each block: its state and the
-                                 * mark of tally_begin_write; NULL: not read */
+                                 * mark of tally_begin_write; a page is NULL if
+                                 * none of its blocks was read */
 };
 
 /* A snapshot of the counts. */

@@ -161,9 +161,9 @@ free_handle (struct handle *handle)
   free (handle);
 }
 
-/* With blkhash-verify-repair-write the default export name remains "", and is
- * not that of the plugin: may_open accepts only "", and the plugin can resolve
- * it.
+/* With blkhash-verify-repair-write the default export name is "", instead of
+ * the default name of the plugin: may_open accepts only "", and the plugin can
+ * resolve "" itself.
  */
 static const char *
 verify_default_export (nbdkit_next_default_export *next,
@@ -278,7 +278,7 @@ verify_can_multi_conn (nbdkit_next *next, void *handle)
     ? next->can_multi_conn (next) : 1;
 }
 
-/* No prefetch: the plugin would not add the blocks to the block cache. */
+/* No prefetch: one by the plugin would not fill this filter's block cache. */
 static int
 verify_can_cache (nbdkit_next *next, void *handle)
 {

@@ -45,7 +45,7 @@
 #include "verify/source.h"
 #include "verify/write-back.h"
 
-#define FREE_WRITES 8           /* allowed even if no block was good */
+#define FREE_WRITES 8           /* writes allowed even if no block was good */
 
 /* A block that a thread is repairing; it is on the stack of the thread.  There
  * is only one disk, because repair is not possible with blkhash-verify-exports.
@@ -180,10 +180,11 @@ write_bytes (const struct source *source, nbdkit_next *next,
   return flush ? next->flush (next, 0, err) : 0;
 }
 
-/* Returns how many writes are allowed so far: at most the given share of all
- * blocks of data.  Unless the share is 100%, also at most the same share of the
- * blocks that were good so far, plus FREE_WRITES.  MAX_BLOCKS in disk.c keeps
- * the products below 2^64.
+/* Returns how many writes are allowed so far: at most the share of all blocks
+ * of data that blkhash-verify-repair-limit sets, but at least one block unless
+ * the share is 0%.  If the share is less than 100%, also at most the same share
+ * of the blocks of data that were good so far, plus FREE_WRITES.  MAX_BLOCKS in
+ * disk.c keeps the products below 2^64.
  */
 static uint64_t
 get_limit (struct disk *disk)

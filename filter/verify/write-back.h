@@ -15,8 +15,8 @@ struct disk;
 struct nbdkit_next_ops;
 struct source;
 
-/* Wait until no thread repairs BLOCK: a read during its write could return a
- * mix of old and new content.
+/* Wait until no thread repairs BLOCK: a read while BLOCK is written could
+ * return a mix of old and new content.
  */
 void write_back_wait (uint64_t block);
 

@@ -4,13 +4,13 @@
  * Which connections may write repaired blocks to the plugin.
  *
  * If the plugin has no multi-conn, only one connection at a time may write,
- * because the other connections need not see what it writes.
+ * because the plugin need not show the other connections what this one wrote.
  *
  * The filter learns whether the plugin can write only when a client connects.
  * The plugin is not opened before that, because it may need the export name of
  * the client: the file plugin of nbdkit 1.32 crashes without one.  So when
- * nbdkit starts, only the files that are parameters of other modules are
- * checked.
+ * nbdkit starts, only the files that parameters of the plugin and of other
+ * filters name are checked.
  */
 
 #include <config.h>
