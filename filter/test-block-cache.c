@@ -4,8 +4,9 @@
  * Unit test: the cache that all disks of the verify filter share.
  *
  * Disks with small and large blocks come and go, and their blocks are read at
- * random.  A block contains its number and the serial number of its disk.  The
- * test prints its seed, which BLKHASH_SEED can set.
+ * random.  A block has its number and the serial number of its disk at its
+ * beginning and at its end.  The test prints its seed, which BLKHASH_SEED can
+ * set.
  */
 
 #include <config.h>
@@ -80,7 +81,7 @@ read_block (struct fake_disk *disk, uint64_t block, bool keep)
   return false;
 }
 
-/* Check the size of the cache, and that each used entry has an owner. */
+/* Check the size of the cache, and that each used entry belongs to one disk. */
 static void
 check_memory (void)
 {
@@ -139,7 +140,9 @@ test_random (void **state)
   remove_all ();
 }
 
-/* Read blocks 0 to COUNT - 1.  Returns how many of the last ones are kept. */
+/* Read blocks 0 to COUNT - 1.  Returns how many of the last blocks are still in
+ * the cache.
+ */
 static unsigned
 kept (struct fake_disk *disk, unsigned count)
 {

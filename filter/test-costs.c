@@ -64,9 +64,9 @@ lock_in_a_circle (void)
   }
 }
 
-/* Both locks are initialised by the same call, so they are of one kind.
- * Without the second call, the first one would be a tail call, which returns to
- * the caller of this function.
+/* Locks that are initialised by the same call of pthread_mutex_init are of one
+ * kind.  locks_watch is called only to keep that call from being a tail call,
+ * whose return address, the kind, would be in the caller of this function.
  */
 static void __attribute__ ((noinline))
 init (pthread_mutex_t *m)
@@ -201,7 +201,7 @@ test_names (void **state)
     assert_true (export_find_locked (name, false)->published);
   }
   /* Each new line is written once.  All replacements of the file together write
-   * about as much again.
+   * about as much again.  The limit leaves room for half as much more.
    */
   assert_true (file_bytes_written - before < 3 * NAMES * (NAME + 100));
 
@@ -249,8 +249,8 @@ restore (void)
 
 enum { WRITE, PIECE, ZERO, TRIM, AFTER_SUM, KINDS };
 
-/* Count how many locks each kind of change takes.  Each takes exports_lock
- * twice.
+/* Count how many locks each kind of change takes.  Checks that each change
+ * takes exports_lock twice.
  */
 static void
 count_locks (struct client *client, unsigned counts[KINDS])
@@ -291,7 +291,8 @@ test_changes (void **state)
   char name[20];
 
   (void) state;
-  count_locks (client, few);    /* discarded: the first changes initialize */
+  count_locks (client, few);    /* discarded: the first changes initialize some
+                                 * things once */
   count_locks (client, few);
   for (i = 2; i < EXPORTS_MAX; i++) {
     struct client *other;
@@ -303,7 +304,8 @@ test_changes (void **state)
   }
   poison ();
   assert_int_equal (nr_known, EXPORTS_MAX);
-  count_locks (client, many);   /* discarded: may measure kernels of the hash */
+  count_locks (client, many);   /* discarded: hashing may measure the kernels
+                                 * once, which takes locks */
   count_locks (client, many);
   restore ();
   assert_memory_equal (few, many, sizeof few);

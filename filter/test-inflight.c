@@ -80,7 +80,7 @@ test_overlap (void **state)
     assert_tainted (&third, 10, 20);
     inflight_end (&inflight, &third);
     inflight_end (&inflight, &first);
-    begin (&third, true, 20, 60); /* the first one has ended */
+    begin (&third, true, 20, 60); /* FIRST has ended */
     assert_tainted (&third, 0, 0);
     inflight_end (&inflight, &second);
     inflight_end (&inflight, &third);

@@ -158,7 +158,9 @@ test_not_examined (void **state)
   assert_int_equal (errors_reported (), reported + 1);
   lstat_error = 0;
 
-  /* It is not known whose lock file it is, so it is not removed. */
+  /* lock_file_unlock cannot find out if the lock file is still the one that A
+   * locked, so the file is not removed.
+   */
   assert_int_equal (try_lock (&a), 0);
   lstat_error = EACCES;
   lock_file_unlock (&a);

@@ -1,18 +1,19 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * For unit tests: intercepts every lock, and calls that change files, with
+ * For unit tests: intercepts every lock, and calls that change files.  A test
+ * is linked with
  *
  *   -Wl,--wrap=pthread_mutex_init,--wrap=pthread_mutex_lock
  *   -Wl,--wrap=pthread_mutex_trylock,--wrap=pthread_mutex_unlock
  *   -Wl,--wrap=write,--wrap=pwrite,--wrap=fsync
  *   -Wl,--wrap=rename,--wrap=flock
  *
- * Locks are of one kind if the same place in the code initialises them.  The
- * test aborts if locks of two kinds were ever nested in both orders, or if two
- * locks of one kind were nested, even if no thread waits for another.  It also
- * aborts if a thread that holds any lock writes, syncs, renames or locks a
- * file.
+ * Locks are of one kind if the same place in the code initialises them; each
+ * static lock is a kind of its own.  The test aborts if locks of two kinds were
+ * ever nested in both orders, or if two locks of one kind were nested, even if
+ * no thread waits for another.  It also aborts if a thread that holds any lock
+ * writes, syncs, renames or locks a file.
  */
 
 #ifndef NBDKIT_BLKHASH_TEST_LOCKS_H

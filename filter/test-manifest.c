@@ -123,7 +123,8 @@ is_published (const char *name)
 }
 
 /* Let the other client write.  If there is no published sum, wait for the end
- * of the write.  Otherwise the write withdraws the sum, then waits for us.
+ * of the write.  Otherwise wait only until the write has withdrawn the sum: the
+ * write then waits for this thread.
  */
 static int
 interfere (const char *call)
@@ -170,8 +171,8 @@ disconnect_at (unsigned number)
 /* ---- Tests ---- */
 
 /* The write of the other client, which uses the export NAME, invalidates the
- * sum.  When that client disconnects, there is a new sum.  If NAME is not "a",
- * and the write came early enough, "a" has a new sum even before that.
+ * sum of "a".  When that client disconnects, there is a new sum.  If NAME is
+ * not "a", and the write came early enough, "a" has a new sum even before that.
  */
 static void
 change_at_each_call (const char *name)
@@ -204,8 +205,8 @@ test_change (void **state)
   change_at_each_call ("b");
 }
 
-/* Two reads of export "b" return different content, although no client wrote.
- * If "a" has a sum then, the manifest is right.
+/* Two reads of export "b" return different content, although no client wrote in
+ * between.  If "a" has a sum after that, the manifest is right.
  */
 static void
 test_contradiction (void **state)

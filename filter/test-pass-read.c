@@ -2,13 +2,14 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * Unit test: when the last client disconnects, the filter reads what is
- * missing, with several reads in flight.  Then a read fails, another client
- * connects, or the server ends.
+ * missing, with several reads in flight.  Meanwhile a read fails, another
+ * client connects, or the server ends.
  *
  * Each read takes long enough that the filter starts another thread.  Reads
  * after the first MAX_THREADS also wait until the expected number of reads was
- * in flight, and, if HELD is set, until the test releases them.  BLOCK_SIZE and
- * MAX_THREADS are set by the Makefile.
+ * in flight, and, if HELD is set, until the test releases them.  The Makefile
+ * sets BLOCK_SIZE, and MAX_THREADS: how many threads the filter starts at most
+ * (see pass-read.c).  The thread of nbdkit reads, too.
  */
 
 #include <config.h>
@@ -56,7 +57,7 @@ static bool held;
 static enum {
   NONE,
   ALL,
-  OURS,                         /* in threads of the filter */
+  OURS,                         /* reads in threads of the filter */
   TOGETHER                      /* reads whose number < together */
 } failing;
 static int error = EIO;         /* of reads that fail */
@@ -140,8 +141,9 @@ release (void)
   pthread_cond_broadcast (&changed);
 }
 
-/* Was the disk read with READS + N reads?  There can be one more: if a byte of
- * a block is known, the rest of the block is a separate range.
+/* Was the disk read with READS reads, of which N were repeated?  There can be
+ * one more read: if a byte of a block is known, the rest of the block is a
+ * separate range.
  */
 static bool
 all_read (unsigned n)
@@ -188,8 +190,8 @@ fill_disk (void)
 }
 
 /* Returns a client of the export NAME that has changed a byte, and flushed, so
- * that others see the change.  When this client disconnects, the rest of the
- * disk is read.
+ * that other connections see the change.  When this client disconnects, the
+ * filter reads the rest of the disk.
  */
 static struct client *
 change_a_byte (const char *name)
@@ -246,7 +248,9 @@ test_trimmed (void **state)
   assert_true (has_sum ("trimmed"));
 }
 
-/* All passes together have at most MAX_THREADS threads of the filter. */
+/* The passes of all exports together have at most MAX_THREADS threads of the
+ * filter.
+ */
 static void
 test_two_exports (void **state)
 {

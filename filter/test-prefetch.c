@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Unit test: a client does not see that another client has trimmed a range.  It
- * prefetches the range, or writes a part of a block of the range.  A cache
- * below the filter may then have stored the old content.  So a sum that was
- * published is withdrawn, and the content of the range counts as unknown.
+ * Unit test: a client that does not see that another client trimmed a range
+ * prefetches the range, or writes a part of one of its blocks.  A cache below
+ * the filter may then have stored the old content.  So a sum that was published
+ * is withdrawn, and the content of the range counts as unknown.
  */
 
 #include <config.h>
@@ -24,15 +24,15 @@
 #include "test-nbdkit.h"
 #include "test-sums.h"
 
-#define BLOCK 65536             /* of the layers below */
+#define BLOCK 65536             /* bytes; block size of the layers below */
 #define HASH_BLOCK 4096
 #define SIZE (4 * BLOCK)
 
 static char directory[] = "/tmp/blkhash-test-XXXXXX";
 static char path[sizeof directory + 5], manifest[sizeof directory + 9];
 
-/* Returns true if the export NAME has a sum.  Checks that the sums of all
- * exports are that of the disk.
+/* Returns true if the export NAME has a sum.  Checks that each sum, of whatever
+ * export, is that of the disk.
  */
 static bool
 has_sum (const char *name)
@@ -84,7 +84,9 @@ test_trimmed (void **state)
   assert_false (has_sum ("new"));
 }
 
-/* Without multi-conn, the client may see old content of the whole disk. */
+/* Without multi-conn, the client may see old content of the whole disk, so even
+ * a prefetch of block 0, which was not trimmed, withdraws the sum.
+ */
 static void
 test_stale (void **state)
 {
@@ -154,7 +156,7 @@ test_written (void **state)
     assert_int_equal (client_read (client, reads[i].end - reads[i].start,
                                    reads[i].start), 0);
     client_disconnect (client);
-    (void) has_sum ("new");     /* if there is one, it is right */
+    (void) has_sum ("new");     /* checks the sum, if there is one */
 
     client = client_open ("new");
     assert_int_equal (client_read (client, SIZE, 0), 0);

@@ -20,27 +20,29 @@
 #define MAX_BLOCKS 40
 #define SOURCES 3
 
+/* A random number less than N; any uses SEED. */
 extern unsigned seed;
-uint64_t any_of (unsigned *s, uint64_t n); /* less than N */
-uint64_t any (uint64_t n);      /* the same, by SEED */
+uint64_t any_of (unsigned *s, uint64_t n);
+uint64_t any (uint64_t n);
 
 /* ---- The plugin ---- */
 
 extern struct plugin plugin;    /* has the bytes of the damaged disk */
 extern unsigned char truth[MAX_BLOCKS * BLOCK]; /* the right content */
-extern uint64_t size, blocks;   /* bytes and blocks of the manifest */
+extern uint64_t size, blocks;   /* bytes and blocks that the manifest covers */
 
 extern pthread_mutex_t lock;    /* protects: */
 extern bool unreadable[MAX_BLOCKS];
-/* The number of writes of each block, and of those without FUA since the last
- * flush.
+/* writes: how often each block was written.  unflushed: the number of pwrite
+ * calls without FUA, for all blocks, since the last flush.
  */
 extern unsigned writes[MAX_BLOCKS], unflushed;
 extern unsigned good_after;     /* the disk becomes good at the read with this
                                  * number, counted from now; 0: never */
-extern unsigned empty_after;    /* reads store nothing from the read with this
-                                 * number on, counted from now; 0: never */
-extern int read_error;          /* of unreadable blocks */
+extern unsigned empty_after;    /* beginning with the read with this number,
+                                 * counted from now, reads succeed but store
+                                 * nothing; 0: never */
+extern int read_error;          /* errno with which unreadable blocks fail */
 extern unsigned reads;          /* number of reads */
 
 /* Set before clients are connected. */
@@ -73,7 +75,7 @@ void make_bad_disk (void);
 
 /* ---- The server ---- */
 
-/* For the parameters blkhash-verify-zero and blkhash-verify-repair-write. */
+/* Values of blkhash-verify-zero and blkhash-verify-repair-write. */
 extern bool read_zeros, is_writing;
 extern const char *limit;       /* blkhash-verify-repair-limit */
 extern unsigned nr_sources;     /* how many of SOURCES are used */
@@ -103,7 +105,9 @@ enum block_state state_of (uint64_t block);
 
 /* ---- The files ---- */
 
-/* For a group of tests. */
+/* Set up and tear down a group of tests: the directory of the manifest and of
+ * the sources.
+ */
 int set_up (void **state);
 int tear_down (void **state);
 

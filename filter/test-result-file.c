@@ -33,7 +33,7 @@
 #define DIGITS 64
 #define NAME 4096               /* bytes of a name */
 #define LINES 2000
-#define MAX_SMALL 65536
+#define MAX_SMALL 65536         /* bytes, of result-file.c */
 #define HEADER "# this is a test\n"
 
 static char directory[] = "/tmp/blkhash-test-XXXXXX";
@@ -111,7 +111,8 @@ assert_has (const int *what)
 }
 
 /* Each name has its old line, its new line, or both, and each line is whole.  A
- * name has no line only if its old or its new line does not exist.
+ * name can be without a line only if it had none before the change, or has none
+ * after it.
  */
 static void
 assert_has_either (void)

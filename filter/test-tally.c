@@ -230,8 +230,8 @@ test_random (void **state)
   }
 }
 
-/* A disk of 2^34 blocks, all zero, takes no memory for their states: all pages
- * are the same.
+/* The states of a disk of 2^34 blocks, all zero, take no memory but that of
+ * pointers to one shared page.
  */
 static void
 test_huge (void **state)

@@ -6,8 +6,9 @@
  * them while it does file I/O or calls the plugin, and in the end the sum and
  * the manifest are right.
  *
- * BLOCK_SIZE, BLOCKS and ROUNDS are set by the Makefile: with large blocks all
- * threads compete for the memory for pieces of blocks.
+ * The Makefile sets BLOCK_SIZE, BLOCKS and ROUNDS, and builds a second program
+ * with large blocks.  There all threads compete for the memory for pieces of
+ * blocks.
  */
 
 #include <config.h>

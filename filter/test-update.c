@@ -114,8 +114,8 @@ run_server (int (*client) (void), const char *audit)
   return WEXITSTATUS (status);
 }
 
-/* The file call with the number AT that a write makes fails.  Returns 1 if
- * there is no such call.
+/* A client writes.  Of the file calls that the filter makes for this write, the
+ * one with the number AT fails.  Returns 1 if there is no such call.
  */
 static int
 write_once (void)
@@ -346,8 +346,8 @@ read_before_one_is_written (void)
   return read_before_write_ends (1);
 }
 
-/* A table records up to 64 ranges in which reads contradict it.  There are more
- * blocks than that, but they are one range.
+/* A table records up to 64 ranges in which reads contradict it.  Here reads
+ * contradict it in 90 blocks, but these are one range.
  */
 static int
 read_before_many_are_written (void)
@@ -410,8 +410,9 @@ hide_wrong_for_a_while (void)
   return 0;
 }
 
-/* Another client changes a block and flushes.  Without multi-conn, the last
- * client does not see the change until the last client flushes, too.
+/* Another client changes a block and disconnects.  Without multi-conn, the last
+ * client does not see the change before its own connection is flushed.  The
+ * filter does this before the audit.
  */
 static int
 flush_to_audit (void)

@@ -12,7 +12,7 @@
  * the connection give up immediately.  So a server that hangs costs one timeout
  * in that time, however many blocks are bad.  A server that fails is not
  * suspended, because a failure costs no time.  For each request, the times that
- * it waits for replies of this server are added up.  When their sum reaches the
+ * it waits for this server are added up.  When their sum reaches the
  * timeout, the request reads no more from this server; other requests still do.
  * Time that is spent in the plugin, or waiting for another thread to release
  * the connection, does not count.
