@@ -4,9 +4,10 @@
  * Unit test: a manifest for each export of the verify filter.
  *
  * Clients in threads connect to random exports, read their disks, and
- * disconnect, while the outputs are written.  Single clients then test what is
- * kept of unused exports, what is refused, which files are open, and the
- * limits.  Prints the seed, and takes BLKHASH_SEED.
+ * disconnect, while the filter writes its output.  Then single clients test
+ * what the filter keeps of unused exports, which names and manifests it
+ * refuses, which files it has open, and its limits.  Prints the seed, and takes
+ * BLKHASH_SEED.
  */
 
 #include <config.h>
@@ -119,11 +120,11 @@ claim_sum (const char *name, const char *from)
 
 /* ---- The server ---- */
 
-/* PARAM is the parameter of the output, or NULL for none. */
+/* PARAM is the parameter of the output file; NULL: the filter has no output. */
 static void
 start_with (const char *key, const char *value, const char *param)
 {
-  unlink (output);              /* one of another kind is refused */
+  unlink (output);              /* the output of another PARAM is refused */
   assert_int_equal (start ("blkhash-verify-exports", manifests, key, value,
                            param, output, NULL), 0);
   assert_int_equal (filter->after_fork (NULL), 0);
@@ -222,7 +223,7 @@ run_clients (void)
 
 /* ---- Tests ---- */
 
-/* Without an output no export is kept. */
+/* Without an output, no export is kept after its last client. */
 static void
 test_forgotten (void **state)
 {
@@ -234,7 +235,9 @@ test_forgotten (void **state)
   stop_exports ();
 }
 
-/* With an output the tallies are kept, but no manifest is open. */
+/* With an output, the states of the blocks are kept after the last client, but
+ * no manifest is open.
+ */
 static void
 test_remembered (void **state)
 {
@@ -324,8 +327,8 @@ good_blocks (const char *name)
   return find (name)->disk->tally.counts[BLOCK_GOOD];
 }
 
-/* An export that is opened again keeps the states of its blocks.  CONNECTED is
- * set once a client knows the size.
+/* An export that is opened again keeps the states of its blocks, and CONNECTED,
+ * which is set once a client knows the size.
  */
 static void
 test_reopened (void **state)
@@ -378,7 +381,7 @@ remove_manifest (const char *name)
 }
 
 /* The manifest is replaced by that of another disk: the old states are dropped,
- * even if the manifest claims the same sum for a disk of another size.
+ * even if the new manifest claims the old sum for a disk of another size.
  */
 static void
 test_replaced (void **state)
@@ -465,8 +468,9 @@ test_refused (void **state)
   remove_manifest ("x");
 }
 
-/* Programs that nbdkit runs inherit no file descriptor of the filter, and the
- * filter closes all at the end.  Meanwhile the directory can be renamed.
+/* Programs that nbdkit runs inherit no file descriptor of the filter, and at
+ * the end the filter has closed all of them.  While the server runs, the
+ * directory of manifests can be renamed.
  */
 static void
 test_open_files (void **state)

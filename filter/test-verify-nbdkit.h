@@ -46,8 +46,8 @@ struct fault {
   enum fault_kind kind;
   uint64_t start, end, other;
   int err;
-  int times;                    /* reads that find it; -1: all */
-  atomic_int left;              /* of TIMES */
+  int times;                    /* number of reads that find it; -1: all */
+  atomic_int left;              /* how many of TIMES are left */
 };
 
 #define MAX_FAULTS 40
@@ -57,7 +57,7 @@ struct plugin {
   nbdkit_next next;
   unsigned char *bytes;         /* without faults */
   uint64_t size;
-  uint32_t min, preferred, max; /* of requests, or 0 */
+  uint32_t min, preferred, max; /* block size constraints, bytes; 0: none */
   int multi_conn;
   struct fault faults[MAX_FAULTS];
   size_t nr_faults;
@@ -69,7 +69,9 @@ struct plugin {
 void plugin_init (struct plugin *plugin, uint64_t size);
 void plugin_destroy (struct plugin *plugin);
 
-/* Apply FAULT, which is not FAULT_FAIL, to LEN bytes from OFFSET on. */
+/* Change the LEN bytes at BUF, which were read at OFFSET, as FAULT says.  The
+ * kind of FAULT is not FAULT_FAIL.
+ */
 void fault_apply (const struct plugin *plugin, const struct fault *fault,
                   unsigned char *buf, size_t len, uint64_t offset);
 
@@ -79,7 +81,8 @@ extern struct nbdkit_filter *filter; /* set by start */
 extern int open_readonly;       /* READONLY that .open must pass to the plugin;
                                  * 1 if the test does not set it */
 
-#define NEXT_CONFIG 77          /* what .config returns for other parameters */
+#define NEXT_CONFIG 77          /* what .config returns for parameters that are
+                                 * not the filter's */
 
 int config (const char *key, const char *value);
 
@@ -103,8 +106,8 @@ void *open_export (const char *name);
  */
 unsigned get_seed (void);
 
-/* Write the manifest of SIZE bytes to the file PATH.  Returns the sum as blksum
- * --tag prints it; the caller frees this string.
+/* Write the manifest of the SIZE bytes at BYTES to the file PATH.  Returns the
+ * sum as blksum --tag prints it; the caller frees this string.
  */
 char *manifest_of (const struct blkhash_opts *opts, const void *bytes,
                    uint64_t size, const char *path);

@@ -33,7 +33,7 @@
 static char path[] = "/tmp/blkhash-test-XXXXXX";
 static unsigned seed;
 static struct plugin plugin;
-static char *sum;               /* of its first SIZE bytes */
+static char *sum;               /* of the plugin's first SIZE bytes */
 
 static unsigned
 any (unsigned limit)            /* less than LIMIT */
@@ -509,7 +509,9 @@ test_extents_fail (void **state)
   stop ();
 }
 
-/* With "stop", all requests fail after a bad block, also those for extents. */
+/* With blkhash-verify-fail=stop, all requests fail after a bad block, also
+ * those for extents.
+ */
 static void
 test_stop (void **state)
 {

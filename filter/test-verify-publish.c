@@ -35,7 +35,8 @@
 #define INTERVAL 5.0            /* seconds, of publish.c */
 
 static char directory[] = "/tmp/blkhash-test-XXXXXX";
-static char manifest[50], other[50]; /* also those of exports "a" and "b" */
+static char manifest[50], other[50]; /* paths; with blkhash-verify-exports, of
+                                      * the manifests of "a" and "b" */
 static struct plugin plugin;
 static char *sum;
 
@@ -58,11 +59,11 @@ static size_t used = OUTPUTS;   /* how many of OUTPUTS the server has */
 /* ---- The thread ---- */
 
 static atomic_uint threads;     /* number of threads created or joined */
-static atomic_uint waits;       /* of the thread */
+static atomic_uint waits;       /* how often the thread began to wait */
 static struct timespec wait_start, wait_end; /* start and time limit of the
                                               * first wait */
 static atomic_uint syncs;
-static atomic_uint directory_syncs; /* those of a directory */
+static atomic_uint directory_syncs; /* how many of SYNCS were of a directory */
 static unsigned failing_sync;   /* number of the sync that fails, as counted by
                                  * SYNCS; 0: none */
 
@@ -402,8 +403,8 @@ test_empty (void **state)
   stop ();
 }
 
-/* If the empty files cannot be synced, their content could come back after a
- * crash, so the server does not start.
+/* If the emptied files cannot be synced, their old content could come back
+ * after a crash, so the server does not start.
  */
 static void
 test_not_empty (void **state)
@@ -431,8 +432,8 @@ seconds_from (const struct timespec *start, const struct timespec *end)
   return end->tv_sec - start->tv_sec + (end->tv_nsec - start->tv_nsec) / 1e9;
 }
 
-/* The end of the interval was computed after this test had begun, and before
- * the wait began.
+/* The thread computes the time limit of its first wait after this test has
+ * begun, and before the wait begins.
  */
 static void
 test_interval (void **state)

@@ -37,8 +37,9 @@
 
 /* ---- The clock ---- */
 
-/* Milliseconds.  This is so far ahead of the real clock that no condition
- * variable reaches a timeout that the filter computes from it.
+/* Milliseconds.  NOW is so far ahead of the real clock, which
+ * pthread_cond_timedwait uses, that a deadline computed from NOW never passes
+ * there.
  */
 static atomic_llong now = 1000000000000;
 
@@ -69,7 +70,7 @@ static struct {
   enum {
     CONNECT,                    /* after some polls */
     CONNECT_NEVER, CONNECT_FAILS,
-    CONNECT_ENDS,               /* by an error, after some polls */
+    CONNECT_ENDS,               /* fails after some polls */
   } connect;
   enum {
     REPLY,                      /* after some polls */
@@ -289,7 +290,9 @@ tear_down (void **state)
   return server.open;
 }
 
-/* A request that reads one block. */
+/* Read LEN bytes at OFFSET, and check the content.  Each call acts as a request
+ * of its own, which has not waited for the server before.
+ */
 static bool
 read_range (size_t len, uint64_t offset)
 {
@@ -328,7 +331,7 @@ test_read (void **state)
   assert_int_equal (errors, 0);
 }
 
-/* A range that ends after the export is not requested. */
+/* A range that goes beyond the end of the export is not requested. */
 static void
 test_size (void **state)
 {
@@ -417,8 +420,9 @@ test_no_connection (void **state)
   assert_true (read_one ());
 }
 
-/* The waits of a request for a slow server are added up.  When they reach the
- * timeout, this request reads no more from the server; other requests still do.
+/* The times that one request waits for a slow server are added up.  When their
+ * sum reaches the timeout, this request reads no more from the server; other
+ * requests still do.
  */
 static void
 test_slow (void **state)
@@ -435,8 +439,8 @@ test_slow (void **state)
   assert_true (read_one ());
 }
 
-/* The waits for each server are added up separately.  Here no server has the
- * block.
+/* The times are added up for each server separately.  Here no server has the
+ * block, so both servers are read until the timeout.
  */
 static void
 test_two_servers (void **state)
@@ -519,7 +523,9 @@ test_refuses (void **state)
   assert_int_equal (server.connects, 1);
 }
 
-/* A server that fails is not suspended.  Only its first failure is logged. */
+/* A server that fails is not suspended.  Only the first of the failures between
+ * two successes is logged.
+ */
 static void
 test_failures (void **state)
 {
@@ -576,8 +582,9 @@ test_not_loaded (void **state)
   assert_true (read_one ());
 }
 
-/* If the server has closed the connection since the last read, the same read
- * connects again.  If the new connection is lost as well, the read fails.
+/* If a read finds that the server has closed the connection since the read
+ * before, it connects again and is repeated.  If the new connection is lost as
+ * well, the read fails.
  */
 static void
 test_lost (void **state)

@@ -126,9 +126,10 @@ get_limit (void)
   return strcmp (limit, "0%") == 0 ? 0 : MAX (data * atoi (limit) / 100, 1u);
 }
 
-/* How many writes were allowed when a block was repaired depends on how many
- * good blocks had been read by then, so only a range of REPAIRED can be
- * checked, except with a limit of 100%.
+/* With a limit of less than 100%, the filter also limits the writes by the
+ * number of good blocks that it has read so far (see get_limit of
+ * write-back.c).  The order of the reads is random, so only a minimum and a
+ * maximum of REPAIRED are known.  8 is FREE_WRITES.
  */
 static void
 check_limit (uint64_t repaired, uint64_t repairable)
@@ -323,9 +324,9 @@ test_ending (void **state)
   end_client (handle);
 }
 
-/* The same if the plugin, or a filter below, fails to read because the client
- * is gone or nbdkit is ending, with and without a source.  If it fails for
- * another reason, the disk is stopped.
+/* The disk is also not stopped if the plugin, or a filter below, fails to read
+ * because the client is gone or nbdkit is ending, with and without a source.
+ * If the read fails for another reason, the disk is stopped.
  */
 static void
 test_ending_plugin (void **state)
@@ -374,8 +375,9 @@ test_zeros (void **state)
   end_client (handle);
 }
 
-/* A source is logged once if all of its blocks are wrong, or if it is too
- * small.  It is not logged if only some blocks are wrong.
+/* It is logged once if the first 16 blocks read from a source are all wrong
+ * (WRONG_BLOCKS), or if the source is too small.  If only some of these blocks
+ * are wrong, that is not logged.
  */
 static void
 test_wrong_source (void **state)
@@ -421,7 +423,8 @@ test_wrong_source (void **state)
 }
 
 /* A read of a part of the bad block puts the repaired block in the cache.  The
- * next read of a part of it reads neither the plugin nor the source.
+ * next read of a part of this block finds it there, although the source is
+ * empty by then.
  */
 static void
 test_cached (void **state)
@@ -441,7 +444,8 @@ test_cached (void **state)
   end_client (handle);
 }
 
-/* With "warn", a bad block that no source can repair is served as it was read.
+/* With FAIL_WARN, a bad block that no source can repair is served as it was
+ * read.
  */
 static void
 test_warn (void **state)
@@ -461,7 +465,8 @@ test_warn (void **state)
   end_client (handle);
 }
 
-/* With "stop", a bad block that a source can repair does not stop the disk. */
+/* With FAIL_STOP, a bad block that a source can repair does not stop the disk.
+ */
 static void
 test_stop (void **state)
 {

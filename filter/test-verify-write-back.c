@@ -1,9 +1,10 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Unit test: repaired blocks are written to the plugin, which checks every
- * write: it must be the right content of a block that is bad at that moment.
- * test-verify-repair.c does the same with random damage.
+ * Unit test: repaired blocks are written to the plugin.  The plugin,
+ * test-repair-disk.c, checks that every write is the right content of a block
+ * that is bad at that moment.  test-verify-repair.c does the same with random
+ * damage.
  */
 
 #include <config.h>
@@ -91,8 +92,8 @@ test_failing_writes (void **state)
     assert_int_equal (the_tally ()->failed_writes, i != WRITE);
     assert_int_equal (writes[1], 1);
     /* The block is not written again.  After a failure it does not become good,
-     * even if the plugin returns the right content: with FLUSH_FAILS that may
-     * come from the page cache.
+     * even if the plugin returns the right content: with FLUSH_FAILS that
+     * content may come from the page cache.
      */
     assert_null (check_read_at (handle, BLOCK, BLOCK));
     assert_null (check_read_at (handle, size, 0));
@@ -103,8 +104,9 @@ test_failing_writes (void **state)
   }
 }
 
-/* Writes that fail count as well.  Once the limit is reached, this is logged
- * once, and further bad blocks are repaired only in flight.
+/* Writes that fail count towards the limit, too.  When a bad block is not
+ * written because of the limit, this is logged once; this and further blocks
+ * are repaired only in flight.
  */
 static void
 test_limit (void **state)
@@ -255,8 +257,8 @@ test_connections (void **state)
   stop_server ();
 }
 
-/* If a read of the plugin stores nothing, what was in the buffer before is not
- * mistaken for the content of the plugin.
+/* If a read from the plugin succeeds but stores nothing in the buffer, what was
+ * in the buffer before is not mistaken for the content of the plugin.
  */
 static void
 test_empty_reads (void **state)
@@ -264,7 +266,8 @@ test_empty_reads (void **state)
   unsigned i;
 
   (void) state;
-  for (i = 3; i <= 4; i++) {    /* the reads before and after the write */
+  for (i = 3; i <= 4; i++) {    /* number of the first read that stores nothing:
+                                 * 3 is just before the write, 4 after it */
     void *handle;
 
     make_bad_disk ();
@@ -453,8 +456,9 @@ read_block_1 (void *handle)
   return (void *) wrong;
 }
 
-/* Wait until threads were held, began to wait, or ended, COUNT times in total.
- * The limit is for a test that fails.
+/* Wait until threads were held in held_pwrite, began to wait for a repair, or
+ * ended, COUNT times in total.  If that never happens, the test fails after a
+ * minute.
  */
 static void
 wait_for (unsigned count)
@@ -489,7 +493,9 @@ run_same_block (unsigned retry)
   }
   assert_int_equal (holds, 1);
   assert_int_equal (waits, 2);
-  /* The end of this repair wakes both waiting threads, and they wait again. */
+  /* The end of the repair of block 2 wakes both threads that wait for block 1,
+   * and they wait again.
+   */
   assert_null (check_read_at (handle, BLOCK, 2 * BLOCK));
   assert_int_equal (writes[2], 1);
   wait_for (5);
@@ -587,8 +593,8 @@ test_refused (void **state)
   assert_int_equal (filter->can_write (&plugin.next, handle), 0);
   end_client (handle);
 
-  /* Without blkhash-verify-repair-write, nbdkit -r, other names, and a plugin
-   * that cannot write are allowed.
+  /* Without blkhash-verify-repair-write, nbdkit -r, other export names, and a
+   * plugin that cannot write are allowed.
    */
   make_bad_disk ();
   is_writing = false;
@@ -601,8 +607,8 @@ test_refused (void **state)
 }
 
 /* With blkhash-verify-size=truncate, the last block of the manifest can end
- * within a minimum block of the plugin.  It is not written, because the bytes
- * after it must not be written.
+ * within a minimum block of the plugin.  Then this last block is not written,
+ * because the rest of the minimum block is not in the manifest.
  */
 static void
 test_short_last_block (void **state)

@@ -395,8 +395,8 @@ check_cache (const struct model *m)
 }
 
 /* Check the state of each block against the model, and the counts of states.
- * Check also, unless a fault is transient, that each block that is not good was
- * reported at most once.
+ * If no fault is transient, check also that at least one error was logged if
+ * blocks are not good, and at most one for each such block.
  */
 static void
 check_tally (struct model *m)
@@ -755,8 +755,9 @@ test_unreadable (void **state)
   }
 }
 
-/* The unreadable block is the last.  Reads of the blocks before it do not fail,
- * so few reads fail, each of which can take as long as a timeout.
+/* Only the last block is unreadable.  Each failing read can take as long as a
+ * timeout, so there must be few.  Three reads fail: that of all blocks, that of
+ * the last block alone, and its retry.
  */
 static void
 test_failing_reads (void **state)
@@ -776,8 +777,8 @@ test_failing_reads (void **state)
   free_model (m);
 }
 
-/* A request passes if the last retry of its unreadable block succeeds.  A block
- * is transient if a read of it alone has failed.
+/* A request passes if the last retry of its unreadable block succeeds.  The
+ * block counts as transient only if a read of it alone had failed before.
  */
 static void
 test_passing_failures (void **state)
@@ -805,8 +806,9 @@ test_passing_failures (void **state)
   }
 }
 
-/* Many blocks are wrong, and one more only in the first two reads.  After the
- * first wrong block has failed the request, the others are retried together.
+/* 1000 blocks are always wrong, and another block only in the first two reads
+ * of it.  When the retries of the first wrong block have failed, the request
+ * must fail, and the other wrong blocks are retried together.
  */
 static void
 test_all_wrong (void **state)
@@ -871,7 +873,7 @@ test_reports (void **state)
   free_model (m);
 }
 
-/* A block is bad once, and good when it is read again. */
+/* A block is bad in the first read, and good when it is retried. */
 static void
 test_transient (void **state)
 {
@@ -890,7 +892,9 @@ test_transient (void **state)
   free_model (m);
 }
 
-/* The manifest is changed: requests fail, and that is logged once. */
+/* The manifest is changed while the server uses it: requests fail, and the
+ * change is logged only once.
+ */
 static void
 test_manifest_changed (void **state)
 {

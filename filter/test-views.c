@@ -2,15 +2,17 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * Unit test: random clients in many threads.  Each connection can have its own
- * view of the disk.  When all are closed, every published sum must be that of
- * the disk, and so must the manifest.  A client that is alone gets a sum.  Some
- * servers update the manifest of an earlier server.
+ * view of the disk.  When all connections are closed, every published sum must
+ * be that of the disk, and the manifest must be right or empty.  A client that
+ * is alone gets a sum.  Some servers update the manifest of an earlier server.
  *
- * Each server is a process, with several crowds of clients in sequence.  Prints
- * the seed, and takes BLKHASH_SEED.  BLKHASH_ROUNDS is the number of crowds for
- * each mode, and is rounded up to whole servers.  A server that fails prints
- * its own seed.  Threads are not deterministic, so it can take several runs
- * with this seed until the server fails again.
+ * A mode is how the plugin shows changes to other connections, and whether it
+ * can flush.  Each server is a process with one mode and CROWDS crowds of
+ * clients, one crowd after the other.  Prints the seed, and takes BLKHASH_SEED.
+ * BLKHASH_ROUNDS is the number of crowds for each mode, rounded up to a
+ * multiple of CROWDS.  A server that fails prints its own seed.  Threads are
+ * not deterministic, so it can take several runs with this seed until the
+ * server fails again.
  */
 
 #include <config.h>
@@ -79,8 +81,9 @@ complain (const char *what, const char *found)
   _exit (1);
 }
 
-/* Every sum of the result file is that of the disk, and so is the manifest, if
- * there is one.  If NAME is not NULL, that export has a sum.
+/* Check that every sum in the result file is that of the disk, and that the
+ * manifest is right or empty.  If NAME is not NULL, the export NAME must have a
+ * sum.
  */
 static void
 check (const char *name)

@@ -19,12 +19,13 @@
 #include "params.h"
 #include "visibility.h"
 
-#define UNIT ((uint64_t) 65536) /* bytes */
+#define UNIT ((uint64_t) 65536) /* params.unit, bytes */
 #define SIZE (20 * UNIT)
 
 static struct visibility disk;
 static struct unflushed a, b, c;
-static unsigned lost;           /* units that a failed flush may have lost */
+static unsigned lost;           /* number of units whose changes a failed flush
+                                 * may have lost */
 
 static int
 begin (void **state)
@@ -266,8 +267,8 @@ test_flushes (void **state)
   assert_true (hidden (&b, 2));
 }
 
-/* What a failed flush may have lost is hidden from all, also from the
- * connection that changed it, until a flush succeeds.
+/* A unit whose changes a failed flush may have lost is hidden from all
+ * connections, also from the one that changed it, until a flush succeeds.
  */
 static void
 test_failed_flush (void **state)
@@ -373,8 +374,8 @@ test_closed_without_others (void **state)
   assert_false (hidden (&b, 1));
 }
 
-/* While a connection without TLS stays open, changes by a closed connection
- * remain hidden from it, but not from new connections with TLS.
+/* Changes by a closed connection remain hidden from an older connection without
+ * TLS while that stays open, but not from new connections with TLS.
  */
 static void
 test_closed_tls (void **state)
@@ -396,8 +397,8 @@ test_closed_tls (void **state)
 
 /* ---- Trims ---- */
 
-/* Even after a flush, other connections may see the data before a trim, until
- * the whole unit is overwritten.
+/* Even after a flush, other connections may see the content that a unit had
+ * before it was trimmed, until the whole unit is overwritten.
  */
 static void
 test_trim (void **state)
