@@ -64,9 +64,10 @@ lock_in_a_circle (void)
   }
 }
 
-/* Locks that are initialised by the same call of pthread_mutex_init are of one
- * kind.  locks_watch is called only to keep that call from being a tail call,
- * whose return address, the kind, would be in the caller of this function.
+/* Both locks are initialised by the same call of pthread_mutex_init, so they
+ * are of one kind.  Without the call of locks_watch, pthread_mutex_init would
+ * be a tail call: it would return to the caller, and the kind is where it
+ * returns.
  */
 static void __attribute__ ((noinline))
 init (pthread_mutex_t *m)

@@ -375,9 +375,9 @@ test_zeros (void **state)
   end_client (handle);
 }
 
-/* It is logged once if the first 16 blocks read from a source are all wrong
- * (WRONG_BLOCKS), or if the source is too small.  If only some of these blocks
- * are wrong, that is not logged.
+/* One message is logged if the first 16 blocks (WRONG_BLOCKS) that are read
+ * from a source are all wrong, or if the source is too small.  None is logged
+ * if only some of these blocks are wrong.
  */
 static void
 test_wrong_source (void **state)

@@ -12,10 +12,10 @@
  * the connection give up immediately.  So a server that hangs costs one timeout
  * in that time, however many blocks are bad.  A server that fails is not
  * suspended, because a failure costs no time.  For each request, the times that
- * it waits for this server are added up.  When their sum reaches the
- * timeout, the request reads no more from this server; other requests still do.
- * Time that is spent in the plugin, or waiting for another thread to release
- * the connection, does not count.
+ * it waits for this server are added up.  When their sum reaches the timeout,
+ * the request reads no more from this server; other requests still do.  Time
+ * that is spent in the plugin, or waiting for another thread to release the
+ * connection, does not count.
  *
  * A connection that was not used for IDLE seconds is replaced by a new one,
  * because a router may have dropped it without notice.

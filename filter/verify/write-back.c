@@ -180,11 +180,11 @@ write_bytes (const struct source *source, nbdkit_next *next,
   return flush ? next->flush (next, 0, err) : 0;
 }
 
-/* Returns how many writes are allowed so far: at most the share of all blocks
- * of data that blkhash-verify-repair-limit sets, but at least one block unless
- * the share is 0%.  If the share is less than 100%, also at most the same share
- * of the blocks of data that were good so far, plus FREE_WRITES.  MAX_BLOCKS in
- * disk.c keeps the products below 2^64.
+/* Returns how many writes are allowed so far.  The maximum is
+ * blkhash-verify-repair-limit, a share of all blocks of data, but at least one
+ * block unless the share is 0%.  If the share is less than 100%, there is a
+ * second maximum: the same share of the blocks of data that were good so far,
+ * plus FREE_WRITES.  MAX_BLOCKS in disk.c keeps the products below 2^64.
  */
 static uint64_t
 get_limit (struct disk *disk)
