@@ -72,7 +72,9 @@ buffers_destroy (struct buffers *buffers)
   free (buffers->bytes);
 }
 
-/* Returns the index of the first unit at which LEN bytes are free, or UNITS. */
+/* Returns the index of the first unit at which LEN bytes are free, or the
+ * number of units if there is none.
+ */
 static size_t
 find_free (const struct buffers *buffers, size_t len)
 {

@@ -23,8 +23,8 @@ struct buffer {
   struct buffer *next;          /* next one in the queue; protected by the lock
                                  * for the queue */
   unsigned nr_ranges;           /* more than one if one read returns them all */
-  struct taken_range ranges[BUFFER_MAX_RANGES]; /* their data is in BYTES, one
-                                 * after the other; a lock of the range queue
+  struct taken_range ranges[BUFFER_MAX_RANGES]; /* their data is in BYTES, in
+                                 * this order; the lock of the range queue
                                  * protects each ITEM */
   unsigned char *bytes;         /* aligned for direct I/O */
   size_t len;                   /* size of the buffer, bytes */

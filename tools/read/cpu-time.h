@@ -38,9 +38,9 @@ cpu_time_ns (const struct rusage *usage)
 }
 
 /* Returns for how many of the NS nanoseconds since cpu_time_start the calling
- * thread was busy.  It must have called cpu_time_start, too.  If it both waited
- * and was preempted, all periods without a CPU are assumed to be of equal
- * length.
+ * thread was busy.  The same thread must have called cpu_time_start.  If it
+ * both waited and was preempted, all periods without a CPU are assumed to be of
+ * equal length.
  */
 static inline uint64_t
 cpu_time_busy (const struct cpu_time *time, uint64_t ns)

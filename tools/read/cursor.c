@@ -13,8 +13,9 @@
 #include "read/cursor.h"
 #include "util/error.h"
 
-/* Short zero extents are joined, so that a block that is shared by two of them
- * is not read.  A long extent is returned immediately.
+/* Adjacent zero extents are joined until they have this number of bytes, so
+ * that a block that two of them share is not read.  A longer extent is returned
+ * immediately.
  */
 #define JOIN_LIMIT (16 * 1024 * 1024)
 
@@ -123,7 +124,7 @@ find_data_end (struct cursor *cursor, uint64_t limit, uint64_t *end,
   return 0;
 }
 
-/* Round END up to whole blocks, up to the size of the image. */
+/* Round END up to whole blocks, but not beyond the end of the image. */
 static uint64_t
 whole_end (const struct cursor *cursor, uint64_t end)
 {
@@ -132,8 +133,9 @@ whole_end (const struct cursor *cursor, uint64_t end)
   return more < cursor->size - end ? end + more : cursor->size;
 }
 
-/* Should the missing range be read without a query for its extents?  That is so
- * if one read covers it, unless it is the whole image.
+/* Should the missing range be read without a query for its extents?  With
+ * SKIP_SHORT_QUERIES it is, if one read covers the range, and the range is not
+ * the whole image.
  */
 static bool
 is_short (const struct cursor *cursor)
@@ -144,7 +146,9 @@ is_short (const struct cursor *cursor)
     len < cursor->size;
 }
 
-/* Advance to the next missing range, in whole blocks.  Returns 1, 0 or -1. */
+/* Advance to the next missing range, in whole blocks.  Returns the same as
+ * cursor_next.
+ */
 static int
 next_missing_range (struct cursor *cursor, struct error *error)
 {

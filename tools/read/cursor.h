@@ -5,9 +5,9 @@
  * and zero ranges, which need not be read.
  *
  * The cursor turns extents of any length into ranges of whole blocks, so that
- * no block is split.  It returns only blocks with bytes that the caller reports
- * as missing, usually from a leaf table.  Not thread-safe: the caller holds a
- * lock.
+ * no block is split.  It returns only blocks with missing bytes, which are
+ * usually those that a leaf table does not have yet.  Not thread-safe: the
+ * caller holds a lock.
  */
 
 #ifndef BLKSUM_CURSOR_H

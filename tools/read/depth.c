@@ -19,10 +19,10 @@
  *   CONFIRM  In UP the rate grew by less.  The round of UP began with the old
  *            number of reads in flight, so another round is measured.  If the
  *            rate grew enough in this round, the limit is kept, as in UP.  If
- *            it grew by less in both rounds, the required depth is between the
- *            two limits: it is the old limit times the gain, with a margin, and
- *            a smaller probe follows.  Otherwise the old limit is restored, and
- *            the next probe is delayed.
+ *            it grew in both rounds, but not enough, the required depth is
+ *            between the two limits: it is the old limit times the gain, with a
+ *            margin, and a smaller probe follows.  Otherwise the old limit is
+ *            restored, and the next probe is delayed.
  *   DRAIN    The limit is a quarter lower, but more reads are still in flight.
  *   DOWN     The rate at the lower limit is measured.  If it is the same, the
  *            lower limit is kept.
@@ -33,10 +33,11 @@
  * few reads wait, for a lock or a missing page, their waits count only if they
  * occur in two consecutive rounds.
  *
- * In STEADY a round in which the storage stalled is ignored.  Two consecutive
- * slow rounds mean that the storage has changed: a probe starts immediately.
- * A lower limit is kept only if its rate is near the best rate so far, so that
- * many small losses do not add up.
+ * In STEADY a round with less than half of the mean rate is ignored, because
+ * the storage may have stalled.  Two consecutive rounds of this kind mean that
+ * the storage has changed: a probe starts immediately.  A lower limit is kept
+ * only if its rate is near the best rate so far, so that many small losses do
+ * not add up.
  */
 
 #include <config.h>
@@ -48,13 +49,14 @@
 #include "read/depth.h"
 
 #define MIN_ROUND (10 * 1000 * 1000) /* minimum length of a round, ns */
-#define FIRST_GROWTH 4
-#define GROWTH 2
+#define FIRST_GROWTH 4          /* factor on the limit in the first probe */
+#define GROWTH 2                /* the same in later probes */
 #define MARGIN 1.25             /* factor on the required depth */
 #define GAIN 1.1                /* from this factor on, a rate has grown */
 #define SAME 0.95               /* down to this factor, a rate is the same */
 #define WEIGHT 0.25             /* weight of a round in the mean rate */
-#define DECAY 0.02              /* decay of the best rate in each round */
+#define DECAY 0.02              /* how much the best rate approaches the mean
+                                 * rate in each round */
 #define MIN_BACKOFF 4           /* rounds */
 #define MAX_BACKOFF 256
 #define PROBE_DELAY 2           /* rounds before the first probe, if reads are
@@ -186,7 +188,9 @@ end_down (struct depth *depth, double rate)
 
 /* ---- Rounds ---- */
 
-/* Two consecutive slow rounds mean that the storage has changed. */
+/* Update the mean rate and the best rate.  A single slow round is ignored; two
+ * consecutive ones mean that the storage has changed.
+ */
 static void
 update_rate (struct depth *depth, double rate)
 {

@@ -52,10 +52,11 @@ struct depth {
   double first_gain;            /* gain of the rate in the first probe round */
   bool was_slow, had_waits;     /* properties of the last round */
   unsigned up_in, up_backoff;   /* rounds until a higher limit is probed: from
-                                 * now, and from the next probe without gain */
+                                 * now, and after the next probe without gain */
   unsigned down_in, down_backoff; /* the same for a lower limit */
-  unsigned forced;              /* the limit, for tests; or 0 */
-  unsigned seed;                /* of random limits, for tests */
+  unsigned forced;              /* for tests: the limit, or the maximum of
+                                 * random limits; 0: not forced */
+  unsigned seed;                /* for tests: of random limits; 0: none */
 };
 
 /* Start with a limit of START reads, which is also the minimum.  The maximum is

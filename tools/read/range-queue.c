@@ -3,9 +3,9 @@
  *
  * A queue of ranges, for many threads.
  *
- * Ranges that adjoin are taken in the same turn, and so are the zeros between
- * them.  The first range that does not adjoin is kept as the pending range, and
- * is taken next.
+ * Ranges that one read can return (see adjoin_function) are taken in the same
+ * turn, and so are the zeros between them.  The first range that does not
+ * adjoin is kept as the pending range, and is taken next.
  */
 
 #include <config.h>
@@ -18,9 +18,9 @@
 #define ZERO_STEPS 256          /* maximum number of steps to add a hole */
 #define MIN_ZEROS 65536         /* minimum number of blocks in a step, except
                                  * for the last one */
-#define MAX_JOINED_ZEROS 4096   /* maximum number of zero blocks between joined
-                                 * ranges: other threads wait while these
-                                 * blocks are added */
+#define MAX_JOINED_ZEROS 4096   /* maximum number of zero blocks between all
+                                 * joined ranges: other threads wait while
+                                 * these blocks are added */
 
 void
 range_queue_init (struct range_queue *queue, struct scan *scan,

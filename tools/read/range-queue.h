@@ -4,7 +4,7 @@
  * A queue of the ranges of an image, for many threads.  Threads take ranges in
  * order, and only up to a limit ahead of the first range that is not hashed
  * yet.  A range is searched for when a thread takes it, and not before.  Zero
- * ranges are not returned: the queue adds them to the table.
+ * ranges are not returned: the queue adds them to the leaf table.
  */
 
 #ifndef BLKSUM_RANGE_QUEUE_H
@@ -25,8 +25,9 @@ struct scan;
 typedef int (*next_range_function) (void *worker, struct range *range,
                                     struct error *error);
 
-/* Returns 1 if one read can return FIRST and SECOND, which are data, one after
- * the other; 0 if not; or -1 with the reason.  Called by one thread at a time.
+/* FIRST and SECOND are ranges of data.  Returns 1 if one read can return FIRST
+ * directly followed by SECOND; 0 if not; or -1 with the reason.  Called by one
+ * thread at a time.
  */
 typedef int (*adjoin_function) (void *opaque, const struct range *first,
                                 const struct range *second,

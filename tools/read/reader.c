@@ -26,8 +26,9 @@
 #include "util/source-options.h"
 
 #define MIB (1024 * 1024)       /* bytes */
-#define USUAL_MEMORY (32 * MIB) /* bytes of all buffers, with one per thread;
-                                 * more if reads would be shorter than 1 MiB */
+#define USUAL_MEMORY (32 * MIB) /* bytes of one buffer for each thread, in
+                                 * total; more if reads would otherwise be
+                                 * shorter than 1 MiB */
 #define MAX_DEPTH 64            /* reads in flight, unless there are more
                                  * threads */
 #define MAX_THREADS 128         /* --threads is not higher */
@@ -200,8 +201,9 @@ join_threads (struct reader *reader)
   }
 }
 
-/* The calling thread is one of the workers.  It calls begin before it reads.
- * Another worker reads at the same time, unless one buffer is sufficient.
+/* The calling thread is one of the workers.  If there is a function begin, this
+ * thread calls it before it reads; meanwhile another worker reads, unless one
+ * buffer is sufficient.
  */
 static void
 run_threads (struct reader *reader)
@@ -253,7 +255,7 @@ static size_t
 stream_read_size (const struct reader *reader, unsigned buffers)
 {
   size_t block_size = reader->scheduler.scan->block_size, size = MIB;
-  /* With small blocks the window is smaller than the memory. */
+  /* With small blocks the window can allow only shorter reads. */
   uint64_t window = range_queue_max_range (&reader->scheduler.range_queue,
                                            2 * buffers);
 

@@ -191,7 +191,7 @@ scan_has_failed (struct scan *scan)
 }
 
 /* Find the next range that is missing in the table.  Without a table, all bytes
- * up to the end of the request are missing.
+ * before scan->to are missing.
  */
 static int
 next_missing (struct scan *scan, uint64_t offset, uint64_t *start,

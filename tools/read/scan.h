@@ -42,9 +42,9 @@ struct scan_request {
                                     * NULL */
   struct padding padding;       /* of the table */
   /* Returns true if missing bytes at OFFSET must be read, and stores in *LEN
-   * the number of bytes for which the answer is the same.  Bytes that are not
-   * read count as zero.  If NULL, all are read.  Called by one thread at a
-   * time.
+   * the number of bytes for which the answer is the same.  Missing bytes that
+   * are not read become zeros in the table.  If this is NULL, all missing bytes
+   * are read.  Called by one thread at a time.
    */
   bool (*wanted) (void *opaque, uint64_t offset, uint64_t *len);
   void *opaque;
@@ -71,7 +71,7 @@ struct scan {
 
   pthread_mutex_t lock;         /* protects the fields below */
   uint64_t to;                  /* bytes; a search sets it to the offset of the
-                                 * first data */
+                                 * first byte that is not zero */
   uint64_t hole, read;          /* bytes that were not read, because they were
                                  * known to be zero; and bytes that were read */
   struct read_stats stats;

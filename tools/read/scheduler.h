@@ -32,8 +32,8 @@ struct scheduler_bounds {
   unsigned hashing;             /* maximum number of threads that hash */
   unsigned reading;             /* maximum number of threads that read; 0 if
                                  * workers only hash */
-  unsigned start, depth;        /* initial and maximum number of buffers in
-                                 * use */
+  unsigned start, depth;        /* initial and highest limit of the number of
+                                 * buffers in use */
   bool read_first;              /* prefer reading to hashing, because the writer
                                  * of a pipe waits for reads */
 };

@@ -146,7 +146,7 @@ check_range (const struct cursor *cursor, const struct model *model,
     return;
   }
   assert_true (range->len <= cursor->max_read);
-  /* No block that is in zero extents is read. */
+  /* No block that is completely in zero extents is read. */
   for (block = offset; block < end; block += cursor->align) {
     uint64_t n = cursor->align < model->size - block ? cursor->align
                                                      : model->size - block;

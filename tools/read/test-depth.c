@@ -62,7 +62,7 @@ noisy (struct storage *storage, uint64_t now, unsigned depth)
   return storage->base / 2 + rand_r (&seed) % storage->base;
 }
 
-/* The server has nine of ten reads in its cache. */
+/* The server has the data of nine of ten reads in its cache. */
 static uint64_t
 bimodal (struct storage *storage, uint64_t now, unsigned depth)
 {
@@ -105,7 +105,9 @@ neighbours (struct storage *storage, uint64_t now, unsigned depth)
   return latency;
 }
 
-/* A limit of IOPS or bandwidth: serialized reads that take 10 ms more each. */
+/* A limit of IOPS or bandwidth: serialized reads whose replies take 10 ms more,
+ * which does not delay the next read.
+ */
 static uint64_t
 limited (struct storage *storage, uint64_t now, unsigned depth)
 {
@@ -203,8 +205,8 @@ static struct result
 run (struct storage *storage, uint64_t seconds)
 {
   static struct program program;
-  uint64_t now = SECOND, end = now + seconds * SECOND; /* not 0, which depth.c
-                                                        * uses for "not set" */
+  /* NOW does not start at 0, which depth.c uses for "not set". */
+  uint64_t now = SECOND, end = now + seconds * SECOND;
   uint64_t middle = (now + end) / 2;
   unsigned hashed = 0, reads = 0;
 

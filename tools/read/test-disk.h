@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * For unit tests: an image in memory, with random data and holes.  A simulated
- * file stores the blocks of data in the same order, with some gaps.  The disk
- * counts the reads of each block.
+ * file stores the data blocks of the image in the same order, with some gaps.
+ * The reads of each block of the image are counted.
  */
 
 #ifndef BLKSUM_TEST_DISK_H
@@ -24,14 +24,15 @@
 #include "util/error.h"
 
 #define BLOCK 4096              /* bytes */
-#define BLOCKS 3000
+#define BLOCKS 3000             /* maximum size of the image */
 
 struct disk {
   uint64_t size;                /* bytes */
   unsigned char *bytes;
   bool hole[BLOCKS];            /* is the block in a zero extent? */
   atomic_uint reads[BLOCKS];    /* number of reads of the block */
-  unsigned place[BLOCKS];       /* number of each block in the file */
+  unsigned place[BLOCKS];       /* place of each data block in the file, in
+                                 * blocks */
   unsigned at_place[4 * BLOCKS]; /* the block at each place in the file */
   atomic_uint joined;           /* number of reads that joined ranges */
   uint64_t fail_at;             /* a read of this byte fails */
@@ -128,8 +129,8 @@ adjoin (void *opaque, const struct range *first, const struct range *second,
     disk->place[first->offset / BLOCK] + first->len / BLOCK;
 }
 
-/* Read LEN bytes from the file, from the first block of RANGE on.  LEN can end
- * within a block.
+/* Read LEN bytes from the file, from the first block of RANGE on.  The last
+ * block can be read in part.
  */
 static inline int
 read_adjoining (void *opaque, const struct range *range, uint64_t len,

@@ -58,7 +58,7 @@ new_table (uint64_t size, unsigned flags)
   return leaves;
 }
 
-/* The sum of the table is that of the bytes of DISK. */
+/* Check that the sum of the table is the sum of the bytes of DISK. */
 static void
 check_sum (struct blkhash_leaves *leaves, const struct disk *disk)
 {
@@ -509,7 +509,7 @@ test_depth (void **state)
   blkhash_leaves_free (leaves);
 }
 
-/* ---- Several images that share a limit of the threads that hash ---- */
+/* ---- Several images that share a limit of hashing threads ---- */
 
 #define IMAGES 4
 #define HASHING 2               /* threads that may hash at the same time */

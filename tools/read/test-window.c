@@ -83,7 +83,7 @@ check_bound (unsigned images)
         if (!other->used)
           swap (&window, t, other);
       }
-      /* The first range that is not hashed yet is hashed later than others. */
+      /* The first unhashed range often has to wait longer than others. */
       else if (t->used &&
                (t->number != first || rand_r (&seed) % 4 == 0)) {
         window_done (&window, &t->item);
