@@ -88,8 +88,8 @@ block_device_disk_attribute (dev_t dev, const char *name, char *text,
 
 /* ---- Other devices ---- */
 
-/* Store the device number in the file PATH, such as "7:0", in *DEV.  Returns
- * false if it cannot be read.
+/* Read a device number, such as "7:0", from the file PATH into *DEV.  Returns
+ * false if that fails.
  */
 static bool
 read_number (const char *path, dev_t *dev)

@@ -28,7 +28,7 @@ bool block_device_attribute (dev_t dev, const char *name, char *text,
                              size_t size);
 
 /* Same as block_device_attribute, but if DEV is a partition that does not have
- * the attribute, read it from the disk.  An example is "queue/rotational".
+ * the attribute, use that of its disk.  An example is "queue/rotational".
  */
 bool block_device_disk_attribute (dev_t dev, const char *name, char *text,
                                   size_t size);

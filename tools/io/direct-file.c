@@ -4,8 +4,8 @@
  * Replace blocks of a regular file or block device, using direct I/O.
  *
  * All checks, reads and writes use the same file descriptor, which stays open
- * until the repair ends.  It holds the locks, and while a block device is
- * open, the kernel cannot assign its device number to another device.
+ * until the repair ends.  The descriptor holds the locks, and while a block
+ * device is open, the kernel cannot assign its device number to another device.
  *
  * No data goes through the page cache.  A buffered write of part of a page
  * would also write the rest of the cached page, possibly over good neighboring

@@ -85,7 +85,7 @@ refuse_file_system (uint32_t type, struct error *error)
 #ifdef STATX_DIOALIGN
 
 /* Returns the alignment for direct I/O, or 0 if the file does not support
- * direct I/O or the kernel does not report it.  The alignment is at least the
+ * direct I/O or the kernel does not report the alignment.  It is at least the
  * block size of the file system, because a write of part of a block can go
  * through the page cache.
  */
@@ -298,9 +298,9 @@ check_layer (dev_t dev, int fd, unsigned depth, uint32_t *align,
   return 0;
 }
 
-/* Check DEV and all devices and files below it, but the sectors only of DEV:
- * the sectors of a stacked device are derived from those of the devices below
- * it.
+/* Check DEV, its sectors, and all devices and files below it.  The sectors of
+ * its slaves are not checked, because the kernel derives the sectors of a
+ * stacked device from those of its slaves.
  */
 static int
 check_device (dev_t dev, int fd, unsigned depth, uint32_t *align,

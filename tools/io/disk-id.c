@@ -6,7 +6,7 @@
  *
  * Devices are compared by device number, because a device can have several
  * nodes.  A partition is not the same device as its disk.  But a partition of
- * a loop device is built on the backing file.
+ * a loop device is built on the backing file of the loop device.
  */
 
 #include <config.h>

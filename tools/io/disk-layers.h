@@ -18,8 +18,8 @@
 
 struct disk_layer {
   dev_t number;                 /* of a block device, or 0 for a file */
-  dev_t whole;                  /* the disk, if NUMBER is a partition; otherwise
-                                 * NUMBER */
+  dev_t whole;                  /* the device that has the partition NUMBER; if
+                                 * NUMBER is not a partition, NUMBER */
   dev_t dev;                    /* st_dev of a regular file */
   ino_t ino;                    /* st_ino of a regular file */
 };
@@ -30,11 +30,12 @@ struct disk_layers {
   bool incomplete;              /* there are more than MAX_DISK_LAYERS */
 };
 
-/* Add a block device and all devices and files below it. */
+/* Add a block device, and all devices and files that it is built on. */
 void disk_layers_add_device (struct disk_layers *layers, dev_t number);
 
-/* Add the regular file or block device FILE, such as the backing file of a
- * loop device, and everything below it.
+/* Add the regular file or block device FILE, such as the backing file of a loop
+ * device.  If FILE is a device, add all devices and files that it is built on.
+ * The device below the file system of a regular file is not added.
  */
 void disk_layers_add_loop_file (struct disk_layers *layers,
                                 const struct loop_file *file);

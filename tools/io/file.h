@@ -34,12 +34,12 @@ struct file {
   struct stat st;               /* before the first read, to detect changes */
 };
 
-/* Create a file from FD, which is seekable.  If FD was opened at PATH, the file
- * owns FD, which is closed on error, too.  If PATH is NULL, FD was inherited,
- * and stays open.  The image is locked; if FD was inherited, only the locks of
- * other programs are checked.  With FORCE_SHARE other programs may write the
- * image: no lock is taken or checked.  If CACHE is set, the data may stay in
- * the page cache.  Returns NULL on error.
+/* Create a struct file for FD, which is seekable.  If FD was opened at PATH,
+ * the file owns FD, which is closed on error, too.  If PATH is NULL, FD was
+ * inherited, and stays open.  The image is locked; if FD was inherited, only
+ * the locks of other programs are checked.  With FORCE_SHARE other programs may
+ * write the image: no lock is taken or checked.  If CACHE is set, the data may
+ * stay in the page cache.  Returns NULL on error.
  */
 struct file *file_new (int fd, const char *path, bool named, bool force_share,
                        bool cache, struct error *error);
@@ -91,7 +91,7 @@ bool file_is_tmpfs (const struct file *file);
 
 /* Check that the file was not modified since it was opened, and, if qemu opens
  * it by its path, that the path still names this file.  Writes to a block
- * device cannot be detected.  With FORCE_SHARE it is only an error if the file
+ * device cannot be detected.  With FORCE_SHARE the only error is that the file
  * became shorter.  Returns 0 or -1.
  */
 int file_check_unchanged (const struct file *file, bool force_share,

@@ -3,19 +3,21 @@
  *
  * Check whether a file or block device to be written is in use by others.
  *
- * The image locks of qemu are on the inode that qemu opened.  For a block
- * device this is the inode of the device node.  A virtual machine of libvirt
- * has device nodes of its own, so its locks are not visible here, and qemu
- * does not open the device exclusively.  But the device number is the same for
- * all nodes, in any mount namespace, so open files are compared by it.
+ * Locks and exclusive use do not show all writers.  The image locks of qemu are
+ * on the inode that qemu opened.  For a block device this is the inode of the
+ * device node.  libvirt runs each qemu in a mount namespace with other device
+ * nodes, so the locks of this qemu are not visible here.  And qemu does not
+ * open a device exclusively.  But the device number is the same for all nodes,
+ * in any mount namespace, so open devices are compared by number.
  *
  * Exclusive use of a block device, such as a mount, does not cover the backing
  * file of a loop device, or other loop devices with the same backing file.
  * Therefore writable loop devices are searched for.
  *
  * These writers are not found: processes of other users, unless this process
- * runs as root; processes in PID namespaces that /proc does not show; writes by
- * the kernel, other than to a loop device in exclusive use; and other hosts.
+ * runs as root; processes in PID namespaces that /proc does not show; the
+ * kernel, unless it uses a loop device exclusively, for example because of a
+ * mount; and other hosts.
  */
 
 #include <config.h>
@@ -36,7 +38,8 @@
 #include "util/error.h"
 
 struct use {
-  struct disk_layers layers;    /* of the disk, and loop devices over them */
+  struct disk_layers layers;    /* of the disk; check_loops adds the loop
+                                 * devices that are backed by these */
   struct proc_file writer;
   struct error *error;
 };
@@ -74,9 +77,10 @@ is_over (const struct disk_layers *layers, dev_t loop)
 }
 
 /* Check LOOP if it is a writable loop device that is backed by one of the
- * layers, and add it to the layers.  Loop devices that are layers already, and
- * those with a partition that is a layer, are skipped: they were checked
- * before, or are in exclusive use by us or by the device built on them.
+ * layers, and add it to the layers.  A loop device is skipped if it, or one of
+ * its partitions, is already a layer: it was checked before; or it is the disk,
+ * which direct_file_open opened exclusively; or a device that the disk is built
+ * on uses it exclusively.
  */
 static int
 check_loop (void *opaque, dev_t loop)

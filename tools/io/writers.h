@@ -12,11 +12,11 @@
 struct error;
 
 /* Check that no other process has any of these open for writing: the disk FD,
- * whose status is ST; a file or block device that the disk is built on; the
- * disk of a partition among them, or a partition of a disk among them; or a
- * writable loop device backed by one of these.  Check also that no such loop
- * device is in exclusive use, for example mounted, unless the disk is built on
- * it.  Returns 0, or -1 with the reason in ERROR.
+ * whose status is ST; a file or block device that the disk is built on; if one
+ * of these is a partition, the device that has it; a partition of one of these;
+ * or a writable loop device backed by one of these.  Check also that no such
+ * loop device is in exclusive use, for example mounted, unless the disk is
+ * built on it.  Returns 0, or -1 with the reason in ERROR.
  */
 int writers_check (int fd, const struct stat *st, struct error *error);
 
