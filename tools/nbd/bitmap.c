@@ -57,14 +57,14 @@ static int
 negotiate (struct nbd_handle *nbd, const char *context, bool extents,
            struct offered *offered)
 {
-  /* Not every server supports the list. */
+  /* Ignore an error: not every server supports the list. */
   if (nbd_aio_is_negotiating (nbd) == 1)
     nbd_opt_list_meta_context (nbd, (nbd_context_callback) {
                                  .callback = store_offered,
                                  .user_data = offered,
                                });
   /* Negotiation is over if the server does not support fixed newstyle, and so
-   * has no bitmaps, or if the connection was lost during the list.
+   * has no bitmaps, or if the connection was lost while the server listed them.
    */
   if (nbd_aio_is_negotiating (nbd) != 1)
     return nbd_aio_is_ready (nbd) == 1 ? 0 : -1;

@@ -169,8 +169,8 @@ request_done (struct buffer *buffer, size_t len, int *err)
   return 1;
 }
 
-/* Returns the length of the last request of a buffer.  The others have the
- * maximum length.
+/* Returns the length of the last request of a buffer.  All other requests of
+ * the buffer have the maximum length.
  */
 static size_t
 last_request (const struct buffer *buffer)
@@ -208,7 +208,9 @@ has_enough_reads (const struct conn *conn)
   return conn->reads >= DIV_ROUND_UP (depth, reader->nr_conns);
 }
 
-/* Do the limits forbid a request of LEN bytes?  They always allow the first. */
+/* Do the limits forbid a request of LEN bytes?  They allow any request if none
+ * is in flight.
+ */
 static bool
 is_full (const struct conn *conn, size_t len)
 {
@@ -312,8 +314,9 @@ start_reads (struct conn *conn)
 
 /* ---- The thread ---- */
 
-/* nbdkit 1.32 can abort when its client disconnects while it sends a reply.  So
- * wait for the replies to all requests in flight, also if they are not needed.
+/* nbdkit 1.32 can abort if its client disconnects while nbdkit sends a reply.
+ * So wait for the replies to all requests in flight, also if they are not
+ * needed.
  */
 static void
 await_replies (struct conn *conn)

@@ -28,8 +28,8 @@ struct scan;
 struct conn {
   struct nbd_reader *reader;
   struct nbd_handle *nbd;
-  int fd;                       /* duplicate of its socket, or -1; shutting it
-                                 * down wakes the thread */
+  int fd;                       /* duplicate of the socket of NBD, or -1;
+                                 * shutting it down wakes the thread */
   bool ended;                   /* the thread sends no more requests, and waits
                                  * for no replies; protected by reader->lock */
   struct taken_range next;      /* the next range to read, before it has a
@@ -48,7 +48,7 @@ struct nbd_reader {
   struct conn conns[NBD_MAX_CONNS];
   unsigned nr_conns;
   size_t min_request, max_request; /* bytes */
-  uint64_t end;                 /* no request ends beyond it, bytes */
+  uint64_t end;                 /* no request ends beyond this offset, bytes */
   size_t queue_size;            /* limit of the bytes in flight of each
                                  * connection; 0: no limit */
   bool is_remote;               /* request block status ahead */
@@ -66,8 +66,9 @@ struct nbd_reader {
   pthread_cond_t changed;       /* a field below changed, or the scheduler was
                                  * stopped */
   unsigned reading;             /* connections that have not ended */
-  unsigned events;              /* counts connections that ended, and events of
-                                 * those that wait for their last replies */
+  unsigned events;              /* grows when a connection ends, and when one
+                                 * that waits for its last replies receives
+                                 * something */
 };
 
 /* A next_range_function; OPAQUE is the connection to query for extents. */
@@ -76,8 +77,8 @@ int conn_next_range (void *opaque, struct range *range, struct error *error);
 /* Stop all threads, with ERROR unless they were stopped before. */
 void nbd_reader_fail (struct nbd_reader *reader, const struct error *error);
 
-/* Run the connection CONN in its own thread, until all that is needed is read
- * and hashed.
+/* The thread of CONN calls this function, which returns when all data that is
+ * needed is read and hashed, or the scheduler was stopped.
  */
 void conn_run (struct conn *conn);
 

@@ -9,11 +9,12 @@
  * request fails, or its reply does not include the offset that is needed, the
  * status is queried again, and an error of that query is reported.
  *
- * The connection whose turn it is sends the requests ahead.  Their replies are
- * handled by the thread of that connection.  The thread whose turn it is cannot
- * wait for another thread, because that one may be waiting for its own turn.
- * So if a connection needs a range that is pending on another one, which is
- * rare, it queries the range again.
+ * The connection whose turn it is (see range-queue.h) sends the requests ahead,
+ * and its thread handles the replies.  The thread whose turn it is cannot wait
+ * for another thread, because that one may be waiting for its own turn.  So if
+ * a connection needs the status of a range, and the request for it is in flight
+ * on another connection, which is rare, the first connection queries the range
+ * again.
  *
  * Nothing is requested ahead in these cases:
  *
@@ -23,8 +24,8 @@
  *
  * - The caller skipped a range, which shows that it does not read all ranges.
  *
- * - The last reply has MAX_AHEAD_EXTENTS extents or more, so that reading them
- *   takes longer than a query.
+ * - The last reply has MAX_AHEAD_EXTENTS extents or more: reading so many
+ *   extents takes longer than a query.
  */
 
 #include <config.h>

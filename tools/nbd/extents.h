@@ -21,7 +21,9 @@ struct nbd_handle;
  */
 #define NBD_AHEAD 8
 
-/* A connection that sends requests.  Only its thread uses it. */
+/* A connection that sends requests.  Only the thread of the connection uses
+ * this struct.
+ */
 struct nbd_requester {
   struct nbd_handle *nbd;
   unsigned in_flight;           /* requests for extents that were sent ahead */
@@ -38,7 +40,7 @@ struct nbd_reply {
 struct nbd_ahead {
   struct nbd_extents *all;
 
-  /* Set when it is sent. */
+  /* Set when the request is sent. */
   struct nbd_requester *requester;
   uint64_t start, end;          /* of its range, bytes */
 
@@ -53,13 +55,15 @@ struct nbd_ahead {
 };
 
 struct nbd_extents {
-  uint64_t size;                /* no request ends beyond it, bytes */
+  uint64_t size;                /* no request ends beyond this offset, bytes */
 
   /* Used by the thread whose turn it is: see range-queue.h. */
   struct nbd_requester *requester; /* the connection of that thread */
-  unsigned room;                /* number of requests that it may send ahead */
+  unsigned room;                /* number of requests that this connection may
+                                 * still send ahead */
   struct nbd_reply reply;       /* the current reply */
-  size_t next;                  /* its first extent that was not used */
+  size_t next;                  /* the first extent of REPLY that was not used
+                                 * yet */
   uint64_t offset;              /* start of that extent, bytes */
   uint64_t requested;           /* end of the last requested range, bytes */
 

@@ -35,7 +35,9 @@
                                               * stopped, or has all data */
 #define MAX_THREADS 128
 #define MAX_REQUEST (32 * 1024 * 1024) /* bytes, which every server accepts */
-#define MAX_SPARE (12 * 1024 * 1024) /* bytes of memory for hashing, at most */
+#define MAX_SPARE (12 * 1024 * 1024) /* bytes: maximum of the memory for data
+                                      * that is hashed, beside that for reads in
+                                      * flight */
 #define START_READS 2           /* reads in flight on a connection, at first */
 #define MIN_DEPTH 64            /* the maximum depth is not lower, because short
                                  * reads take little memory */
@@ -56,7 +58,9 @@ run_hasher (void *opaque)
   return NULL;
 }
 
-/* Stop all threads: those for the connections from FIRST on did not start. */
+/* Stop all threads, because the threads for the connections from FIRST on could
+ * not be started, with the error ERR.
+ */
 static void
 fail_to_start (struct nbd_reader *reader, unsigned first, int err)
 {
@@ -113,8 +117,8 @@ wait_for_replies_locked (struct nbd_reader *reader)
 }
 
 /* Wait until all connections have ended, one has failed, the job has stopped,
- * or all data is hashed.  A connection whose server does not reply would not
- * notice the last two.
+ * or all data is hashed.  This thread checks the last two, because a connection
+ * whose server does not reply would not notice them.
  */
 static void
 wait_locked (struct nbd_reader *reader)
@@ -303,7 +307,9 @@ duplicate_sockets (struct nbd_reader *reader, struct error *error)
   return 0;
 }
 
-/* True if the server has replied to all requests. */
+/* True if the connection is not lost, and the server has replied to all its
+ * requests.
+ */
 static bool
 can_go_on (const struct conn *conn)
 {
@@ -311,7 +317,7 @@ can_go_on (const struct conn *conn)
     nbd_aio_is_ready (conn->nbd) == 1;
 }
 
-/* Close all connections if the scan has failed, and otherwise those that were
+/* If the scan has failed, close all connections; otherwise only those that were
  * lost or shut down.  This aborts the requests in flight, so the buffers must
  * still exist.  Returns the number of connections that are left in CONNS.
  */

@@ -20,9 +20,9 @@ struct source_options;
  * requested ahead of the reads.  Returns 0, or -1 on error or cancellation; the
  * reason of an error is in SCAN.
  *
- * After -1 all connections are closed.  After 0 those with unanswered requests
- * are closed; the others are moved to the start of CONNS, and *NR_CONNS is set
- * to their number.
+ * After -1 all connections are closed.  After 0 those that were lost, or have
+ * unanswered requests, are closed; the others are moved to the start of CONNS,
+ * and *NR_CONNS is set to their number.
  */
 int nbd_export_scan (const struct source_options *options,
                      struct nbd_handle **conns, unsigned *nr_conns,

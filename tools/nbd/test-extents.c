@@ -172,7 +172,7 @@ fake_block_status (struct nbd_handle *nbd, uint64_t len, uint64_t offset,
   assert_true (len > 0 && len <= STATUS && offset + len <= SIZE);
   server.asked++;
   server.asked_at = offset;
-  /* Other replies can arrive on the connection before. */
+  /* Replies to requests ahead can arrive before the reply to this query. */
   while (rnd (2) && complete_one (nbd))
     ;
   return server.fail || answer (&extent, offset, len) ? -1 : 0;

@@ -23,8 +23,9 @@ struct nbd_handle;
 int nbd_write_check (struct nbd_handle *nbd, bool read_only, uint32_t *align,
                      struct error *error);
 
-/* Read or write LEN bytes at OFFSET.  Both must be multiples of the alignment.
- * Return 0, or -1 with the reason in ERROR.
+/* Read or write LEN bytes at OFFSET.  LEN and OFFSET must be multiples of the
+ * alignment that nbd_write_check returned.  Return 0, or -1 with the reason in
+ * ERROR.
  */
 int nbd_write_read (struct nbd_handle *nbd, void *buf, size_t len,
                     uint64_t offset, struct error *error);

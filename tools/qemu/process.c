@@ -24,8 +24,8 @@
 
 #include "qemu/process.h"
 
-#define MAX_STDOUT (16 << 20)
-#define MAX_STDERR 16384
+#define MAX_STDOUT (16 << 20)   /* bytes; more is an error */
+#define MAX_STDERR 16384        /* bytes; the rest is dropped */
 
 /* The most descriptors to set to close-on-exec one by one: the limit of open
  * files can be a billion.

@@ -9,7 +9,8 @@
 
 /* The format of the list, named after the program that prints it. */
 enum changes_format {
-  CHANGES_ANY,                  /* one of those in JSON, by its members */
+  CHANGES_ANY,                  /* any of the formats in JSON, recognized by the
+                                 * members */
   CHANGES_BLKSUM,               /* --compare --output=json */
   CHANGES_NBDINFO,              /* nbdinfo --json --map */
   CHANGES_RBD,                  /* rbd diff --format=json */

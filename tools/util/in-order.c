@@ -129,8 +129,8 @@ wait_for (struct state *state, size_t i)
   return *item == DONE;
 }
 
-/* The same, but if there are no threads and item I is not taken yet, start
- * threads first.  If none can be started, take item I, and return false.
+/* Same as wait_for, but if there are no threads and item I is not taken yet,
+ * start threads first.  If none can be started, take item I, and return false.
  */
 static bool
 wait_or_take (struct state *state, size_t i)

@@ -16,7 +16,7 @@
  */
 #define READ_STATS_RANGES 320
 
-/* Initialize it to zeros. */
+/* Initialize this struct to zeros. */
 struct read_stats {
   uint64_t reads;
   unsigned in_flight;           /* maximum of the IN_FLIGHT that were added */

@@ -6,7 +6,8 @@
  * copy.
  *
  * A request contains callbacks, which the job calls while it runs, in the
- * thread that called the job.  Only some of progress are called in any thread.
+ * thread that called the job.  Only some callbacks of struct progress are
+ * called by any thread.
  */
 
 #ifndef BLKSUM_REQUEST_H

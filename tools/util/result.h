@@ -45,8 +45,8 @@ enum trailing_state {
   TRAILING_UNREAD,              /* what follows the image was not read */
   TRAILING_ZERO,
   TRAILING_DATA,
-  TRAILING_BLOCK,               /* according to a manifest, a block contains
-                                 * data */
+  TRAILING_BLOCK,               /* according to a manifest, a block after the
+                                 * image contains data */
 };
 
 /* Trailing data: data on the disk after an image, with --size. */

@@ -49,7 +49,7 @@ struct source_options {
                                  * SOURCE_MEMORY */
   size_t read_size;             /* size of a read over NBD, bytes */
   size_t queue_size;            /* maximum number of bytes in flight on an
-                                 * NBD connection */
+                                 * NBD connection; 0: no limit */
   unsigned queue_depth;         /* maximum number of requests in flight on an
                                  * NBD connection; 0: as many as help */
 };

@@ -11,8 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The size of the GiB that a subset consists of, in bytes.  No block crosses a
- * multiple of it.
+/* One GiB, in bytes: a subset is made of units of this size.  No block crosses
+ * a multiple of this size.
  */
 #define SUBSET_UNIT ((uint64_t) 1 << 30)
 
