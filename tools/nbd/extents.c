@@ -338,7 +338,8 @@ query (struct nbd_extents *extents, uint64_t offset, struct error *error)
   return 0;
 }
 
-/* Skip extents before OFFSET.  Returns true if the reply includes OFFSET. */
+/* Skip extents before OFFSET.  Returns true if extents->reply includes OFFSET.
+ * */
 static bool
 has_reply (struct nbd_extents *extents, uint64_t offset)
 {

@@ -42,8 +42,8 @@ swap (struct window *window, struct taken *a, struct taken *b)
   a->used = false;
 }
 
-/* Leaves take memory from when their range is taken until it and all ranges
- * before it are hashed.
+/* Check the bound for each of a number of IMAGES.  Leaves take memory from when
+ * their range is taken until this range and all ranges before it are hashed.
  */
 static void
 check_bound (unsigned images)

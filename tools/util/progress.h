@@ -47,7 +47,7 @@ progress_begin (const struct progress_form *form, uint64_t size)
   return form->to;
 }
 
-/* The same with ASIDE set. */
+/* Same as progress_begin, but with ASIDE of the form set. */
 static inline const struct progress *
 progress_begin_aside (const struct progress_form *form, uint64_t size)
 {
