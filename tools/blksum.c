@@ -279,7 +279,7 @@ resume (const struct options *options)
   return status;
 }
 
-/* Print the sum of an image as the sum of its manifest NAME. */
+/* Print the sum of an image under the name of its manifest, manifest:NAME. */
 static void
 print_merged (const struct options *options, const char *name,
               const struct sum *sum)

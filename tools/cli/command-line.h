@@ -39,8 +39,8 @@ struct option_row {
   uint64_t min, max;            /* if max > 0, the argument is a number */
   bool is_size;                 /* the number can end with k, m or g */
   const char *words;            /* the valid arguments, such as "human json"; or
-                                 * NULL.  Only for completion: SET checks the
-                                 * argument */
+                                 * NULL.  For completion and for messages: only
+                                 * SET checks the argument */
   bool repeats;                 /* each use has an effect, not only the last */
 
   /* The action.  If PRINT is set, call it and exit.  Otherwise, if SET is set,
@@ -55,8 +55,8 @@ struct option_row {
 
   /* Combinations with other options, or NULL.  NEEDS names options, such as
    * "--a or --b", one of which is required; the error message ends with it.
-   * EXCLUDES is the whole error message, in which %s stands for the argument:
-   * all other options that it names are not permitted.
+   * EXCLUDES is the whole error message, in which %s stands for the argument;
+   * this option cannot be used together with any other that the message names.
    */
   const char *needs, *excludes;
   void (*check) (const char *arg); /* called after all other checks, or NULL */
@@ -70,7 +70,7 @@ int command_line_parse (const struct option_row *rows, struct options *options,
                         int argc, char *argv[]);
 
 /* Returns true if an option that TEXT names, other than ROW, is used.  USES has
- * USAGE_MAX_OPTIONS elements.
+ * USAGE_MAX_OPTIONS elements (see usage.h).
  */
 bool command_line_uses (const struct option_use *uses, const char *text,
                         const struct option_row *row);

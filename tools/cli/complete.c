@@ -19,7 +19,7 @@
 #include "cli/usage.h"
 #include "format/format.h"
 
-/* The result of parsing the words before the last. */
+/* The result of parsing all words except the last. */
 struct line {
   const struct option_row *rows;
   struct option_use uses[USAGE_MAX_OPTIONS]; /* each at the index of its row in
@@ -94,7 +94,7 @@ parse_option_word (struct line *line, const char *word, size_t *arg)
   return NULL;
 }
 
-/* Parse a word before the last. */
+/* Parse a word that is not the last. */
 static void
 parse_word (struct line *line, const char *word)
 {
@@ -114,8 +114,8 @@ parse_word (struct line *line, const char *word)
   }
 }
 
-/* Print the first line of the output.  The first LEN bytes of WORD are not
- * completed.
+/* Print the first line of the output.  The completions replace what follows the
+ * first LEN bytes of WORD.
  */
 static void
 print_kind (const char *kind, const char *word, size_t len)
@@ -211,8 +211,8 @@ print_argument (const struct option_row *row, const char *word, size_t offset)
       print_list (row->words);
     else if (strcmp (row->arg, "FMT") == 0)
       print_formats ();
-    else if (row->is_size && row->max <= UINT32_MAX) /* not the size of a
-                                                      * disk */
+    else if (row->is_size && row->max <= UINT32_MAX) /* all sizes but
+                                                      * --size */
       print_sizes (row->min, row->max);
   }
 }

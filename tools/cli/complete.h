@@ -12,17 +12,17 @@ struct option_row;
 
 /* Print the completions of the last of the NR_WORDS WORDS, which ends at the
  * cursor.  WORDS begin after "blksum".  The first line is KIND, a tab, and the
- * part of the last word that is not completed, such as "--manifest=".  KIND is
- * the type of the completions:
+ * beginning of the last word that the completions do not replace, such as
+ * "--manifest=" of "--manifest=di".  KIND is the type of the completions:
  *
  *   words         the words in the following lines
  *   files         files, and the words in the following lines
  *   directories   directories
  *
  * In the line of an option, a tab and the help of the option follow the word.
- * Some of the printed words do not begin with the text before the cursor: the
- * shell must omit these.  It must not append a space to a word that ends with
- * "=" or ":".
+ * Some of the printed words do not begin with the text that they would replace:
+ * the shell must omit these.  It must not append a space to a word that ends
+ * with "=" or ":".
  */
 void complete_print (const struct option_row *rows, int nr_words,
                      char *const words[]);

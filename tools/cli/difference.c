@@ -3,8 +3,8 @@
  *
  * Print the ranges in which two images differ, as lines, JSON or a mapfile.
  * With --changed, print only the differences that the list of changed ranges
- * misses, and then its superfluous ranges, of which the lines have only the
- * number and the size.
+ * misses, and then the superfluous ranges of that list: each of them as JSON,
+ * or their number and total size in a line.
  *
  * The JSON of a comparison that fails is not terminated, so that it is invalid,
  * and not mistaken for a complete result.
@@ -23,8 +23,8 @@
 #include "cli/trailing-data.h"
 #include "util/result.h"
 
-/* Returns the larger size.  It is UINT64_MAX if the size of a pipe is not known
- * yet.
+/* Returns the size of the larger image, or UINT64_MAX while the size of a pipe
+ * is not known.
  */
 static uint64_t
 larger_size (const struct difference *difference)
@@ -56,7 +56,7 @@ is_list (const struct options *options)
 /* ---- JSON ---- */
 
 /* The size that is printed was known before the comparison: --size sets it, or
- * --subset or --changed is used, with which pipes are refused.
+ * --subset or --changed is used, and these options refuse pipes.
  */
 static void
 begin_json (const struct options *options,

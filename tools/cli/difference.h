@@ -19,7 +19,7 @@ struct options;
 struct difference_output {
   const struct options *options;
   bool sizes_printed;
-  struct ranges ranges;         /* for a mapfile: those that were reported */
+  struct ranges ranges;         /* for a mapfile: the reported ranges */
   int error;                    /* the errno value with which difference_range
                                  * failed to write to stdout, or 0 */
 };
@@ -37,8 +37,8 @@ void difference_begin (const struct difference_output *output);
 int difference_range (void *output, const struct difference *difference,
                       uint64_t start, uint64_t length);
 
-/* Print the text after the last range; or, for a mapfile, the rest of it with
- * all ranges.  Returns 0, or an errno value.
+/* Print the text after the last range; for a mapfile, print all ranges and the
+ * rest of the mapfile.  Returns 0, or an errno value.
  */
 int difference_end (struct difference_output *output,
                     const struct difference *difference);

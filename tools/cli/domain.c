@@ -4,8 +4,8 @@
  * Print the ranges in which two images differ as a domain mapfile of GNU
  * ddrescue: "+" is what ddrescue copies with -m, "?" is the rest.
  *
- * ddrescue must not use the output of a comparison that failed.  It would take
- * an empty mapfile as an empty domain: it copies nothing, and succeeds.  So a
+ * ddrescue must not use the output of a comparison that failed.  With an empty
+ * mapfile it would copy nothing, and succeed, as with an empty domain.  So a
  * part of the status line is printed before the comparison: ddrescue refuses a
  * mapfile that ends there.  The rest is printed when all ranges are known,
  * because a mapfile that ends between two ranges is valid.

@@ -306,7 +306,7 @@ set_defaults (struct options *options, int argc, char *argv[])
     perror ("blksum");
     exit (EXIT_TROUBLE);
   }
-  /* The library's default number of threads is at most 16. */
+  /* Use all online CPUs: the default of the library is at most 16 threads. */
   if (cpus > 0)
     blkhash_opts_set_threads (options->hash.opts,
                               cpus < MAX_THREADS ? cpus : MAX_THREADS);

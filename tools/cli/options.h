@@ -34,7 +34,8 @@ enum check_report {
  */
 struct verify_options {
   struct subset subset;         /* if n > 0, only this subset is read */
-  enum check_report report;     /* --compare, --expect: only CHECK_QUIET */
+  enum check_report report;     /* --compare, --expect: CHECK_ALL or
+                                 * CHECK_QUIET */
   bool strict;                  /* --check: malformed lines are an error;
                                  * --compare: different sizes are a
                                  * difference */

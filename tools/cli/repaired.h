@@ -16,12 +16,14 @@ struct repair_result;
 struct repaired_output {
   const struct options *options;
   bool begun;                   /* the start of the JSON was printed */
-  int error;                    /* errno value of a failed write, or 0 */
+  int error;                    /* the errno value with which stdout could not
+                                 * be written, or 0 */
 };
 
-/* Print RANGE.  This is the found function of a struct repair_request, whose
- * opaque pointer is the struct repaired_output OUTPUT.  Returns 0, or an errno
- * value.
+/* Print RANGE in JSON; or, without JSON, report RANGE as an error on stderr if
+ * its blocks stay bad.  This is the found function of a struct repair_request,
+ * whose opaque pointer is the struct repaired_output OUTPUT.  Returns 0, or an
+ * errno value.
  */
 int repaired_range (void *output, const struct repair_range *range);
 

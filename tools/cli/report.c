@@ -16,7 +16,7 @@
 #include "util/broken-pipe.h"
 #include "util/error.h"
 
-/* Print the lines, each after NAME.  Newlines in NAME are replaced. */
+/* Print the lines of ERROR, each after NAME, in which newlines are replaced. */
 void
 report (const char *name, const struct error *error)
 {

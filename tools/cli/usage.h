@@ -17,9 +17,10 @@ struct option;
 void usage_error (const char *fmt, ...)
   __attribute__ ((noreturn, format (printf, 1, 2)));
 
-/* The same after getopt_long returned '?'.  ARG is argv[optind - 1].  OPTIONS
- * is the array of long options that was passed to getopt_long, with at most
- * USAGE_MAX_OPTIONS elements before its end.
+/* Report the error for which getopt_long has returned '?', and exit with status
+ * 2.  ARG is argv[optind - 1].  OPTIONS is the array of long options that was
+ * passed to getopt_long, with at most USAGE_MAX_OPTIONS elements before its
+ * end.
  */
 #define USAGE_MAX_OPTIONS 100
 void usage_unknown_option (const struct option *options, const char *arg)

@@ -22,7 +22,7 @@ int verdict_print (const char *name, const char *verdict);
 struct verdict_output {
   const struct options *options;
   const char *list;             /* its name in messages */
-  bool damage_reported;         /* a damaged line was found before */
+  bool damage_reported;         /* an earlier line of the list is damaged */
 };
 
 /* Print the verdict and the error of LINE, if it has them, and the options do
