@@ -62,7 +62,9 @@ report_malformed (struct check *check, const char *why)
   });
 }
 
-/* Report that a filter had no checksum of an image, or found a bad block. */
+/* Report a comment of a filter: "# incomplete", which says why there is no
+ * checksum of an image, or "# bad", which says that an image has bad blocks.
+ */
 static void
 report_comment (struct check *check, const struct sums_line *line)
 {

@@ -21,10 +21,10 @@ int job_expect_subset (const struct expect_request *request,
                        struct expect_result *result, const char **operand,
                        struct error *error);
 
-/* Compare SUBSET of the image of LINE with the manifest NAME.blkm beside the
- * image, which must have the checksum of LINE, and the hash parameters of HASH.
- * Returns 1 if the subset matches, or 0 if not, and sets VERDICT, a buffer of
- * VERDICT_SIZE bytes; or returns -1 with the reason.
+/* Compare SUBSET of the image that LINE names, NAME, with the manifest
+ * NAME.blkm.  The manifest must have the checksum of LINE, and the hash
+ * parameters of HASH.  Returns 1 if the subset matches, or 0 if not, and sets
+ * VERDICT, a buffer of VERDICT_SIZE bytes; or returns -1 with the reason.
  */
 int expect_subset_line (const struct hash_request *hash,
                         const struct subset *subset,

@@ -68,7 +68,7 @@ struct hash_many {
   hash_many_result *result;
   void *opaque;
   const struct progress *progress; /* of small files, or NULL */
-  struct result results[IN_ORDER_MAX]; /* results, by slot */
+  struct result results[IN_ORDER_MAX]; /* by slot: see util/in-order.h */
 };
 
 /* Returns the size of OPERAND in bytes if it is a small file, or -1.  For

@@ -41,7 +41,7 @@ is_read (const struct audit_sample *sample, uint64_t offset, uint64_t *len)
   return audit_sample_at (sample, offset, len) != SAMPLE_TRUSTED;
 }
 
-/* Join adjacent units of the sample for which the answer is the same, because
+/* Join adjacent units of the sample that are all read, or all not read, because
  * *LEN limits the size of a read.
  */
 static bool

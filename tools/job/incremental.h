@@ -5,9 +5,9 @@
  * which has most of the leaves.  --resume and --update use this.
  *
  * The image is read where the baseline has no leaves, or where the image has
- * changed since, and a random sample of the rest is read as an audit.  Leaves
- * of the baseline are not kept in memory: they are read in order, when the new
- * manifest needs them.
+ * changed since the baseline was made.  A random sample of all other blocks is
+ * also read, as an audit.  Leaves of the baseline are not kept in memory: they
+ * are read in order, when the new manifest needs them.
  */
 
 #ifndef BLKSUM_INCREMENTAL_H
@@ -49,8 +49,8 @@ struct incremental {
 
 /* Begin the manifest of REQUEST for SOURCE.  For POLICY see job/overwrite.h.
  * BASELINE must outlive INCREMENTAL; its unknown ranges must be sorted, and are
- * extended to whole units of the audit sample.  Returns 0, or -1 with the
- * reason; then INCREMENTAL must not be closed.
+ * extended to whole units of the audit sample (see util/audit-sample.h).
+ * Returns 0, or -1 with the reason; then INCREMENTAL must not be closed.
  */
 int incremental_open (struct incremental *incremental,
                       const struct hash_request *request,

@@ -96,14 +96,15 @@ int job_merge (const struct merge_request *request, struct sum *sum,
                const char **operand, struct error *error);
 
 /* Hash the operand, and continue where an earlier run was interrupted.  Returns
- * 1 with ERROR set if an audited block differs from the earlier run.
+ * 1 with ERROR set if an audited block does not match its leaf from the earlier
+ * run.
  */
 int job_resume (const struct incremental_request *request, struct sum *sum,
                 struct error *error);
 
-/* Remove the state file of MANIFEST, after the sum was printed.  As long as it
- * exists, and the image is not modified, the next run returns the same sum
- * without reading the image.
+/* Remove the state file of MANIFEST, after the sum was printed.  As long as
+ * the state file exists, and the image is not modified, the next run returns
+ * the same sum without reading the image.
  */
 void job_resume_end (const char *manifest);
 

@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The file of an unfinished manifest: its lock and its content.  It can also
- * contain a finished manifest, which was published under the same name.
+ * The file of an unfinished manifest: its lock and its content.  After a run
+ * that has finished, the file is the finished manifest, which was published
+ * under the same name.
  */
 
 #ifndef BLKSUM_JOURNAL_FILE_H

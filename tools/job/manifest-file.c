@@ -4,11 +4,12 @@
  * The manifest that is written while an image is hashed: --manifest.
  *
  * Leaves are written as they are folded.  A file is published when it is
- * complete.  A manifest on standard output has no end record until then.
+ * complete.  A manifest on standard output has no end record until it is
+ * complete.
  *
- * A manifest starts with the size of the image.  If this is known only at the
- * end, the start of a file is written last, and a manifest on standard output
- * is first written to a temporary file.
+ * A manifest starts with the size of the image.  If the size is known only
+ * after the image was read, the start of a file is written last, and a manifest
+ * on standard output is first written to a temporary file.
  */
 
 #include <config.h>

@@ -36,7 +36,7 @@ struct merge {
   struct error *error;
 
   /* The current part. */
-  size_t opened;                /* number of parts opened, with duplicates */
+  size_t opened;                /* number of opened files, with duplicates */
   struct manifest_runs part;    /* open if it has a reader */
   int fd;
   bool failed;                  /* a part failed: *OPERAND names it */

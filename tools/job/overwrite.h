@@ -5,7 +5,8 @@
  *
  * If the user forgets an operand, as in "--manifest disk.raw", the existing
  * file is an image, which must not be destroyed.  An image can begin like a
- * manifest, because the guest writes it.
+ * manifest, because the guest writes it, so the whole file is checked if it may
+ * be an image.
  */
 
 #ifndef BLKSUM_OVERWRITE_H
@@ -26,7 +27,8 @@ enum overwrite_policy {
 
 /* Returns true if the file FD, of SIZE bytes, is empty, or consists of as many
  * zeros as the header of a manifest has bytes.  On some file systems a crash
- * leaves such zeros of a new unfinished manifest: its size, and not its data.
+ * leaves such zeros of a new unfinished manifest, if its size was already
+ * stored, but not its data.
  */
 bool overwrite_is_empty (int fd, off_t size);
 

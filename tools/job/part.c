@@ -3,10 +3,10 @@
  *
  * The job: write the manifest of a part of an image, --part.
  *
- * An existing manifest is kept if it is complete, and if it is that of the same
- * part of an image of the same size, with the same hash parameters.  Then the
- * data of the image is not read, so later changes of the image are not
- * detected.
+ * An existing manifest is kept if it is complete, and the part, the size of the
+ * image and the hash parameters are the same.  Then the data of the image is
+ * not read, so it is not detected if the image has changed since the manifest
+ * was made.
  */
 
 #include <config.h>

@@ -114,10 +114,9 @@ share_of (uint64_t count, uint32_t share)
 }
 
 /* Returns the number of blocks of MANIFEST that may be bad.  At least one
- * block may be bad, so that repairing a small disk does not need a limit of
- * 100%, except if SHARE is 0, or if at most one block has data.  There is no
- * limit if SHARE is 100%, because there can be more bad blocks than blocks with
- * data.
+ * block may be bad, unless SHARE is 0 or at most one block has data: repairing
+ * a small disk must not need a limit of 100%.  If SHARE is 100%, there is no
+ * limit, because there can be more bad blocks than blocks with data.
  */
 static uint64_t
 find_limit (const struct repair_manifest *manifest, uint32_t share)

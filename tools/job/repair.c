@@ -97,8 +97,8 @@ add_batch (struct repair *repair, struct error *error)
   return err ? error_errno (error, err, "cannot write the result") : 0;
 }
 
-/* Add the known results of a batch in which a write failed.  Errors of
- * reporting are ignored, because the error of the write is reported.
+/* Add the known results of a batch for which repair_batch_write failed.  Errors
+ * of reporting these results are ignored, because that failure is reported.
  */
 static void
 add_failed_batch (struct repair *repair)

@@ -198,7 +198,7 @@ begin_journal (struct resume *resume, struct error *error)
 }
 
 /* Publish the manifest.  The sum is added to the state first, so that the next
- * run can recognize the finished manifest if this one is interrupted.
+ * run can recognize the finished manifest if this run is interrupted.
  */
 static int
 publish (struct resume *resume, struct incremental *inc,

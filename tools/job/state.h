@@ -3,8 +3,8 @@
  *
  * FILE.state, beside an unfinished manifest: the identity of the image.
  *
- * The state and the manifest contain the same random id, in the header of the
- * manifest as the key "journal".  So a state is never used with another
+ * The state and the header of the manifest contain the same random id, both as
+ * the value of a key "journal".  So a state is never used with another
  * manifest, even if files were copied, moved or lost.
  */
 

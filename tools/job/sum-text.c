@@ -38,8 +38,8 @@ refuse_prefix (const char *prefix, const char *option, struct error *error)
                     "different", option, prefix, digest);
 }
 
-/* Split TEXT into the hash spec, such as "sha256/64k", or NULL if there is
- * none, and the digits.
+/* Split TEXT into the hash spec, such as "sha256/64k", and the digits.  *SPEC
+ * is NULL if TEXT has no hash spec.
  */
 static int
 split (char *text, const char *option, const char **spec, const char **hex,

@@ -49,8 +49,8 @@ file_is_block_device (const struct file *file)
 
 /* ---- Times ---- */
 
-/* Check the wait, in ns, for a file that was modified at SEC and NSEC.  It is
- * 1000000.5 now.
+/* Check the wait, in ns, for a file that was modified at SEC and NSEC.  The
+ * simulated clock is at 1000000.5 s.
  */
 static void
 expect_wait (time_t sec, long nsec, long long wait)

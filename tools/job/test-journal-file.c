@@ -98,7 +98,7 @@ test_replaced (void **state)
     assert_int_equal (stat (PATH, &at_path), 0);
     assert_int_equal (locked.st_ino, at_path.st_ino);
     journal_file_close (&file);
-    assert_int_equal (access (PATH, F_OK), -1); /* removed: empty */
+    assert_int_equal (access (PATH, F_OK), -1); /* an empty file is removed */
   }
 }
 

@@ -2,9 +2,10 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Unit test: when the journal has stopped, all leaves that were appended are in
- * the file, and some of them are written earlier; errors stick.  With BUSY the
- * waits of the journal's thread time out at once, so the thread writes all the
- * time.  Otherwise the waits do not time out, and it writes only at the end.
+ * the file, and some of them are written earlier; after an error, all calls
+ * fail.  With BUSY the waits of the journal's thread time out at once, so the
+ * thread writes all the time.  Otherwise the waits do not time out, and the
+ * thread writes only at the end.
  */
 
 #include <config.h>
@@ -174,7 +175,9 @@ test_busy (void **state)
   close (fd);
 }
 
-/* All leaves that were appended are written, however short the run was. */
+/* All leaves that were appended are written, even if the journal is stopped at
+ * once.
+ */
 static void
 test_stopped_at_once (void **state)
 {
@@ -221,7 +224,7 @@ test_changed (void **state)
     assert_int_equal (finish (&journal), -1);
     assert_string_equal (reason.text, "it changed");
     count = count_blocks (fd);
-    /* Unless BUSY, 8192 blocks were written when so many were pending. */
+    /* Unless BUSY, 8192 blocks (MAX_PENDING) were written before the change. */
     assert_true (count <= 9000 && (busy || count >= 8000));
     close (fd);
   }

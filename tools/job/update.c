@@ -4,10 +4,11 @@
  * The job: hash an image with the help of its old manifest, and a list or a
  * dirty bitmap of the ranges that have changed since.
  *
- * The name of a dirty bitmap can contain the sum of the image when the bitmap
- * was added.  If the old manifest has another sum, this is found before
- * anything is hashed, and before an audit can find a difference.  The sum is at
- * the end of a manifest, so the manifest is read twice then.
+ * The name of a dirty bitmap can contain the sum that the image had when the
+ * bitmap was added.  Then the old manifest must have this sum, which is
+ * checked before anything is hashed, and before an audit can find a difference.
+ * The sum is at the end of a manifest, so the manifest is read twice in this
+ * case.
  *
  * Change trackers can be wrong, and some have been.  The audit can detect this:
  * it reads a sample of the blocks that the tracker has not recorded.
@@ -134,8 +135,8 @@ check_old (const struct update *update, struct error *error)
   return 0;
 }
 
-/* Use the hash parameters of the old manifest.  If the user chose any, they
- * must match.
+/* Use the hash parameters of the old manifest.  Parameters that the user chose
+ * must be the same.
  */
 static int
 use_old_params (struct update *update, struct error *error)
