@@ -8,7 +8,8 @@
  * ranges that are not needed any more, so no memory is allocated.
  *
  * Only the leaves of blocks are compared.  So if a range touches a block that
- * differs, it is not known whether the bytes that differ are in the range.
+ * differs, it is not known whether the bytes that differ are in the range, and
+ * the range does not count as superfluous.
  */
 
 #include <config.h>
@@ -48,8 +49,8 @@ end_block (const struct judge *judge, size_t i)
 }
 
 /* All following blocks that differ are after range judge->next.  So this range
- * is superfluous if it has touched none, and otherwise it is not needed any
- * more.
+ * is superfluous if it has touched no block that differs; otherwise it is not
+ * needed any more.
  */
 static void
 pass_range (struct judge *judge)

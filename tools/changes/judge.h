@@ -29,16 +29,16 @@ struct judge {
 
   /* NEXT is the index of the first range that can touch the next blocks that
    * differ.  All ranges from the index UNTOUCHED on have touched no such block
-   * so far.  SUPERFLUOUS is the number of superfluous ranges, which were moved
-   * to the start of the list.
+   * so far.  SUPERFLUOUS is the number of superfluous ranges that were found so
+   * far; they were moved to the start of the list.
    */
   size_t next, untouched, superfluous;
 };
 
 /* Read the list FILE, of a disk of SIZE bytes, and store the number of its
- * ranges in *NR_RANGES.  It is an error if there are more than RANGES_MAX
- * ranges, so that gaps between them were added.  Returns 0, or -1 with the
- * reason.
+ * ranges in *NR_RANGES.  It is an error if FILE has more than RANGES_MAX
+ * ranges, because gaps between some of them are then added (see util/ranges.h).
+ * Returns 0, or -1 with the reason.
  */
 int judge_begin (struct judge *judge, const struct changes_file *file,
                  uint64_t size, uint64_t *nr_ranges, struct error *error);

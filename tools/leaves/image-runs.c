@@ -107,9 +107,9 @@ is_worth_waking (const struct image_batch *batch)
   return batch->used >= MAX_BYTES / 4 || batch->count >= MAX_RUNS / 4;
 }
 
-/* Returns the run to which blocks from FIRST on are added.  They are data if
- * DATA is set, and otherwise zeros.  If the last run has the same content, it
- * is extended; otherwise this is a new run, or NULL if the batch has no room.
+/* Returns the run to which blocks from FIRST on are to be added.  They are data
+ * if DATA is set, and otherwise zeros.  The run is the last one if it is of the
+ * same type; otherwise a new one, or NULL if the batch has no room for it.
  */
 static struct blkhash_manifest_run *
 find_run (struct image_batch *batch, uint64_t first, bool data)

@@ -58,7 +58,8 @@ struct image_runs {
                                  * the two fields below */
   struct error reason;          /* why hashing failed, or empty; not set if
                                  * CLOSED was set before */
-  struct sum sum;               /* after ENOENT: that of image_table_fill */
+  struct sum sum;               /* set by image_table_fill; complete after
+                                 * ENOENT */
 };
 
 /* Start to hash the image of SOURCE, as a member of GROUP unless it is NULL.

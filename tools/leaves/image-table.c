@@ -56,7 +56,9 @@ image_table_fill (struct source *source, struct blkhash_leaves *leaves,
 
   scan_init (&scan, leaves, blkhash_opts_get_block_size (request->opts));
   scan.request = *request;
-  /* An empty image that is padded has nothing to read: its table is zero. */
+  /* If an empty image is padded, there is nothing to read: the table has only
+   * the padding, which the caller has set.
+   */
   r = request->padding.to_unit > 0 && source->size == 0
     ? 0 : source_scan (source, &scan);
   if (r == -1)

@@ -24,7 +24,7 @@ struct manifest_runs {
                                  * returned */
   uint64_t trailing_block;      /* index of the first block of data beyond SIZE,
                                  * or UINT64_MAX; known at the end */
-  const struct progress *progress; /* counts each byte; or NULL */
+  const struct progress *progress; /* counts bytes of the image; or NULL */
   struct error *error;          /* receives the reason */
 };
 

@@ -6,8 +6,8 @@
  *
  * The class of a block in the audit sample (see util/audit-sample.h) selects
  * its leaf.  A trusted block has the leaf of the base.  An unknown block has
- * the leaf of the image.  An audited block has it, too, after a comparison
- * with the leaf of the base.
+ * the leaf of the image.  So has an audited block, but that leaf is compared
+ * with the leaf of the base first.
  */
 
 #ifndef BLKSUM_OVERLAY_RUNS_H

@@ -166,8 +166,8 @@ make_images (struct memory_runs *base, struct memory_runs *image,
   return wrong;
 }
 
-/* Check the number of zeros from the base, and the progress, which counts bytes
- * of its leaves.
+/* Check the number of zeros from the base, and the progress, which counts the
+ * bytes of the leaves that were taken from the base.
  */
 static void
 check_sums (const struct overlay_runs *overlay,

@@ -39,7 +39,7 @@ test_diff (void **state)
     open_script (&images[i], &scripts[i], &errors[i]);
   assert_int_equal (leaf_diff (&diff, &images[0].runs, &images[1].runs), 0);
   assert_int_equal (leaf_diff_flush (&diff), 0);
-  /* Block 0 and block 12000. */
+  /* The images differ in the blocks 0 and 12000. */
   assert_int_equal (sum, 1 + 1000 * 12000 + 1);
   for (i = 0; i < 2; i++)
     image_runs_close (&images[i]);

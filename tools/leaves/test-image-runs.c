@@ -8,8 +8,8 @@
 
 #include "leaves/test-script.h"
 
-/* Read an image of more blocks than two batches hold.  Every first, second or
- * seventh block is zeros, or none.
+/* Read four images, each of more blocks than two batches hold.  In them no
+ * block, each block, every second block, or every seventh block is zeros.
  */
 static void
 check_all (void)
