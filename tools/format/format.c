@@ -49,9 +49,9 @@ format_by_alias (const char *name)
   return NULL;
 }
 
-/* Returns the help of qemu-img from its list of drivers on, " a b c\n..."; or
- * NULL if qemu-img failed or prints no list.  The result is a part of *OUTPUT,
- * which the caller frees in both cases.
+/* Returns the end of qemu-img's help, which begins with the list of drivers,
+ * " a b c\n..."; or NULL if qemu-img failed or prints no list.  The result is a
+ * part of *OUTPUT, which the caller frees even if the result is NULL.
  */
 static char *
 qemu_drivers (char **output)

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Read a part of an image in a file, after a check that the file contains it.
+ * Read parts of an image.  A part that passes the end of the image is an error.
  */
 
 #include <config.h>

@@ -35,8 +35,8 @@ imagefile_of (const struct file *file)
   return (struct imagefile) { .file = file, .size = file->size };
 }
 
-/* Returns the name for messages, or NULL for the operand, whose name is printed
- * before each message anyway.
+/* Returns the path of the file for messages, or NULL if the file is the operand
+ * of blksum, whose name is printed before each message anyway.
  */
 static inline const char *
 imagefile_name (const struct imagefile *file)
@@ -59,7 +59,7 @@ int imagefile_check (const struct imagefile *file, const char *what,
 
 /* The same for a table that qemu keeps in memory.  A table of more than
  * IMAGEFILE_TABLE_MAX bytes is an error, too, because qemu allocates whatever
- * size the header has.
+ * size the header gives.
  */
 int imagefile_check_table (const struct imagefile *file, const char *what,
                            uint64_t offset, uint64_t len,

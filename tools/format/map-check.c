@@ -17,7 +17,8 @@
 /* The check of a part of the disk. */
 struct part {
   const struct map *map;
-  uint64_t guest, end;          /* the next entry maps the disk from GUEST on */
+  uint64_t guest, end;          /* the next entry maps the disk from GUEST on;
+                                 * the part ends at END */
   uint64_t table_bytes;         /* total size of the tables that were read */
 };
 

@@ -14,10 +14,10 @@
 #include "format/qcow2.h"
 #include "format/run.h"
 
-/* Returns true if an image with this header can be mapped.  It cannot be if the
- * content is encrypted or in another file, if clusters are smaller than a page
- * (see pages.h), if the disk is empty or does not end with a whole sector, or
- * if the L1 table is not aligned to a cluster.
+/* Returns true if an image with this header can be mapped.  It cannot be mapped
+ * if the content is encrypted or in another file, if clusters are smaller than
+ * a page (see pages.h), if the disk is empty or does not end with a whole
+ * sector, or if the L1 table is not aligned to a cluster.
  */
 static inline bool
 qcow2_map_fits (const struct qcow2 *qcow2)
@@ -29,9 +29,9 @@ qcow2_map_fits (const struct qcow2 *qcow2)
 
 /* Map OFFSET on the disk, which must be less than the size of the disk: set RUN
  * to the run that starts there, according to the tables in PAGES and the header
- * QCOW2.  The run does not pass the end of the disk, and data does not pass the
- * end of the file.  Only one thread at a time may use PAGES.  Returns 0, or -1
- * on error.
+ * QCOW2.  The run does not pass the end of the disk.  A run of data that passes
+ * the end of the file is an error.  Only one thread at a time may use PAGES.
+ * Returns 0, or -1 on error.
  */
 int qcow2_map_at (struct pages *pages, const struct qcow2 *qcow2,
                   uint64_t offset, struct run *run, struct error *error);

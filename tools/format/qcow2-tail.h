@@ -31,8 +31,9 @@ void qcow2_tail_init (struct qcow2_tail *tail, const struct imagefile *file,
 
 void qcow2_tail_destroy (struct qcow2_tail *tail);
 
-/* Check that the compressed cluster at OFFSET is complete.  LEN, the length in
- * its L2 entry, passes the end of the file.  Returns 0, or -1 on error.
+/* Check that the compressed cluster at OFFSET is complete.  The file ends
+ * before OFFSET + LEN, where LEN is the length in its L2 entry.  Returns 0, or
+ * -1 on error.
  */
 int qcow2_tail_check (struct qcow2_tail *tail, uint64_t offset, uint64_t len,
                       struct error *error);

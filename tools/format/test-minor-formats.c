@@ -174,7 +174,7 @@ test_parallels (void **state)
   assert_ends (80, "the block allocation table");
   put_le (72, 4, 10);
   assert_ends (11 * 512, "a cluster at offset 5120 (512 bytes)");
-  put_le (76, 4, UINT32_MAX);   /* an entry after the disk */
+  put_le (76, 4, UINT32_MAX);   /* a cluster after the end of the disk */
   assert_ends (11 * 512, "a cluster");
 
   /* With this magic, offsets are in clusters. */
@@ -216,7 +216,7 @@ test_qcow (void **state)
   /* A compressed cluster of 100 bytes. */
   put_be (2048, 8, UINT64_C (1) << 63 | UINT64_C (100) << 54 | 10000);
   assert_ends (10100, "a cluster at offset 10000 (100 bytes)");
-  put_be (2064, 8, UINT64_MAX); /* an entry after the disk */
+  put_be (2064, 8, UINT64_MAX); /* a cluster after the end of the disk */
   assert_ends (10100, "a cluster");
   put_be (2056, 8, UINT64_MAX >> 1);
   assert_check ("a cluster");

@@ -35,11 +35,13 @@
 #define EMPTY_LAST_BLOCK "\x03\x00"
 
 /* Written by hand; RFC 8878.  FRAME_N is the header of a frame with N bytes of
- * content, U_N a block with N times 'U'.
+ * content, U_N a block with N times 'U'.  Exceptions: FRAME_128M does not have
+ * the size of the content, and FRAME_OF_CHECKSUM, also for 4096 bytes, is for a
+ * frame that ends with a CHECKSUM.  SKIPPED is a skippable frame.
  */
 #define FRAME_4096 "\x28\xb5\x2f\xfd\x60\x00\x0f"
 #define FRAME_2048 "\x28\xb5\x2f\xfd\x60\x00\x07"
-#define FRAME_128M "\x28\xb5\x2f\xfd\x00\x88" /* window; no content size */
+#define FRAME_128M "\x28\xb5\x2f\xfd\x00\x88" /* window size 128 MiB */
 #define FRAME_OF_CHECKSUM "\x28\xb5\x2f\xfd\x64\x00\x0f"
 #define U_4096 "\x03\x80\x00U"  /* the last block of a frame */
 #define U_2048 "\x03\x40\x00U"

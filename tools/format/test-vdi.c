@@ -22,7 +22,7 @@
 #define MIB (UINT64_C (1) << 20)
 #define MAP 1024                /* offsets in the file */
 #define DATA 4096
-#define BLOCKS 20000            /* more than are checked at a time */
+#define BLOCKS 20000            /* more than the entries in one read */
 #define NO_DATA 0xffffffff
 
 static unsigned char image[MAP + 4 * BLOCKS];
@@ -95,10 +95,10 @@ test_blocks (void **state)
   put_entry (2, NO_DATA);
   put_entry (3, 5);             /* the last block has 100 bytes */
   assert_ends (DATA + 5 * MIB + 100);
-  put_entry (4, 1000);          /* an entry after the disk */
+  put_entry (4, 1000);          /* a block after the end of the disk */
   assert_ends (DATA + 5 * MIB + 100);
 
-  /* The largest block number; and the next value, for a block without data. */
+  /* The largest block number, and the next value, which means no data. */
   put_entry (3, NO_DATA - 2);
   assert_check ("a block");
   put_entry (3, NO_DATA - 1);

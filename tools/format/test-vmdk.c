@@ -521,8 +521,8 @@ test_embedded (void **state)
   build ();
   assert_result (list_extents, NULL);
   assert_string_equal (seen, "");
-  /* If the capacity is 0, the extents are those that its descriptor names.  The
-   * descriptor can be anywhere in the file.
+  /* If the capacity is 0, the extents are those that the descriptor in the
+   * image names.  The descriptor can be anywhere in the file.
    */
   put (12, 8, 0);
   assert_result (list_extents, NULL);

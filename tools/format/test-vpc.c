@@ -95,7 +95,7 @@ test_blocks (void **state)
   assert_ends (10 * SECTOR + BITMAP + BLOCK, "a cluster");
   put (TABLE + 8, 4, 20);       /* the last block */
   assert_ends (20 * SECTOR + BITMAP + BLOCK, "a cluster");
-  put (TABLE + 12, 4, 1000);    /* after the table */
+  put (TABLE + 12, 4, 1000);    /* after the end of the table */
   assert_ends (20 * SECTOR + BITMAP + BLOCK, "a cluster");
   put (TABLE, 4, NO_DATA - 1);
   assert_check ("a cluster");

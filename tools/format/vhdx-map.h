@@ -15,9 +15,9 @@
 
 /* Map OFFSET on the disk, which must be less than the size of the disk: set RUN
  * to the run that starts there, according to the table in PAGES and the parsed
- * VHDX.  The run does not pass the end of the disk, and data does not pass the
- * end of the file.  Only one thread at a time may use PAGES.  Returns 0, or -1
- * on error.
+ * VHDX.  The run does not pass the end of the disk.  A run of data that passes
+ * the end of the file is an error.  Only one thread at a time may use PAGES.
+ * Returns 0, or -1 on error.
  */
 int vhdx_map_at (struct pages *pages, const struct vhdx *vhdx,
                  uint64_t offset, struct run *run, struct error *error);

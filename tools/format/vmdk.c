@@ -31,8 +31,8 @@
 
 #define SECTOR 512
 #define DESCRIPTOR_SECTORS 20   /* number of sectors that qemu reads */
-#define GD_AT_END UINT64_MAX    /* offset of the directory that means: the real
-                                 * offset is in the footer */
+#define GD_AT_END UINT64_MAX    /* this offset of the directory in the header
+                                 * means that the footer has the real one */
 #define CHUNK 65536             /* bytes of the directory in one read */
 
 /* Limits of qemu. */

@@ -172,7 +172,7 @@ direct_read (void *opaque, const struct range *range, void *buf,
                                         range->offset + done, error);
 }
 
-/* qemu-img stores no holes, so the data before and after a hole is adjacent. */
+/* qemu-img stores no hole, so the data around it is adjacent in the file. */
 static int
 direct_adjoin (void *opaque, const struct range *first,
                const struct range *second, struct error *error)

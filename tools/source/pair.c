@@ -109,7 +109,8 @@ pair_extent_at (void *opaque, uint64_t offset, struct extent *extent,
 }
 
 /* Returns the flag of the half in which RANGE is zero, or 0 if it is zero in
- * neither.  Such a range is never zero in both halves: see pair_extent_at.
+ * neither.  RANGE is never zero in both halves, because pair_extent_at reports
+ * such a range as zero, and it is not read.
  */
 static unsigned
 pair_range_flags (void *opaque, const struct range *range)

@@ -65,9 +65,9 @@ bool target_is_in (const struct target *target, const struct source *source);
 /* Prepare for the scan: open more connections to an NBD export. */
 void target_begin_scan (const struct target *target);
 
-/* Called after a scan that succeeded.  Close these connections.  Check that
- * a file was not written since it was opened, as far as this can be detected.
- * Returns 0, or -1 with the reason in ERROR.
+/* Called after a scan that succeeded.  Close the connections that were opened
+ * for the scan.  Check that a file was not written since it was opened, as far
+ * as this can be detected.  Returns 0, or -1 with the reason in ERROR.
  */
 int target_end_scan (const struct target *target, struct error *error);
 
