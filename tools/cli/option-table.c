@@ -70,7 +70,7 @@ static const struct option_row rows[] = {
     "size of a block, default 64k; changes the sum",
     SIZE (0, UINT32_MAX), .set = option_set_block_size },
   { GROUP_HASH, 0, "streams", "N",
-    "compute the sum of blkhash 0.9 (N = 64) or older",
+    "sum of blkhash 0.9 (N = 64), 0.8 (32), older (4)",
     NUMBER (0, 1024), .set = option_set_streams },
   { GROUP_HASH, 0, "linear", NULL,
     "leave the size of the image out of the sum", .set = option_set_linear,
