@@ -27,7 +27,7 @@ struct layer_context {
 struct layer {
   struct layer *backing;        /* backing layer that the header names, or
                                  * NULL */
-  char *path;                   /* path or a URL of qemu; NULL: no layer */
+  char *path;                   /* path, or URL as in qemu; NULL: no layer */
   char *format;                 /* empty: not recorded */
   struct json_object *options;  /* options that the user gave, or NULL */
   struct imagefile file;        /* FILE.FILE is NULL if the layer is a raw image

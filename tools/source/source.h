@@ -43,7 +43,7 @@ struct source_ops {
   int (*scan) (struct source *source, struct scan *scan);
 
   /* Set IMAGE to functions that read the source at any offset.  This can wait
-   * until a server has started.  Returns false if the source cannot be read at
+   * until qemu-nbd has started.  Returns false if the source cannot be read at
    * any offset.  Is NULL if no source of this kind can.
    */
   bool (*image) (struct source *source, struct reader_image *image);

@@ -41,11 +41,11 @@ struct target {
 };
 
 /* Open TARGET, which has an image of SIZE bytes, for reading if READ_ONLY,
- * otherwise for reading and writing.  Check its size, that a file is raw and
- * not in use, and that an export supports what is needed.  Unless READ_ONLY,
- * flush data that was written before.  The caller must set the operand and
- * options of TARGET, and zero the other fields.  Returns 0, or -1 with the
- * reason in ERROR; in the latter case TARGET must not be closed.
+ * otherwise for reading and writing.  Check its size, and that a file is raw
+ * and not in use.  Unless READ_ONLY, check that an export supports writes and
+ * flushes, and flush data that was written before.  The caller must set the
+ * operand and options of TARGET, and zero the other fields.  Returns 0, or -1
+ * with the reason in ERROR; in the latter case TARGET must not be closed.
  */
 int target_open (struct target *target, uint64_t size, bool read_only,
                  struct error *error);
