@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
 # Sourced after functions.sh: packages of Debian that tests run from a
-# directory, because installing them would start services.  "./quickstart check"
-# unpacks them; for a build elsewhere, BLKHASH_UNPACKED=DIR names the directory.
+# directory, because installing them would start services, or install much that is
+# not needed.  "./quickstart check" unpacks them; for a build elsewhere,
+# BLKHASH_UNPACKED=DIR names the directory.
 
 unpacked=${BLKHASH_UNPACKED:-$abs_top_builddir/unpacked}
 
