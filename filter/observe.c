@@ -170,7 +170,7 @@ withdraw_contradicted_locked (struct export *export)
   }
   return any &&
     exports_withdraw_locked (export->disk, export,
-                             "another export name reads different data");
+                             "a client of another export reads different data");
 }
 
 static bool

@@ -63,7 +63,7 @@ void params_free (void);
   "blkhash-digest=NAME[/SIZE]     Digest, default sha256; block size.\n" \
   "blkhash-block-size=SIZE        Block size, default 64k.\n" \
   "blkhash-streams=N              " \
-    "Construction of blkhash 0.9 (N=64) and older.\n" \
+    "Sum of blkhash 0.9 (N=64), 0.8 (32), older (4).\n" \
   "blkhash-linear=true            Omit the size from the checksum.\n" \
   "blkhash-name=NAME              " \
     "Name of the default export, default \"-\".\n" \

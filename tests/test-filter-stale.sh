@@ -56,7 +56,7 @@ wait_for_sum "$dir/disk" b
 write_data "$dir/disk" 3000000 100000
 client a 'h.pread(h.get_size(), 0)'
 wait_for_sum "$dir/disk" a
-wait_for_line '# incomplete b: another export name reads different data'
+wait_for_line '# incomplete b: a client of another export reads different data'
 client b 'h.pread(1, 0)'
 wait_until all_disconnected
 ! has_line "$(reference "$dir/before")  b" || fail "a stale sum of b"
