@@ -8,8 +8,10 @@
 #include <config.h>
 
 #include <errno.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -179,6 +181,55 @@ test_what_is_contradicted (void **state)
   blkhash_leaves_free (l);
 }
 
+/* A thread takes contradictions while others are recorded.  Each contradicted
+ * block is returned.
+ */
+#define ROUNDS 3000
+
+static struct {
+  struct blkhash_leaves *table;
+  atomic_bool done;
+  bool taken[BLOCKS];
+} taker;
+
+static void *
+take_until_done (void *opaque)
+{
+  uint64_t offset, len, end;
+  bool done;
+
+  (void) opaque;
+  do {
+    done = taker.done;
+    while (leaves_next_contradiction (taker.table, &offset, &len))
+      for (end = offset + len; offset < end; offset += BLOCK)
+        taker.taken[offset / BLOCK] = true;
+  } while (!done);
+  return NULL;
+}
+
+static void
+test_taken_by_thread (void **state)
+{
+  pthread_t thread;
+  uint64_t i;
+
+  (void) state;
+  taker.table = new_table ();
+  assert_int_equal (pthread_create (&thread, NULL, take_until_done, NULL), 0);
+  for (i = 0; i < ROUNDS; i++) {
+    uint64_t block = i % (BLOCKS - 1);
+
+    give (taker.table, 'a', BLOCK, block * BLOCK);
+    observe (taker.table, 'b', BLOCK, block * BLOCK);
+  }
+  taker.done = true;
+  pthread_join (thread, NULL);
+  for (i = 0; i < BLOCKS - 1; i++)
+    assert_true (taker.taken[i]);
+  blkhash_leaves_free (taker.table);
+}
+
 /* Observe zeros in all blocks with one call.  The result is different for each
  * block.
  */
@@ -235,6 +286,7 @@ main (void)
     cmocka_unit_test (test_known_stays),
     cmocka_unit_test (test_contradiction),
     cmocka_unit_test (test_what_is_contradicted),
+    cmocka_unit_test (test_taken_by_thread),
     cmocka_unit_test (test_zeros_over_all),
     cmocka_unit_test (test_pieces),
   };
