@@ -265,6 +265,17 @@ locks_held (void)
   return nr_held;
 }
 
+bool
+locks_holds (const pthread_mutex_t *lock)
+{
+  unsigned i;
+
+  for (i = 0; i < nr_held; i++)
+    if (held[i].lock == lock)
+      return true;
+  return false;
+}
+
 unsigned
 locks_taken (void)
 {

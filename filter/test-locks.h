@@ -26,6 +26,9 @@
 /* Returns the number of locks that this thread holds. */
 unsigned locks_held (void);
 
+/* Returns true if this thread holds LOCK. */
+bool locks_holds (const pthread_mutex_t *lock);
+
 /* Called before this thread writes, syncs, renames or locks a file, with the
  * name of the call: "write", "pwrite", "fsync", "rename" or "flock".  If it
  * returns an errno value, that call fails with it.
