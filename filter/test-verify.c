@@ -937,7 +937,8 @@ tear_down (void **state)
 int
 main (void)
 {
-  const char *given = getenv ("BLKHASH_ROUNDS"), *slow = getenv ("BLKHASH_SLOW");
+  const char *given = getenv ("BLKHASH_ROUNDS");
+  const char *slow = getenv ("BLKHASH_SLOW");
   const struct CMUnitTest tests[] = {
     cmocka_unit_test (test_random),
     cmocka_unit_test (test_block_sizes),

@@ -200,7 +200,8 @@ test_enormous (void **state)
   }
   assert_int_equal (audited, sample.trusted.chosen);
   least = (sample.trusted.units + 99999) / 100000;
-  assert_true (sample.trusted.chosen == least || sample.trusted.chosen == least + 1);
+  assert_true (sample.trusted.chosen == least ||
+               sample.trusted.chosen == least + 1);
   audit_sample_destroy (&sample);
   ranges_free (&unknown);
 
