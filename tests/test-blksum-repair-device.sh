@@ -39,7 +39,7 @@ truncate -s 512 shifted
 cat disk >> shifted
 attach_direct shifted --offset 512
 leaves_alone shifted refuses \
-  "$device: cannot be repaired: it begins within a block of the file system of '.*/shifted'" \
+  "$device: cannot be repaired: it begins within a unit in which '.*/shifted' is written" \
   by_good --repair-from good "$device"
 
 # A device that answers from the page cache of its file, and partitions of it.
@@ -48,7 +48,7 @@ damage cached 3
 no_direct=$(loop_device --partscan cached)
 at_exit "losetup -d $no_direct"
 leaves_alone cached refuses \
-  "$no_direct: cannot be repaired: it is on a loop device that answers from the page cache; losetup --direct-io=on, or repair '.*/cached'" \
+  "$no_direct: cannot be repaired: it is on a loop device that answers from the page cache; use losetup --direct-io=on, or repair '.*/cached'" \
   by_good --repair-from good "$no_direct"
 if addpart "$no_direct" 1 0 8200 2> addpart.log && [ -b "${no_direct}p1" ]; then
   leaves_alone cached refuses \
@@ -66,7 +66,7 @@ rm removed
 shown=$(cat "/sys/block/${device#/dev/}/loop/backing_file")
 for other in absent present; do
   [ $other = absent ] || cp good "$shown"
-  refuses "$device: cannot be repaired: its loop device is of '.*/removed.*', which \(cannot be opened\|is another file now\)" \
+  refuses "$device: cannot be repaired: the backing file of its loop device, '.*/removed.*', \(cannot be opened\|is another file now\)" \
     blksum --expect manifest:good.blkm --expect-sum "$sum" --repair-from good "$device"
 done
 says_once "is another file now$"

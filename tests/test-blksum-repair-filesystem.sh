@@ -19,7 +19,7 @@ tested=
 refuses_on () {
   name=$1 file=$2
   shift 2
-  refuses "$file: cannot be repaired: its file system is $name, where direct I/O can be answered from the page cache; repair it on the host that has its ext4, xfs or block device, or through qemu-nbd$" \
+  refuses "$file: cannot be repaired: its file system is $name, where direct I/O can be answered from the page cache; repair it on the host that stores it on ext4, xfs or a block device, or through qemu-nbd$" \
     by_good --repair-from good "$@" "$file"
   same "$file" bad
   tested="$tested $name"

@@ -42,14 +42,14 @@ requires_program unshare
 leaves_alone disk run 2 unshare --mount sh -c 'mount --bind "$1" "$2" && shift 2 &&
     exec "$@"' sh "$second" "$first" blksum --expect manifest:good.blkm \
   --expect-sum "$sum" --repair-limit 50% --repair-from good "$device"
-says_once "$device: cannot be repaired: its loop device is of '$first', which is another file now$"
+says_once "$device: cannot be repaired: the backing file of its loop device, '$first', is another file now$"
 repair 0 "$first: OK (1 block repaired)" --repair-from good "$first"
 same disk good
 
 # The locks of a program of qemu that reads the file of a loop device.
 damage disk 3
 hold_lock disk
-leaves_alone disk refuses "$first: .* is of '.*/disk', which is in use by another program, which reads or writes it" \
+leaves_alone disk refuses "$first: .* the backing file of its loop device, '.*/disk', is in use by another program, which reads or writes it" \
   by_good --repair-from good "$first"
 release
 

@@ -141,7 +141,7 @@ for change in "mount -t tmpfs none /dev" "mount --bind $other $device"; do
   leaves_alone fs/disk run 2 unshare --mount sh -c "$change && exec \"\$@\"" sh blksum \
     --expect manifest:good.blkm --expect-sum "$sum" --repair-limit 50% \
     --repair-from good fs/disk
-  says_once "fs/disk: cannot be repaired: its loop device is of '.*/storage', which may be another file: the device cannot be opened$"
+  says_once "fs/disk: cannot be repaired: the backing file of its loop device, '.*/storage', may be another file: the device cannot be opened$"
 done
 repair 0 "fs/disk: OK (1 block repaired)" --repair-from good fs/disk
 

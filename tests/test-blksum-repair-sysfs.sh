@@ -62,7 +62,7 @@ for path in "$sys" /sys/dev/block/"$(stat -c %Hd:%Ld disk)"; do
     says_once "disk: cannot be repaired: its file system has blocks of [0-9]* bytes, and its device is written in units of 131072,"
     leaves_alone disk repair_with physical "$queue/physical_block_size" 2 \
       --repair-from good "$device"
-    says_once "$device: cannot be repaired: its loop device is of '.*/disk', which cannot be repaired: its file system has blocks"
+    says_once "$device: cannot be repaired: the backing file of its loop device, '.*/disk', cannot be repaired: its file system has blocks"
     leaves_alone disk repair_with misaligned "$(realpath "$path")/alignment_offset" 2 \
       --repair-from good disk
     says_once "disk: cannot be repaired: it begins within a physical sector of [0-9]* bytes of its drive"
@@ -86,7 +86,7 @@ part=${device}p1
 if addpart "$device" 1 1 8200 2> addpart.log && [ -b "$part" ]; then
   leaves_alone partitioned repair_with aligned "$sys/${part#/dev/}/alignment_offset" 2 \
     --repair-from good "$part"
-  says_once "$part: cannot be repaired: it begins within a block of the file system of '.*/partitioned'$"
+  says_once "$part: cannot be repaired: it begins within a unit in which '.*/partitioned' is written$"
   delpart "$device" 1
 else
   echo "no partition of a loop device is tested: $(cat addpart.log)"

@@ -16,8 +16,8 @@
  * good adjacent blocks.  Therefore only whole physical sectors are written.
  *
  * A loop device must use direct I/O, because otherwise it reads from the page
- * cache of its backing file.  Then it is as good as that file, and a file
- * system on the loop device is as good as the loop device.  Other stacked
+ * cache of its backing file.  With direct I/O it is as good as that file, and a
+ * file system on the loop device is as good as the loop device.  Other stacked
  * devices, such as those of dm and md, are trusted to pass on flushes and to
  * read from the devices below them, so they are as good as those devices.
  */
@@ -78,16 +78,16 @@ refuse_file_system (uint32_t type, struct error *error)
       name = names[i].name;
   return error_set (error, "cannot be repaired: its file system is %s, where "
                     "direct I/O can be answered from the page cache; repair it "
-                    "on the host that has its ext4, xfs or block device, or "
-                    "through qemu-nbd", name);
+                    "on the host that stores it on ext4, xfs or a block "
+                    "device, or through qemu-nbd", name);
 }
 
 #ifdef STATX_DIOALIGN
 
 /* Returns the alignment for direct I/O, or 0 if the file does not support
- * direct I/O or the kernel does not report the alignment.  It is at least the
- * block size of the file system, because a write of part of a block can go
- * through the page cache.
+ * direct I/O or the kernel does not report the alignment.  The alignment is at
+ * least the block size of the file system, because a write of part of a block
+ * can go through the page cache.
  */
 static uint32_t
 find_align (int fd)
@@ -129,8 +129,8 @@ check_file (int fd, uint32_t *align, uint32_t *block, struct error *error)
   if (needed == 0)
     return error_set (error, "cannot be repaired: the kernel does not say that "
                       "direct I/O of this file bypasses the page cache (Linux "
-                      "6.1 and later can, but not for a file whose data is "
-                      "in the journal, encrypted or verified)");
+                      "6.1 and later can say so, but not for a file with data "
+                      "journaling, encryption or fs-verity)");
   *align = MAX (*align, needed);
   *block = fs.f_bsize;
   return 0;
@@ -248,8 +248,8 @@ check_backing (dev_t dev, int fd, const char *path, unsigned depth,
   if (backing != -1)
     close (backing);
   return r == 0 ? 0
-    : error_set (error, "cannot be repaired: its loop device is "
-                 "of '%s', which %s", path, reason.text);
+    : error_set (error, "cannot be repaired: the backing file of its loop "
+                 "device, '%s', %s", path, reason.text);
 }
 
 struct layer {
@@ -288,13 +288,13 @@ check_layer (dev_t dev, int fd, unsigned depth, uint32_t *align,
   if (!block_device_disk_attribute (dev, "loop/dio", direct, sizeof direct) ||
       strcmp (direct, "1") != 0)
     return error_set (error, "cannot be repaired: it is on a loop device that "
-                      "answers from the page cache; losetup --direct-io=on, or "
-                      "repair '%s'", path);
+                      "answers from the page cache; use losetup "
+                      "--direct-io=on, or repair '%s'", path);
   if (check_backing (dev, fd, path, depth, align, error) == -1)
     return -1;
   if (block_device_loop_start (dev) % *align != 0)
-    return error_set (error, "cannot be repaired: it begins within a block of "
-                      "the file system of '%s'", path);
+    return error_set (error, "cannot be repaired: it begins within a unit in "
+                      "which '%s' is written", path);
   return 0;
 }
 
@@ -324,8 +324,8 @@ int
 direct_storage_check (int fd, uint32_t *align, struct error *error)
 {
   (void) fd; (void) align;
-  return error_set (error, "cannot be repaired: direct I/O is only known of "
-                    "Linux");
+  return error_set (error, "cannot be repaired: only on Linux is direct I/O "
+                    "known to bypass the page cache");
 }
 
 #endif

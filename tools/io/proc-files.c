@@ -293,7 +293,7 @@ proc_files_each (int own_fd,
 {
   (void) own_fd; (void) function; (void) opaque;
   return error_set (error, "cannot find out whether it is in use: this is only "
-                    "known of Linux");
+                    "possible on Linux");
 }
 
 void

@@ -44,13 +44,13 @@ refuse_params (const struct blkhash_opts *a, const struct blkhash_opts *b,
                     "with %s", tag_a, tag_b);
 }
 
-/* Refuse a digest of length zero, such as null: all its leaves are equal. */
+/* Refuse a digest of length zero, such as "null": all its leaves are equal. */
 static int
 check_length (const struct blkhash_opts *opts, struct error *error)
 {
   if (blkhash_opts_get_digest_size (opts) == 0)
-    return error_set (error, "cannot be compared with a digest that has no "
-                      "length");
+    return error_set (error, "cannot be compared by a digest whose length is "
+                      "zero");
   return 0;
 }
 
@@ -70,10 +70,11 @@ new_opts (struct compare_params *params, const struct blkhash_opts *opts,
 }
 
 /* The digests of two images are not printed, so the fastest suitable digest is
- * used.  For BOTH any digest is suitable, because the bytes are compared.
- * Otherwise, unless the user chose a digest, it must be as hard to forge as the
- * default.  On the measured CPU, which has no instructions for SHA-256, blake3
- * takes two thirds of the time of SHA-256.
+ * used.  If BOTH has a source, the bytes of the images are compared, not their
+ * leaves, so any digest is suitable.  Otherwise, unless the user chose a
+ * digest, it must be as hard to forge as the default.  On the measured CPU,
+ * which has no instructions for SHA-256, blake3 takes two thirds of the time of
+ * SHA-256.
  */
 static const struct blkhash_opts *
 images_opts (struct compare_params *params, const struct hash_request *request,
