@@ -138,8 +138,9 @@ show (int fd, FILE *out, char **text, size_t *size)
   free (*text);
 }
 
-/* Returns the number of columns that TEXT, with a space in front, takes of the
- * LEFT columns for name, bar and text; 0 if TEXT is empty or does not fit.
+/* LEFT is the number of columns for the name, the bar and TEXT.  Returns the
+ * number of columns that TEXT takes of these, with a space in front of it; 0 if
+ * TEXT is empty or does not fit.
  */
 static int
 text_columns (const char *text, int left)

@@ -16,8 +16,7 @@ struct trailing_data;
 int trailing_data_print (const char *name,
                          const struct trailing_data *trailing);
 
-/* Print a JSON object about trailing data; or null if it was not searched for.
- */
+/* Print a JSON object about trailing data; or null if it was not read. */
 void trailing_data_print_json (const struct trailing_data *trailing);
 
 #endif /* BLKSUM_TRAILING_DATA_H */

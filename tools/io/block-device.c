@@ -115,8 +115,8 @@ block_device_whole (dev_t dev)
     read_number (path, &whole) ? whole : dev;
 }
 
-/* Call FUNCTION for each device with a directory or link in FOLDER, until it
- * returns non-zero.
+/* Call FUNCTION for each device with a directory or link in FOLDER, until
+ * FUNCTION returns non-zero.
  */
 static int
 each_device (const char *folder, int (*function) (void *opaque, dev_t dev),

@@ -4,7 +4,8 @@
  * An open regular file or block device.
  *
  * Other hosts can write a block device, so its data in the page cache can be
- * stale.  It is read with direct I/O, unless the user requests the page cache.
+ * stale.  Therefore a block device is read with direct I/O, unless the user
+ * requests the page cache.
  */
 
 #include <config.h>

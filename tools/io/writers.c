@@ -78,9 +78,9 @@ is_over (const struct disk_layers *layers, dev_t loop)
 
 /* Check LOOP if it is a writable loop device that is backed by one of the
  * layers, and add it to the layers.  A loop device is skipped if it, or one of
- * its partitions, is already a layer: it was checked before; or it is the disk,
- * which direct_file_open opened exclusively; or a device that the disk is built
- * on uses it exclusively.
+ * its partitions, is already a layer.  Then it was checked before, or
+ * direct_file_open opened it exclusively because it is the disk, or a device
+ * that the disk is built on uses it exclusively.
  */
 static int
 check_loop (void *opaque, dev_t loop)

@@ -145,8 +145,8 @@ repair_batch_check (struct repair_batch *batch, struct error *error)
 
 /* ---- Writing ---- */
 
-/* Check that the spare buffer has the content EXPECTED of block I.  Returns 1
- * if it has, 0 if it has not, or -1 with the reason in ERROR.
+/* Check that the content of the spare buffer, which has the length of block I,
+ * is EXPECTED.  Returns 1 if it is, 0 if not, or -1 with the reason in ERROR.
  */
 static int
 check_spare (const struct repair_batch *batch, size_t i,

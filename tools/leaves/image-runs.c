@@ -4,10 +4,10 @@
  * The leaves of an image as an iterator, while the image is being hashed.
  *
  * The leaf table passes its leaves to a sink, a few at a time, in a thread that
- * adds blocks or folds the table.  The sink copies them into a batch.  Waking
- * the consumer for each call would take as long as hashing the blocks, so the
- * consumer sleeps until the batch has many leaves.  The sleep has a short
- * timeout, because a pipe may stall, and results before the stall must be
+ * adds blocks or calls blkhash_leaves_fold.  The sink copies them into a batch.
+ * Waking the consumer for each call would take as long as hashing the blocks,
+ * so the consumer sleeps until the batch has many leaves.  The sleep has a
+ * short timeout, because a pipe may stall, and results before the stall must be
  * reported.
  */
 
@@ -157,7 +157,7 @@ add_to_batch (struct image_batch *batch, struct blkhash_manifest_run *run)
 
 /* ---- The sink ---- */
 
-/* Returns 0, or ECANCELED. */
+/* Returns 0, or ECANCELED if the iterator was closed. */
 static int
 add_run (struct image_runs *iter, struct blkhash_manifest_run run)
 {
