@@ -54,7 +54,7 @@ int journal_file_begin (struct journal_file *file,
 
 /* After a scan: rewind the reader, and truncate the file after its last
  * complete record, so that records can be appended.  Returns 0, or -1 with the
- * reason; the file is unchanged if the reader failed.
+ * reason; if the reader cannot be rewound, the file is unchanged.
  */
 int journal_file_continue (struct journal_file *file, struct error *error);
 

@@ -4,7 +4,7 @@
  * A batch of bad blocks that are repaired together.
  *
  * The target is flushed once per batch, because a flush can take as long as
- * many writes.  The only write is of a good block, over a block that was just
+ * many writes.  Only good blocks are written, each over a block that was just
  * checked to have the same bad content as in the first pass.  So a repair can
  * be interrupted at any time.
  */

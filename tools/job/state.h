@@ -27,7 +27,7 @@ struct state {
 /* Returns the path of the state of MANIFEST, or NULL if there is no memory. */
 char *state_path_of (const char *manifest);
 
-/* Read the state at PATH.  Returns 1, 0 if there is no file, or -1 with the
+/* Read the state at PATH.  Returns 1; 0 if there is no file; or -1 with the
  * reason, for example that the file is not a state.
  */
 int state_read (struct state *state, const char *path, struct error *error);

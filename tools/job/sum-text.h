@@ -12,9 +12,9 @@ struct error;
 struct expected_sum;
 
 /* Parse TEXT, the argument of OPTION.  Set EXPECTED to its hash parameters;
- * those that are not in TEXT are taken from DEFAULTS.  Set *HEX to its
- * hexadecimal digits; it points into TEXT, which is modified.  EXPECTED must
- * be zeroed before, and destroyed in any case.  Returns 0, or -1 with the
+ * those that are not in TEXT are taken from DEFAULTS.  Set *HEX to the
+ * hexadecimal digits, which are a part of TEXT.  TEXT is modified.  EXPECTED
+ * must be zeroed before, and destroyed in any case.  Returns 0, or -1 with the
  * reason in ERROR.
  */
 int sum_text_parse (char *text, const char *option,

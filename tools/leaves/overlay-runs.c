@@ -4,8 +4,8 @@
  * An iterator that overlays leaves of an image on the leaves of a base.
  *
  * The image determines the runs: the image's own runs cover all blocks, because
- * those that were not read count as zeros.  When leaves of the base are needed,
- * the base is read up to the same block.
+ * blocks that were not read count as zeros.  When leaves of the base are
+ * needed, the base is read up to the same block.
  */
 
 #include <config.h>
