@@ -77,7 +77,7 @@ blkhash_config_complete (nbdkit_next_config_complete *next,
   return next (nxdata);
 }
 
-/* For nbdkit --dump-plugin --filter=blkhash PLUGIN.  nbdkit 1.36 added it. */
+/* For nbdkit --dump-plugin --filter=blkhash PLUGIN, since nbdkit 1.36. */
 #if NBDKIT_VERSION_MAJOR > 1 || NBDKIT_VERSION_MINOR >= 36
 #define HAVE_DUMP_PLUGIN 1
 

@@ -37,8 +37,9 @@ struct block_set {
 void block_set_add (struct block_set *set, uint32_t block_size,
                     uint64_t offset, uint64_t end);
 
-/* Is the block with the byte at OFFSET in the set?  The answer is the same for
- * all bytes up to *RUN_END, which is set to END or less.
+/* Returns true if the block with the byte at OFFSET is in the set.  Sets
+ * *RUN_END to the end of the range to which the same answer applies, at most
+ * END.
  */
 bool block_set_look_up (struct block_set *set, uint32_t block_size,
                         uint64_t offset, uint64_t end, uint64_t *run_end);
@@ -70,7 +71,7 @@ void block_set_move (struct block_set *set, uint32_t block_size,
 
 /* Set *OFFSET and *END to the next run of blocks in the set at *OFFSET or after
  * it.  A run that begins before *OFFSET is clipped.  Returns false if there is
- * none.
+ * no such run.
  */
 bool block_set_next (struct block_set *set, uint32_t block_size,
                      uint64_t *offset, uint64_t *end);

@@ -3,11 +3,13 @@
  *
  * Connections to exports.
  *
- * A connection is OPENING until .prepare; PREPARED until its first request or
- * .finalize; then JOINED, which means that it counts as a client of the export;
- * and DISCONNECTED after .finalize or .close.  A connection that ends during
- * the handshake, such as that of a port scan, does not delay or cancel the sum
- * of the export: nbdkit calls .close for it, but not .finalize.
+ * A connection is OPENING until .prepare, PREPARED until its first request,
+ * JOINED until .finalize or .close, and then DISCONNECTED.  While it is JOINED,
+ * it counts as a client of the export.  A connection without requests can join
+ * only in .finalize (see disconnect_locked).  A connection that ends during the
+ * handshake, such as that of a port scan, never joins, because nbdkit calls
+ * .close for it, but not .finalize.  So it does not delay or cancel the sum of
+ * the export.
  */
 
 #ifndef NBDKIT_BLKHASH_CONN_H
@@ -19,23 +21,24 @@
 #include "export.h"
 
 /* A connection.  All members are protected by exports_lock, unless they are set
- * once or atomic.  After the first request EXPORT never changes, and if EXPORT
- * is set, neither does MULTI_CONN; so both are read without the lock.
+ * once or atomic.  EXPORT does not change after the first request, so it is
+ * then read without the lock.  If EXPORT is not NULL, this is also true of
+ * MULTI_CONN: only attach_disk_locked changes it, and only while DISK is NULL.
  */
 struct conn {
   const char *name;             /* name of the export; set once */
   bool tls;                     /* set once */
   uint64_t number;              /* 1, 2 ... in the order of conn_prepare */
   uint64_t size;                /* bytes */
-  bool multi_conn;              /* it sees changes that other connections
+  bool multi_conn;              /* this connection sees the changes that others
                                  * flushed; see also attach_disk_locked */
   enum { CONN_OPENING, CONN_PREPARED, CONN_JOINED, CONN_DISCONNECTED } state;
   struct export *export;        /* NULL: see conn_join_locked */
-  struct disk *disk;            /* NULL: exports are distinct disks, and no
+  struct disk *disk;            /* NULL if exports are distinct disks and no
                                  * client has used this name yet */
   uint64_t own_changes;         /* how many of disk->changes are its own */
-  uint64_t seen;                /* how many of disk->changes are by other
-                                 * connections, and this one sees them */
+  uint64_t seen;                /* how many of disk->changes were made by other
+                                 * connections and are visible to this one */
   struct unflushed unflushed;   /* its entry in disk->visibility */
   int join_error;               /* errno value if it could not join an export */
   bool last_failed;             /* the last request failed; atomic */
@@ -70,9 +73,9 @@ bool conn_lacks_tls_locked (const struct conn *conn);
 
 /* Called from .finalize, when the client disconnects.  Returns true if the
  * connection was the last one of the export, and must finish the export: then
- * the caller calls finish, and after that conn_finish_end.  Until then no other
- * thread finishes the export.  If an earlier connection is still finishing the
- * export, conn_disconnect waits for it.
+ * the caller calls finish (see finish.h), and after that conn_finish_end.
+ * Until then no other thread finishes the export.  If an earlier connection is
+ * still finishing the export, conn_disconnect waits for it.
  */
 bool conn_disconnect (struct conn *conn);
 void conn_finish_end (struct conn *conn);
@@ -90,7 +93,7 @@ bool conn_is_behind_locked (const struct conn *conn);
 bool conn_is_stale_locked (const struct conn *conn);
 
 /* Returns true if the content of requests of this connection is currently not
- * used: it has no export, the export is broken, or the connection is stale.
+ * hashed: it has no export, the export is broken, or the connection is stale.
  */
 bool conn_is_ignored_locked (const struct conn *conn);
 

@@ -3,12 +3,13 @@
  *
  * The exports that clients use, by name.
  *
- * The lock order is: the lock of a pass that reads; exports_lock; the lock of a
- * leaf table, with the locks that the library takes below it; the lock of the
- * report.  The lock of the manifest is never taken by a request, and only by a
- * thread that holds none of the other locks.  No thread does file I/O, logs or
- * calls the plugin while it holds any of these locks.  The unit tests intercept
- * every lock and abort if these rules are violated: see test-locks.h.
+ * The lock order is: the lock of struct reading (see pass-read.c);
+ * exports_lock; the lock of a leaf table, with the locks that the library takes
+ * below it; the lock of the report.  No request takes the lock of the manifest,
+ * and a thread that takes it holds none of the other locks.  No thread does
+ * file I/O, logs or calls the plugin while it holds any of these locks.  The
+ * unit tests intercept every lock and abort if these rules are violated: see
+ * test-locks.h.
  */
 
 #ifndef NBDKIT_BLKHASH_EXPORT_H
@@ -65,8 +66,8 @@ struct export {
   uint64_t bytes_read;          /* by clients, since the last sum */
 };
 
-/* Set the name that the plugin gives the default export to a copy of NAME, for
- * clients with TLS or for those without.
+/* Store a copy of NAME as the name that the plugin gives the default export,
+ * for clients with TLS or for those without.
  */
 void exports_set_default (const char *name, bool tls);
 
@@ -124,10 +125,10 @@ void export_publish_locked (struct export *export,
                             const unsigned char *md, size_t len,
                             bool has_manifest);
 
-/* A reason why there is no sum: a format of snprintf, for a uint64_t. */
+/* A reason why there is no sum: a format string with one uint64_t. */
 #define EXPORT_UNKNOWN_BYTES "the content of %" PRIu64 " bytes is not known"
 
-/* Other reasons, which are not formats. */
+/* Other reasons, which are not format strings. */
 #define EXPORT_NOT_AUDITED "the manifest was not audited"
 #define EXPORT_NOT_FLUSHED "the changes cannot be flushed"
 

@@ -44,8 +44,8 @@ int manifest_fold (struct blkhash_leaves *l, unsigned char *md, unsigned *len,
  */
 void manifest_end (void);
 
-/* Replace the manifest by the new file, or by an empty file.  After the return
- * the old content does not come back, even after a crash.  If this fails, the
+/* Replace the manifest by the new file, or by an empty file.  Once the function
+ * has returned, not even a crash brings back the old content.  If it fails, the
  * error is reported with nbdkit_error, and the manifest is emptied or removed.
  * Called only by the thread that writes the report.
  */

@@ -16,7 +16,8 @@
 
 struct output_file {
   const char *param;            /* name of the parameter, for messages */
-  bool (*is_ours) (int fd);     /* may an earlier server have written FD? */
+  bool (*is_ours) (int fd);     /* returns true if an earlier server may have
+                                 * written FD */
   const char *what;             /* what IS_OURS accepts, such as "a manifest",
                                  * for messages */
   mode_t mode;                  /* of each new file; see output_file_open */

@@ -53,18 +53,18 @@
 #define READ_SIZE (1024 * 1024)         /* bytes */
 #define PROGRESS_STEP (UINT64_C (1) << 30) /* bytes between debug messages */
 #define LONG_WAIT 1000000               /* nanoseconds */
-#define MAX_THREADS 15                  /* threads of our own, for all passes
-                                         * together */
+#define MAX_THREADS 15                  /* our own threads, of all passes */
 
-/* A read that takes long while others continue can leave a partial block.  All
- * such blocks use at most MAX_PARTIAL, half of the memory for partial blocks
- * (see table.c), because requests of clients need the other half.
+/* While a read takes long, other threads can read the rest of its first or last
+ * block.  Such a block is partial, and uses memory, until the slow read ends.
+ * reserve_thread limits the number of threads so that these blocks use at most
+ * MAX_PARTIAL.  This is half of the memory for partial blocks (see table.c):
+ * requests of clients need the other half.
  */
 #define MAX_PARTIAL (32 * 1024 * 1024)  /* bytes */
 
 static bool is_parallel;                /* set once */
-static unsigned nr_threads;             /* number of threads of all passes;
-                                         * atomic */
+static unsigned nr_threads;             /* our own, of all passes; atomic */
 
 struct range {
   uint64_t start, end;          /* bytes; END is exclusive */
@@ -73,22 +73,20 @@ struct range {
 struct reading {
   const struct pass *pass;
   uint64_t missing;             /* number of missing bytes, for messages */
-  uint64_t unit, max_range;     /* alignment and maximum size of a range,
-                                 * bytes */
+  uint64_t unit, max_range;     /* alignment, maximum size of a range, bytes */
   uint64_t max_request;         /* maximum size of a request, bytes */
 
   pthread_mutex_t lock;         /* protects the fields below */
   uint64_t offset;              /* start of the search for the next range */
   bool ended;                   /* no range is left, or ERR is set */
   int err;                      /* the first error, as returned by pass_read */
-  struct range failed[MAX_THREADS + 1]; /* to be repeated by nbdkit's thread
-                                         * alone */
+  struct range failed[MAX_THREADS + 1]; /* nbdkit's thread repeats these */
   unsigned nr_failed;
   bool alone;                   /* a read failed: our threads end, and nbdkit's
                                  * thread continues alone */
   uint64_t done, reported;      /* bytes read so far, and at the last message */
   pthread_t threads[MAX_THREADS]; /* of our own */
-  unsigned nr_threads;          /* number of threads that are not joined */
+  unsigned nr_threads;          /* how many of them are not joined yet */
 };
 
 void
@@ -117,8 +115,7 @@ next_read_locked (struct reading *r, struct range *range)
   return true;
 }
 
-/* Claim a range for one read.  Returns false if there is none for this thread.
- */
+/* Claim a range to read.  Returns false if there is none for this thread. */
 static bool
 claim_range (struct reading *r, struct range *range)
 {
@@ -165,7 +162,9 @@ find_request_sizes (nbdkit_next *next, uint64_t *unit, uint64_t *max)
   *max -= *max % *unit;
 }
 
-/* A sample is compared in whole blocks, so each sample_unit is one range. */
+/* If the pass audits a sample (see pass.h), whole blocks are compared.  So each
+ * unit of the sample must be one range, even if that takes several requests.
+ */
 static void
 find_read_sizes (struct reading *r)
 {
@@ -263,8 +262,8 @@ stop (struct reading *r, int err)
 }
 
 /* Count bytes that were read.  Returns the total if a message is due, or 0.  A
- * pass with own_only has no messages, because the number of bytes to read is
- * unknown.
+ * pass with own_only set (see pass.h) has no messages, because the number of
+ * bytes to read is unknown.
  */
 static uint64_t
 count_bytes (struct reading *r, uint64_t len)
@@ -336,7 +335,7 @@ reserve_thread (void)
   return false;
 }
 
-/* Returns the new number of threads, or 0 if no thread can be added. */
+/* Returns how many threads read now, or 0 if none can be added. */
 static unsigned
 try_to_add_thread (struct reading *r)
 {

@@ -59,8 +59,8 @@ bool pass_is_last_locked (const struct pass *p);
 enum {
   PASS_CANCELED = -1,           /* another connection has joined, or the export
                                  * is broken */
-  PASS_STALE = -2               /* other connections changed the disk, and this
-                                 * one might not see the changes */
+  PASS_STALE = -2               /* other connections changed the disk, and CONN
+                                 * might not see the changes */
 };
 
 /* Returns PASS_CANCELED or PASS_STALE if the pass must stop, otherwise 0. */

@@ -134,8 +134,8 @@ join_large (const struct result_change *changes, size_t count)
   return text;
 }
 
-/* A large file is always synced: if an older file came back after a crash, it
- * would lack the changes that were made in place.
+/* A large file is always synced: otherwise a crash could bring back the file
+ * that it replaced, without the changes that were made in place since then.
  */
 void
 result_file_replace (const struct result_change *changes, size_t count,

@@ -17,8 +17,8 @@
  * only.  If all members are zero, the line is not in the file.
  */
 struct result_place {
-  off_t start;                  /* offset of the line's prefix, which is
-                                 * RESULT_LIVE or RESULT_DEAD */
+  off_t start;                  /* offset of the line's prefix, RESULT_LIVE or
+                                 * RESULT_DEAD (see result-lines.h) */
   size_t len;                   /* length of the line without the prefix */
 };
 
@@ -28,9 +28,9 @@ struct result_change {
                                  * the line */
 };
 
-/* These call output_file_open etc. for the result file; result_file_start calls
- * output_file_empty.  They return 0, or -1 after nbdkit_error.  If PATH, the
- * value of the parameter PARAM, is NULL, they do nothing.
+/* These call the functions open, check, empty and stop of output-file.h for the
+ * result file.  They return 0, or -1 after nbdkit_error.  If PATH, the value of
+ * the parameter PARAM, is NULL, they do nothing.
  */
 int result_file_open (const char *param, const char *path);
 int result_file_check (void);
@@ -43,7 +43,7 @@ bool result_file_takes_changes (void);
 /* result_file_change makes the COUNT CHANGES in place.  result_file_replace
  * writes a file with the lines of CHANGES only, in this order; if CHANGES is
  * NULL, because there was no memory, the file is emptied.  If SYNC is set,
- * the old content does not come back after the return, even after a crash.
+ * not even a crash brings back the old content once the function has returned.
  * Errors are reported with nbdkit_error.
  *
  * result_file_change returns false, without a change, if another program has

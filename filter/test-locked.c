@@ -3,9 +3,11 @@
  *
  * For unit tests: functions that access exports and disks abort if their caller
  * does not hold exports_lock.  ThreadSanitizer does not find every caller
- * without the lock, because a caller usually took the lock shortly before.
+ * without the lock: most callers took and released it shortly before, which
+ * orders the threads, so that ThreadSanitizer sees no race.
  *
- * The linker replaces each function by the checked one, with --wrap.
+ * The linker replaces each of these functions by one that checks this, with
+ * --wrap.
  */
 
 #include <config.h>

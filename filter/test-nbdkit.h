@@ -55,7 +55,7 @@ extern void (*disk_on_written) (void);
 extern atomic_uint disk_flushes_failed;
 
 /* How connections see the disk.  By default they share one view, and have
- * multi-conn.  Only FLUSH can be set while there are connections.
+ * multi-conn.  Only FLUSH can be changed while there are connections.
  */
 struct disk_mode {
   enum disk_views {
@@ -67,7 +67,8 @@ struct disk_mode {
   enum disk_flush {
     FLUSH_WORKS,
     FLUSH_NONE,                 /* the plugin cannot flush */
-    FLUSH_FAILS                 /* at random; each change may then be lost */
+    FLUSH_FAILS                 /* at random; the connection's changes since its
+                                 * last flush may then be lost */
   } flush;
   bool multi_conn;
 };

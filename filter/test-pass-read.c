@@ -141,9 +141,9 @@ release (void)
   pthread_cond_broadcast (&changed);
 }
 
-/* Was the disk read with READS reads, of which N were repeated?  There can be
- * one more read: if a byte of a block is known, the rest of the block is a
- * separate range.
+/* Returns true if the disk was read with READS reads, and N of these reads were
+ * repeated.  There can be one more read: if a byte of a block is known, the
+ * rest of the block is a separate range.
  */
 static bool
 all_read (unsigned n)

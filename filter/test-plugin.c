@@ -98,7 +98,7 @@ maybe_wait (void)
     nanosleep (&wait, NULL);
 }
 
-/* Must this read or write fail? */
+/* Returns true if this read or write must fail. */
 static bool
 fails_locked (int *err)
 {

@@ -94,7 +94,7 @@ void end_client (void *handle);
 
 int read_range (void *handle, void *buf, uint64_t len, uint64_t offset);
 
-/* Must the filter serve BLOCK? */
+/* Returns true if the filter must serve BLOCK. */
 bool is_served (uint64_t block);
 
 /* Read LEN bytes at OFFSET.  Returns what is wrong with the result, or NULL. */

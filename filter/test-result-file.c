@@ -110,7 +110,7 @@ assert_has (const int *what)
   }
 }
 
-/* Each name has its old line, its new line, or both, and each line is whole.  A
+/* Check that each name has its old line, its new line, or both, all whole.  A
  * name can be without a line only if it had none before the change, or has none
  * after it.
  */

@@ -29,7 +29,7 @@
 static char directory[] = "/tmp/blkhash-test-XXXXXX";
 static char path[sizeof directory + 5];
 
-/* The export NAME has a sum, and that is the one of the disk. */
+/* Check that the export NAME has a sum, and that it is that of the disk. */
 static void
 check_sum (const char *name)
 {

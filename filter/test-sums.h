@@ -19,7 +19,7 @@
 /* Write the sum of the disk's first SIZE bytes, in hexadecimal, to SUM. */
 void disk_sum (char sum[SUM_LEN], uint64_t size, uint32_t block_size);
 
-/* Is PATH a complete manifest, and does it describe the disk? */
+/* Returns true if PATH is a complete manifest and describes the disk. */
 bool manifest_is_right (const char *path, uint64_t size, uint32_t block_size);
 
 /* Write the manifest PATH of the disk. */

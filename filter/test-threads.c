@@ -91,7 +91,7 @@ check_manifest (const char *path)
   assert_true (manifest_is_right (path, SIZE, BLOCK_SIZE));
 }
 
-/* The result file has the sum of the export NAME, and of no other. */
+/* Check that the result file has the sum of the export NAME, and no other. */
 static void
 check_result (const char *path, const char *name)
 {

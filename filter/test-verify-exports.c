@@ -328,7 +328,7 @@ good_blocks (const char *name)
 }
 
 /* An export that is opened again keeps the states of its blocks, and CONNECTED,
- * which is set once a client knows the size.
+ * which is set as soon as a client knows the size.
  */
 static void
 test_reopened (void **state)

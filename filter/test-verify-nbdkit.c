@@ -149,7 +149,9 @@ can_multi_conn (nbdkit_next *next)
   return ((struct plugin *) next)->multi_conn;
 }
 
-/* Does FAULT affect this read?  Then count the read in LEFT. */
+/* Returns true if FAULT affects this read.  If FAULT->left is more than 0, it
+ * is then reduced by one.
+ */
 static bool
 strikes (struct fault *fault, size_t len, uint64_t offset)
 {

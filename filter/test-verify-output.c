@@ -200,8 +200,8 @@ bytes_in (enum block_state state)
   return bytes_of (state, true) + bytes_of (state, false);
 }
 
-/* Has a client connected, and is no block unreadable or not read?  If so, and
- * if no block is bad, there is a sum.
+/* Returns true if a client has connected, and no block is unreadable or was not
+ * read.  If, in addition, no block is bad, there is a sum.
  */
 static bool
 is_complete (void)

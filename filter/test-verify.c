@@ -78,7 +78,7 @@ fault_outcome (const struct fault *fault)
   return (unsigned) fault->times <= verify_params.retry ? MUST_PASS : MAY_FAIL;
 }
 
-/* Does FAULT change the bytes of the block? */
+/* Returns true if FAULT changes the LEN bytes of the block at START. */
 static bool
 changes (const struct model *m, const struct fault *fault, uint64_t start,
          size_t len)
@@ -95,8 +95,9 @@ changes (const struct model *m, const struct fault *fault, uint64_t start,
 
 /* Returns how a read of BLOCK ends.  Sets *READING to how it ends if bad
  * content is accepted.  Two faults in the same block can cancel each other.  If
- * the block is read in pieces, a piece that cannot be read delays the faults of
- * later pieces until a retry.
+ * the block is read in pieces, and a piece cannot be read, later pieces are
+ * read only in a retry.  So their transient faults strike later, and there can
+ * be too few retries.
  */
 static enum outcome
 block_outcome (const struct model *m, uint64_t block, enum outcome *reading)
@@ -157,7 +158,7 @@ request_outcome (const struct model *m, uint64_t offset, uint64_t count)
   return result;
 }
 
-/* Is BUF allowed as the content of this range? */
+/* Returns true if a request for this range may return the content of BUF. */
 static bool
 may_have (const struct model *m, const unsigned char *buf, uint64_t offset,
           uint64_t count)
@@ -313,7 +314,7 @@ any_range (const struct model *m, unsigned *s, uint64_t *offset,
 
   *count = 1 + any_of (s, most);
   switch (any_of (s, 5)) {
-  case 0:                       /* all of it, or nearly */
+  case 0:                       /* the maximum, or nearly */
     *count = most - MIN (any_of (s, 3), most - 1);
     break;
   case 1:                       /* a part of a block */
@@ -377,7 +378,7 @@ any_request (struct model *m, unsigned *s, bool *stopped)
 /* ---- After requests ---- */
 
 /* Check that cached content is right.  The only disk has the number 0, so the
- * keys are block numbers.
+ * number of an entry is that of its block.
  */
 static void
 check_cache (const struct model *m)
@@ -396,7 +397,7 @@ check_cache (const struct model *m)
 
 /* Check the state of each block against the model, and the counts of states.
  * If no fault is transient, check also that at least one error was logged if
- * blocks are not good, and at most one for each such block.
+ * blocks are bad or unreadable, and at most one for each of these blocks.
  */
 static void
 check_tally (struct model *m)
@@ -637,8 +638,8 @@ read_a_part (void *opaque)
   return NULL;
 }
 
-/* Returns how many of THREADS requests fail if the first TIMES reads fail.  The
- * number of reads must be from LEAST to MOST.
+/* Returns how many of THREADS requests fail if the first TIMES reads fail, or
+ * all reads if TIMES is -1.  The number of reads must be from LEAST to MOST.
  */
 static unsigned
 read_one_block (int times, unsigned retry, unsigned least, unsigned most)
@@ -671,7 +672,7 @@ read_one_block (int times, unsigned retry, unsigned least, unsigned most)
   return failed;
 }
 
-/* One thread reads the block for all, unless its read fails. */
+/* One thread reads the block for all threads, unless its read fails. */
 static void
 test_parts_at_once (void **state)
 {
@@ -807,8 +808,8 @@ test_passing_failures (void **state)
 }
 
 /* 1000 blocks are always wrong, and another block only in the first two reads
- * of it.  When the retries of the first wrong block have failed, the request
- * must fail, and the other wrong blocks are retried together.
+ * of it.  When the retries of the first wrong block have failed, it is certain
+ * that the request fails, and the other wrong blocks are retried together.
  */
 static void
 test_all_wrong (void **state)
@@ -840,7 +841,7 @@ test_all_wrong (void **state)
   free_model (m);
 }
 
-/* A bad range is reported once, and again if it was good meanwhile. */
+/* A bad range is reported once, and again if it was good in between. */
 static void
 test_reports (void **state)
 {

@@ -91,8 +91,8 @@ visibility_is_alone (const struct visibility *v, const struct unflushed *u)
 bool visibility_conflict (struct visibility *v, const struct unflushed *u,
                           uint64_t offset, uint64_t end, uint64_t *run_end);
 
-/* Returns true if the byte at OFFSET is hidden, so that a read of the byte
- * through this connection proves nothing.  Sets *RUN_END as above.
+/* Returns true if the byte at OFFSET is hidden (see visibility.c): a read of
+ * the byte through this connection proves nothing.  Sets *RUN_END as above.
  */
 bool visibility_hidden (struct visibility *v, struct unflushed *u,
                         uint64_t offset, uint64_t end, uint64_t *run_end);

@@ -27,7 +27,7 @@ struct check {
   bool unproven;                /* the request serves content that was not
                                  * verified: zeros that were not read, or, with
                                  * FAIL_WARN, a bad block */
-  unsigned unreadable;          /* unreadable blocks that were repaired */
+  unsigned unreadable;          /* number of unreadable blocks repaired */
   struct repair_waits waits;
 };
 

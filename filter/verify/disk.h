@@ -24,8 +24,8 @@ struct disk {
   const char *path;             /* of the manifest */
   int fd;                       /* of the manifest; -1: it is closed */
   struct manifest_index *index;
-  uint64_t size, blocks;        /* of the disk */
-  uint64_t data_blocks;         /* those that are not zero in the manifest */
+  uint64_t size, blocks;        /* size of the disk in bytes, and in blocks */
+  uint64_t data_blocks;         /* blocks that are not zero in the manifest */
   uint32_t block_size;
   size_t leaf_size;
   struct digest *digest;
@@ -64,7 +64,7 @@ void disk_free (struct disk *disk);
 void disk_stop (struct disk *disk);
 bool disk_is_stopped (const struct disk *disk);
 
-/* Did a request find that the manifest has changed? */
+/* Returns true if a request found that the manifest has changed. */
 bool disk_has_changed (const struct disk *disk);
 
 /* The same as manifest_index_get, for a request.  Returns 0, or -1 with *ERR

@@ -32,10 +32,11 @@ struct export {
   char *path;                   /* of the manifest */
   struct disk *disk;            /* not replaced while there are users */
   unsigned users;               /* connections */
-  char *line;                   /* for the result file, once all of the disk is
+  char *line;                   /* made when the manifest is opened, written to
+                                 * the result file once all of the disk is
                                  * verified; NULL without outputs */
-  bool connected;               /* a client has connected, so the size of the
-                                 * plugin's disk is right */
+  bool connected;               /* a client has connected: the size of the
+                                 * plugin's disk was checked */
   bool has_sum;                 /* the sum is in the result file; set by
                                  * result.c */
 };
@@ -55,7 +56,7 @@ void export_release (struct export *export);
 void export_set_connected (struct export *export);
 
 /* Returns the first export of the list.  The lock is not needed before the
- * first client connects, and after the last client has disconnected.
+ * first client connects, or after the last client has disconnected.
  */
 struct export *exports_first_locked (void);
 

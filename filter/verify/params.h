@@ -64,18 +64,18 @@ int verify_params_config (const char *key, const char *value);
  */
 int verify_params_complete (void);
 
-/* Is there a result, status or mapfile to write? */
+/* Returns true if there is a result, status or mapfile to write. */
 bool verify_params_have_output (void);
 
 #define VERIFY_PARAMS_HELP \
   "blkhash-verify-manifest=FILE    The manifest of the disk.\n" \
-  "blkhash-verify-sum=SUM|none     The checksum that proves the manifest.\n" \
+  "blkhash-verify-sum=SUM|none     The expected checksum of the manifest.\n" \
   "blkhash-verify-exports=DIR      A manifest NAME.blkm for each export.\n" \
   "blkhash-verify-sums=LIST        The checksums of these manifests.\n" \
   "blkhash-verify-size=exact|truncate  " \
     "May the plugin's disk be larger?\n" \
   "blkhash-verify-fail=error|warn|stop  What to do about bad blocks.\n" \
-  "blkhash-verify-retry=N          Read a bad block again, default once.\n" \
+  "blkhash-verify-retry=N          Retry a bad block N times, default 1.\n" \
   "blkhash-verify-zero=skip|read   Read blocks that must be zero?\n" \
   "blkhash-verify-file=PATH        Where the result goes.\n" \
   "blkhash-verify-name=NAME        Name in the result, default \"-\".\n" \

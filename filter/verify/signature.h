@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 
-/* Does the content of FD begin with SIGNATURE? */
+/* Returns true if the content of FD begins with SIGNATURE. */
 bool signature_is (int fd, const char *signature);
 
 #endif /* NBDKIT_BLKHASH_VERIFY_SIGNATURE_H */

@@ -20,7 +20,7 @@ struct nbdkit_next_ops;
 struct source {
   uint64_t size;                /* of the disk */
   uint32_t min, max;            /* block size constraints, bytes */
-  bool may_write;               /* see writer_prepare */
+  bool may_write;               /* the connection may write, see writer.h */
 };
 
 /* MIN and MAX are 0 if there are no constraints. */

@@ -13,8 +13,8 @@
 
 extern struct output_file status_file;
 
-/* Replace the file.  FINISHED: the server ends.  Only one thread at a time may
- * call it.
+/* Replace the file.  FINISHED is set if the server ends.  Only one thread at a
+ * time may call it.
  */
 void status_write (bool finished);
 

@@ -92,12 +92,12 @@ bool tally_begin_write (struct tally *tally, uint64_t block, uint64_t limit,
  */
 void tally_end_write (struct tally *tally, uint64_t block);
 
-/* A block was written, but the write or the flush failed, or the block was not
- * good when it was read again.  Its mark remains.
+/* The write of a block, or the flush, failed, or the block was not good when it
+ * was read again.  Its mark remains.
  */
 void tally_add_failed_write (struct tally *tally);
 
-/* Was tally_begin_write called for BLOCK, without tally_end_write? */
+/* Returns true if BLOCK has the mark of tally_begin_write. */
 bool tally_is_marked (struct tally *tally, uint64_t block);
 
 /* Set the COUNT blocks from FIRST on to BLOCK_GOOD: they are zero in the

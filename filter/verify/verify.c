@@ -278,7 +278,7 @@ verify_can_multi_conn (nbdkit_next *next, void *handle)
     ? next->can_multi_conn (next) : 1;
 }
 
-/* No prefetch: one by the plugin would not fill this filter's block cache. */
+/* No prefetch, because a prefetch by the plugin does not fill our cache. */
 static int
 verify_can_cache (nbdkit_next *next, void *handle)
 {

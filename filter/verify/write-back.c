@@ -116,8 +116,9 @@ enum content {
   CONTENT_UNKNOWN,
 };
 
-/* Does ERR mean that the storage failed?  Other errors can mean that the plugin
- * has lost its connection, that the client is gone, or that there is no memory.
+/* Returns true if ERR means that the storage failed.  Other errors can mean
+ * that the plugin has lost its connection, that the client is gone, or that
+ * there is no memory.
  */
 static bool
 is_error_of_storage (int err)
@@ -242,7 +243,7 @@ write_block (struct disk *disk, const struct source *source, nbdkit_next *next,
   return false;
 }
 
-/* Can BLOCK be written without any bytes after it?  With
+/* Returns true if BLOCK can be written without any bytes after it.  With
  * blkhash-verify-size=truncate, the last block of the disk can end within a
  * minimum block of the plugin, whose other bytes are not in the manifest.
  */

@@ -25,7 +25,7 @@ int writer_check (void);
 int writer_prepare (const struct disk *disk, struct source *source,
                     struct nbdkit_next_ops *next);
 
-/* Called when a connection is closed, even if writer_prepare refused it. */
+/* Called when a connection is closed, even if writer_prepare failed. */
 void writer_close (struct source *source);
 
 #endif /* NBDKIT_BLKHASH_VERIFY_WRITER_H */
