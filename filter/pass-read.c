@@ -16,11 +16,12 @@
  * same way.
  *
  * Such a thread belongs to no connection of nbdkit: functions such as
- * nbdkit_export_name fail in it, so a read of the plugin may fail too, and its
- * errno value is lost.  A server that the plugin uses can also fail because too
- * many reads are in flight.  So after an error all our threads end.  Then
- * nbdkit's thread repeats the failed reads, and continues alone.  An error
- * counts only if no other read was in flight.
+ * nbdkit_export_name fail in it, so a read of the plugin may fail too.  Then
+ * its errno value is lost: nbdkit keeps it only for its own threads.  A server
+ * that the plugin uses can also fail because too many reads are in flight.  So
+ * after an error all our threads end.  Then nbdkit's thread repeats the failed
+ * reads, and continues alone.  An error counts only if no other read was in
+ * flight.
  *
  * Extents are not queried in parallel, because each reply determines the start
  * of the next query.

@@ -66,8 +66,8 @@ lock_in_a_circle (void)
 
 /* Both locks are initialised by the same call of pthread_mutex_init, so they
  * are of one kind.  Without the call of locks_watch, pthread_mutex_init would
- * be a tail call: it would return to the caller, and the kind is where it
- * returns.
+ * be a tail call, and would return to the caller of this function.  But the
+ * kind of a lock is the address to which pthread_mutex_init returns.
  */
 static void __attribute__ ((noinline))
 init (pthread_mutex_t *m)

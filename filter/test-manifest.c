@@ -37,8 +37,8 @@
 #include "test-locks.h"
 #include "test-nbdkit.h"
 
-/* A record of the manifest has at most 65536 leaves, so these blocks need two.
- * The first record is written when it is full.
+/* A record of the manifest has at most 65536 leaves, so BLOCKS blocks need two
+ * records.  The first is written when it is full.
  */
 #define BLOCK 4
 #define BLOCKS (65536 + 1000)

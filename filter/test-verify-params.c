@@ -509,7 +509,7 @@ test_extents_fail (void **state)
   stop ();
 }
 
-/* With blkhash-verify-fail=stop, all requests fail after a bad block, also
+/* With blkhash-verify-fail=stop, all requests fail after a bad block, even
  * those for extents.
  */
 static void

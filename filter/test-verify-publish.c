@@ -258,7 +258,7 @@ disconnect (void *handle)
   filter->close (handle);
 }
 
-/* Read the blocks of data, which must have the result R. */
+/* Read the whole disk.  The filter must return R. */
 static void
 read_data (void *handle, int r)
 {

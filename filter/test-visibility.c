@@ -268,7 +268,7 @@ test_flushes (void **state)
 }
 
 /* A unit whose changes a failed flush may have lost is hidden from all
- * connections, also from the one that changed it, until a flush succeeds.
+ * connections, even from the one that changed it, until a flush succeeds.
  */
 static void
 test_failed_flush (void **state)
