@@ -240,12 +240,12 @@ int blkhash_zero (struct blkhash *h, size_t len);
  *
  * Synchronous and asynchronous calls can be mixed: all of them append to the
  * image, in the order of the calls.  Memory is bounded, so the call may wait
- * for earlier data to be hashed: if the request has much more than 2 MiB or
- * 1024 blocks for each thread; if the request does not start and end at a block
- * boundary; or if the oldest data is still being hashed when all data after it
- * was hashed.  The call may also hash zeros that were appended earlier, and its
- * own data if no thread can be started.  A request with LEN 0 completes like
- * any other.
+ * for earlier data to be hashed: if the request does not start and end at a
+ * block boundary; if it has, for each thread, much more than 2 MiB or many more
+ * than 1024 blocks; or if the oldest data is still being hashed when all data
+ * after it was hashed, because memory is released in order.  The call may also
+ * hash zeros that were appended earlier, and its own data if no thread can be
+ * started.  A request with LEN 0 completes like any other.
  *
  * Returns EAGAIN if queue_depth requests are in flight, that is, submitted and
  * not reaped; then nothing was appended, and this error is not sticky.  Returns

@@ -56,7 +56,7 @@
 #define JOB_BLOCKS 1024         /* maximum blocks in a job of data; bounds the
                                  * leaves of tiny blocks */
 #define JOB_ZEROS 65536         /* a run of fewer zero blocks can be extended;
-                                 * this many fold in about 1 ms */
+                                 * folding this many takes about 1 ms */
 
 static int
 fail (struct pipeline *pipeline, int err)

@@ -75,8 +75,8 @@ words (const struct schedule *from, unsigned r, unsigned lane)
 /* The asm statements are volatile, so GCC keeps them in the order of the
  * source.
  *
- * Two rounds of lane N.  The halves of its state swap their roles after each
- * pair of rounds, so there is one macro for even R and one for odd R.
+ * Run two rounds of lane N.  The halves of its state swap their roles after
+ * each pair of rounds, so there is one macro for even R and one for odd R.
  */
 #define TWO_ROUNDS(x, y, r, n)                                          \
   do {                                                                  \

@@ -18,7 +18,7 @@ enum leaf_state {
   LEAF_ZERO,                    /* the block is all zero */
   LEAF_DATA,                    /* the leaf of the block is stored */
   LEAF_PARTIAL,                 /* some pieces of the block are known, or all of
-                                 * it is known but not hashed yet; their content
+                                 * it is known but not hashed yet; the content
                                  * is not in the tree: see pieces.h */
 };
 

@@ -37,10 +37,9 @@
                                  * folds */
 #define BATCH_ZEROS (1u << 20)  /* blocks: about 16 ms of hashing for sha256 */
 
-/* Consecutive leaves, of zero blocks if ZERO is set, otherwise of data: either
- * the leaves of ZEROS full zero blocks, which are not stored here, or the COUNT
- * leaves in LEAVES.  LEAVES can have the leaf of a zero block only if this is
- * the short last block.
+/* Consecutive leaves.  For full zero blocks only ZEROS, their number, is set;
+ * otherwise ZEROS is 0, and LEAVES has COUNT leaves.  ZERO is set for all zero
+ * blocks, also for a short last block, whose leaf is in LEAVES.
  */
 struct batch {
   uint64_t zeros;

@@ -31,8 +31,8 @@ struct partial;
 #define LEAVES_CONTRADICTED 64  /* maximum number of recorded ranges */
 
 struct blkhash_leaves {
-  /* Both are set under the lock, SIZE before SIZE_KNOWN.  SIZE_KNOWN can be
-   * read without the lock, and so can SIZE if SIZE_KNOWN is set.
+  /* SIZE is set before SIZE_KNOWN, both under the lock.  SIZE_KNOWN can be read
+   * without the lock, and so can SIZE if SIZE_KNOWN is set.
    */
   atomic_bool size_known;
   uint64_t size;                /* size of the image in bytes */

@@ -60,7 +60,7 @@ void budget_remove_table (struct pieces_budget *budget);
  * for it elsewhere.  If *ZERO is set, a zeroed chunk is preferred; on return
  * *ZERO says if the chunk is zeroed.  Returns NULL with errno set to ENOMEM, or
  * to ENOBUFS if the bound would be exceeded.  With ENOBUFS, *SEEN is set for
- * budget_wait.  budget_put frees CHUNK, and takes the same OVERHEAD.
+ * budget_wait.  budget_put frees CHUNK; its OVERHEAD must be the same.
  */
 void *budget_get (struct pieces_budget *budget, size_t overhead, bool *zero,
                   uint64_t *seen);

@@ -119,9 +119,9 @@ check_leaves (struct blkhash_manifest_reader *r, uint64_t first,
   return 0;
 }
 
-/* Add to the sum the run that was returned last.  It was not added before it
- * was returned, because this can take long, and is not needed if the caller,
- * such as a comparison, stops after this run.
+/* Add to the sum the run that was returned last.  This is done only now,
+ * because it can take long, and a caller such as a comparison may have stopped
+ * after that run.
  */
 static int
 add_to_sum (struct blkhash_manifest_reader *r)

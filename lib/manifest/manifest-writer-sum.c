@@ -14,9 +14,9 @@
 #include "manifest/manifest-writer.h"
 #include "manifest/manifest-zeros.h"
 
-/* If the size of the image is not known yet, the last block of a run of zeros
- * may be the short last block of the image, which has a different leaf.  So
- * this block is added to the sum only when more blocks follow, or at the end.
+/* The last block of a run of zeros is added to the sum only when more blocks
+ * follow, or at the end: while the size of the image is unknown, it may be the
+ * short last block of the image, which has a different leaf.
  */
 int
 manifest_writer_sum_zeros (struct blkhash_manifest_writer *w, uint64_t count)

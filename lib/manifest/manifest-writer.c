@@ -33,8 +33,8 @@
 /* ---- The sink ---- */
 
 /* Limit COUNT blocks from *INDEX on to the part of the image that is written.
- * Sets *INDEX to the first of them that is in the part, and returns how many
- * are.
+ * Returns the number of these blocks that are in the part, and sets *INDEX to
+ * the first of those.
  */
 static uint64_t
 cut_to_part (const struct blkhash_manifest_writer *w, uint64_t *index,
