@@ -9,8 +9,8 @@
  * the size of the file only for qed, and even then not the offset of each
  * cluster.  qemu allocates tables of the size that is recorded in the header.
  *
- * Images in these formats are read only if the user gives the format.  Headers
- * that qemu refuses are left to it: a function here returns 0 for them.
+ * Images in these formats are read only if the user gives the format.  Most
+ * headers that qemu refuses are left to it: a function here returns 0 for them.
  */
 
 #include <config.h>

@@ -5,8 +5,8 @@
  *
  * A file that starts with neither "KDMV" nor "COWD" is a descriptor.  A sparse
  * image ("KDMV") contains a descriptor, which qemu uses only if the capacity of
- * the image is 0.  Lines are parsed as in qemu (7.2), so that qemu reads the
- * extents that are checked here.  An extent line that qemu would skip is an
+ * the image is 0.  Lines are parsed as in qemu (7.2), so that the extents found
+ * here are those that qemu reads.  An extent line that qemu would skip is an
  * error here, because qemu would omit the extent from the disk.
  *
  * A descriptor that is truncated after one of its extents would describe a
@@ -88,7 +88,7 @@ is_one_of (const char *word, const char *const words[])
 }
 
 /* Returns 1 and sets *EXTENT if LINE describes an extent; 0 if it does not; or
- * -1 if it is the line of an extent that qemu would skip or reject.
+ * -1 if it is the line of an extent that qemu would skip or refuse.
  */
 static int
 parse_line (const char *line, struct vmdk_extent *extent)

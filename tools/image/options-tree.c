@@ -6,7 +6,7 @@
  * As in qemu, a comma in a value is doubled, and KEY and noKEY are KEY=on and
  * KEY=off.  There are two differences from qemu.  qemu interprets a first
  * option without a value as a reference to a node; here it is an option like
- * any other.  Of KEY=A,KEY=B qemu uses B; here different values are an error.
+ * any other.  For KEY=A,KEY=B qemu uses B; here different values are an error.
  *
  * The options are not interpreted, except "backing=", which is null in qemu.
  */

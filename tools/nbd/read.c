@@ -58,8 +58,8 @@ run_hasher (void *opaque)
   return NULL;
 }
 
-/* Stop all threads, because the threads for the connections from FIRST on could
- * not be started, with the error ERR.
+/* The threads for the connections from FIRST on could not be started: set ERR
+ * as the error, and stop all threads.
  */
 static void
 fail_to_start (struct nbd_reader *reader, unsigned first, int err)

@@ -27,8 +27,8 @@
 #define MAX_STDOUT (16 << 20)   /* bytes; more is an error */
 #define MAX_STDERR 16384        /* bytes; the rest is dropped */
 
-/* The most descriptors to set to close-on-exec one by one: the limit of open
- * files can be a billion.
+/* The maximum number of descriptors to set to close-on-exec one by one.  The
+ * limit of open files can be a billion.
  */
 #define MAX_FDS 65536
 

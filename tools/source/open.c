@@ -212,8 +212,8 @@ looks_like_sums (int fd)
     strspn (end + 4, hex) >= 16;
 }
 
-/* In sha256sum -c is --check.  A user who expects the same of blksum must get
- * an error, not a checksum of the list itself with exit status 0.
+/* In sha256sum, -c means --check.  A user who expects the same of blksum must
+ * get an error, not a checksum of the list itself with exit status 0.
  */
 static int
 refuse_sums_file (const struct source_options *options, int fd,

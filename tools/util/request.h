@@ -112,7 +112,8 @@ struct compare_request {
 struct repair_request {
   struct hash_request hash;     /* the operand is the disk to repair */
   const char *expected;         /* manifest:FILE */
-  const char *expected_sum;     /* of the manifest; or "none": any */
+  const char *expected_sum;     /* sum that the manifest must have, or
+                                 * "none" for any */
   const char **sources;         /* operands */
   size_t nr_sources;
   uint32_t limit;               /* maximum number of bad blocks, in millionths

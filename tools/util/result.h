@@ -69,7 +69,8 @@ struct difference {
   uint64_t nr_ranges;           /* number of ranges found */
   uint64_t first;               /* offset of the first range, bytes */
   struct trailing_data trailing[2]; /* with --size */
-  uint64_t nr_listed;           /* number of ranges in that list */
+  uint64_t nr_listed;           /* number of ranges in the list of changed
+                                 * ranges */
   struct ranges superfluous;    /* the listed ranges in which nothing differs;
                                  * the caller frees them */
   bool incomplete;              /* trailing data could not be read */
