@@ -37,9 +37,9 @@
 #define BIG_SECTOR 4096
 #define CHUNK_SECTORS (UINT64_C (1) << 23) /* sectors of the disk in a chunk */
 
-/* The size of the BAT of 64 TiB in blocks of 1 MiB, including the entries
- * between the chunks, rounded up to whole MiB.  It is limited because qemu
- * keeps the whole BAT in memory.
+/* The size of the BAT of a disk of 64 TiB with blocks of 1 MiB, including the
+ * entries between the chunks, rounded up to whole MiB.  The size is limited
+ * because qemu keeps the whole BAT in memory.
  */
 #define MAX_BAT (513 * MIB)
 
