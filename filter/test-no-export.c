@@ -89,12 +89,15 @@ static void
 test_change (void **state)
 {
   struct client *client;
+  unsigned errors;
 
   (void) state;
   no_memory = true;
   client = client_open ("a");
   disk_on_written = read_old;
+  errors = errors_reported ();
   assert_int_equal (client_write (client, 'x', BLOCK, BLOCK, 0), 0);
+  assert_int_equal (errors_reported (), errors + 1);
   client_disconnect (reader);
   assert_false (has_sum ());
   client_disconnect (client);

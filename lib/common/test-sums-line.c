@@ -15,6 +15,7 @@
 
 #include <cmocka.h>
 
+#include "common/sum-line.h"
 #include "common/sums-line.h"
 
 #define HEX "0123456789abcdef0123456789ABCDEF"
@@ -221,6 +222,17 @@ test_bits (void **state)
     }
 }
 
+/* Each character of a name can need two characters in a line. */
+static void
+test_escape (void **state)
+{
+  char *escaped = sum_line_escape ("\n\r\\\n");
+
+  (void) state;
+  assert_string_equal (escaped, "\\n\\r\\\\\\n");
+  free (escaped);
+}
+
 int
 main (void)
 {
@@ -233,6 +245,7 @@ main (void)
     cmocka_unit_test (test_other),
     cmocka_unit_test (test_damaged),
     cmocka_unit_test (test_bits),
+    cmocka_unit_test (test_escape),
   };
 
   return cmocka_run_group_tests (tests, NULL, NULL);

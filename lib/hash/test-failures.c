@@ -212,6 +212,24 @@ test_failed_aio_update (void **state)
   blkhash_free (h);
 }
 
+/* Zeros cannot be appended to a partial block without memory.  After that, the
+ * sum would be that of another image, so there is none.
+ */
+static void
+test_failed_zero (void **state)
+{
+  struct blkhash *h = new_hash (0);
+  unsigned char md[BLKHASH_MAX_MD_SIZE];
+
+  (void) state;
+  no_large_memory = true;
+  assert_int_equal (blkhash_zero (h, 1), ENOMEM);
+  no_large_memory = false;
+  assert_int_equal (blkhash_zero (h, 1), ENOMEM);
+  assert_int_equal (blkhash_final (h, md, NULL), ENOMEM);
+  blkhash_free (h);
+}
+
 /* A bad block at the start of the image, within it, or at its end.  Requests
  * after the bad block may be refused.  Every accepted request completes; that
  * of the bad block completes with the error.  There is no digest.
@@ -488,6 +506,7 @@ main (void)
   const struct CMUnitTest tests[] = {
     cmocka_unit_test (test_create),
     cmocka_unit_test (test_failed_aio_update),
+    cmocka_unit_test (test_failed_zero),
     cmocka_unit_test (test_bad_block),
     cmocka_unit_test (test_no_leaf_of_zeros),
     cmocka_unit_test (test_reap_one_by_one),
