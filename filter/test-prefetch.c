@@ -53,6 +53,18 @@ has_sum (const char *name)
   return found;
 }
 
+static bool
+result_has (const char *what)
+{
+  char text[1024];
+  FILE *f = fopen (path, "r");
+
+  assert_non_null (f);
+  text[fread (text, 1, sizeof text - 1, f)] = '\0';
+  fclose (f);
+  return strstr (text, what) != NULL;
+}
+
 /* Returns a client of the export "old" that does not see the trim of block 1 by
  * a client of the export "new".  The sum of "new" is published.
  */
@@ -80,6 +92,7 @@ test_trimmed (void **state)
   (void) state;
   assert_int_equal (client_cache (client, 100, BLOCK + 100), 0);
   assert_false (has_sum ("new"));
+  assert_true (result_has ("# incomplete new: "));
   client_disconnect (client);
   assert_false (has_sum ("new"));
 }

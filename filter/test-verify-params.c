@@ -25,6 +25,7 @@
 #include "../lib/common/zero.h"
 #include "test-verify-nbdkit.h"
 #include "verify/params.h"
+#include "verify/sum.h"
 
 #define BLOCK 4096
 #define BLOCKS 300
@@ -241,6 +242,31 @@ test_sums (void **state)
                   "blkhash-verify-sum");
   stop ();
   free (hex);
+}
+
+static bool no_memory;          /* to parse a sum */
+
+int __real_sum_parse (struct sum *parsed, const char *text);
+int __wrap_sum_parse (struct sum *parsed, const char *text);
+
+int
+__wrap_sum_parse (struct sum *parsed, const char *text)
+{
+  if (!no_memory)
+    return __real_sum_parse (parsed, text);
+  errno = ENOMEM;
+  return -1;
+}
+
+static void
+test_no_memory (void **state)
+{
+  (void) state;
+  no_memory = true;
+  assert_int_equal (START ("blkhash-verify-sum", sum), -1);
+  assert_refused (strerror (ENOMEM));
+  no_memory = false;
+  stop ();
 }
 
 /* ---- The manifest ---- */
@@ -609,6 +635,7 @@ main (void)
     cmocka_unit_test (test_values),
     cmocka_unit_test (test_twice),
     cmocka_unit_test (test_sums),
+    cmocka_unit_test (test_no_memory),
     cmocka_unit_test (test_manifests),
     cmocka_unit_test (test_plugin_size),
     cmocka_unit_test (test_features),
