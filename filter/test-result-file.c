@@ -8,6 +8,7 @@
 
 #include <config.h>
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -310,6 +311,20 @@ test_failures (void **state)
   assert_true (fail_at > 8);
 }
 
+static unsigned
+count_descriptors (void)
+{
+  DIR *dir = opendir ("/proc/self/fd");
+  unsigned count = 0;
+
+  if (!dir)                     /* not Linux */
+    return 0;
+  while (readdir (dir))
+    count++;
+  closedir (dir);
+  return count;
+}
+
 static int
 fail_from (const char *call)
 {
@@ -317,10 +332,14 @@ fail_from (const char *call)
   return calls++ >= fail_at ? EIO : 0;
 }
 
-/* If the file cannot be emptied either, it is removed. */
+/* If the file cannot be emptied either, it is removed.  No descriptor stays
+ * open.
+ */
 static void
 test_failures_for_ever (void **state)
 {
+  unsigned descriptors = count_descriptors ();
+
   (void) state;
   for (fail_at = 0; ; fail_at++) {
     start (30);
@@ -336,6 +355,7 @@ test_failures_for_ever (void **state)
     assert_int_equal (access (path, F_OK), -1);
     set_line (10, 9, true);
     assert_has (now);
+    assert_int_equal (count_descriptors (), descriptors);
   }
   assert_true (fail_at > 2);
 }
