@@ -46,6 +46,7 @@ static _Atomic size_t hashed;   /* blocks */
 static _Atomic bool hold;       /* the next call of leaf_batch waits until
                                  * FOLDED is posted, at most a second */
 static sem_t hashing, folded;
+static _Atomic bool no_leaf;    /* leaf_batch fails */
 
 void *
 __wrap_malloc (size_t size)
@@ -75,7 +76,7 @@ __wrap_leaf_batch (struct leaf_engine *engine, struct leaf_block *blocks,
     while (sem_timedwait (&folded, &deadline) == -1 && errno == EINTR)
       ;
   }
-  return __real_leaf_batch (engine, blocks, count);
+  return no_leaf ? ENOMEM : __real_leaf_batch (engine, blocks, count);
 }
 
 static struct blkhash_leaves *
@@ -298,6 +299,38 @@ test_two_folds (void **state)
   blkhash_leaves_free (l);
 }
 
+/* While a fold hashes such a block, the block becomes zero again, and then the
+ * fold fails.
+ */
+static void
+test_replaced_and_failed (void **state)
+{
+  struct blkhash_leaves *l = new_table (BLOCK, NULL);
+  struct fold fold = { l, { 0 }, -1 };
+  pthread_t thread;
+
+  (void) state;
+  assert_int_equal (blkhash_leaves_zero (l, (uint64_t) BLOCKS * BLOCK, 0), 0);
+  give (l, 0, 1);
+  sem_init (&hashing, 0, 0);
+  sem_init (&folded, 0, 0);
+  hold = true;
+  alarm (60);
+  assert_int_equal (pthread_create (&thread, NULL, run_fold, &fold), 0);
+  while (sem_wait (&hashing) == -1)
+    ;
+  no_leaf = true;
+  assert_int_equal (blkhash_leaves_zero (l, BLOCK, 0), 0);
+  sem_post (&folded);
+  pthread_join (thread, NULL);
+  alarm (0);
+  no_leaf = false;
+  assert_int_equal (fold.err, ENOMEM);
+  sem_destroy (&hashing);
+  sem_destroy (&folded);
+  blkhash_leaves_free (l);
+}
+
 struct writer {
   struct blkhash_leaves *l;
   unsigned seed;
@@ -363,6 +396,7 @@ main (void)
     cmocka_unit_test (test_zeros_are_hashed),
     cmocka_unit_test (test_no_memory),
     cmocka_unit_test (test_two_folds),
+    cmocka_unit_test (test_replaced_and_failed),
     cmocka_unit_test (test_at_once),
   };
 
