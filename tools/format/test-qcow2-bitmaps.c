@@ -1,0 +1,127 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Test the bitmap directory of a qcow2 image and the tables of its bitmaps: at
+ * the limits of the directory, of the file and of the memory of qemu, and just
+ * beyond them.
+ */
+
+#include <config.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "format/qcow2-bitmaps.h"
+#include "format/test-image.h"
+
+#define CLUSTER 4096
+#define DIRECTORY CLUSTER       /* offset of the directory */
+#define TABLES (2 * CLUSTER)    /* offset of the table of each bitmap */
+#define SIZE (4 * CLUSTER)      /* of the file */
+#define ENTRY 32                /* bytes of a directory entry with its name */
+#define BITMAPS 2
+
+static unsigned char bytes[SIZE];
+static struct qcow2 qcow2;
+
+static void
+put (uint64_t offset, unsigned count, uint64_t value)
+{
+  for (; count > 0; count--, value >>= 8)
+    bytes[offset + count - 1] = value;
+}
+
+/* Two bitmaps, whose name has one byte, of a disk of DISK bytes. */
+static void
+build (uint64_t disk)
+{
+  unsigned i;
+
+  memset (bytes, 0, sizeof bytes);
+  qcow2 = (struct qcow2) {
+    .size = disk, .cluster_bits = 12, .nr_bitmaps = BITMAPS,
+    .bitmap_directory_offset = DIRECTORY,
+    .bitmap_directory_size = BITMAPS * ENTRY
+  };
+  for (i = 0; i < BITMAPS; i++) {
+    uint64_t entry = DIRECTORY + i * ENTRY;
+
+    put (entry, 8, TABLES + i * CLUSTER);
+    put (entry + 8, 4, 1);
+    bytes[entry + 16] = 1;      /* a dirty bitmap */
+    bytes[entry + 17] = 16;     /* of 64 KiB for each bit */
+    put (entry + 18, 2, 1);
+    bytes[entry + 24] = 'a' + i;
+    put (TABLES + i * CLUSTER, 8, 3 * CLUSTER);
+  }
+}
+
+/* REASON is NULL if the image is good. */
+static void
+check (const char *reason)
+{
+  FILE *f = tmpfile ();
+  struct error error = { "" };
+  struct file opened;
+  struct imagefile file = test_image (&opened, f, SIZE);
+
+  assert_int_equal (pwrite (fileno (f), bytes, SIZE, 0), SIZE);
+  assert_checked (qcow2_check_bitmaps (&file, &qcow2, &error), &error, reason);
+  fclose (f);
+}
+
+static void
+test_directory (void **state)
+{
+  (void) state;
+  build (1 << 20);
+  check (NULL);
+  qcow2.bitmap_directory_size = ENTRY + 24 - 1;
+  check ("the bitmap directory is shorter than its entries");
+  qcow2.bitmap_directory_offset = SIZE;
+  check ("the bitmap directory");
+}
+
+static void
+test_tables (void **state)
+{
+  const uint64_t second = DIRECTORY + ENTRY;
+
+  (void) state;
+  build (1 << 20);
+  put (second, 8, SIZE);
+  check ("a bitmap table");
+  put (second + 12, 4, 1);      /* in use: qemu does not load it */
+  check (NULL);
+
+  build (1 << 20);
+  bytes[second + 17] = 32;
+  check ("a granularity of 2^32");
+
+  build (1 << 20);
+  put (DIRECTORY + 8, 4, CLUSTER / 4);
+  put (second + 8, 4, CLUSTER / 4);
+  put (second, 8, TABLES);
+  check (NULL);
+  put (DIRECTORY, 8, CLUSTER);
+  put (DIRECTORY + 8, 4, CLUSTER / 4 + 1);
+  check ("bitmap tables overlap");
+}
+
+int
+main (void)
+{
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test (test_directory),
+    cmocka_unit_test (test_tables),
+  };
+
+  return cmocka_run_group_tests (tests, NULL, NULL);
+}
