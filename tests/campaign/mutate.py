@@ -13,9 +13,9 @@ equivalent.  Mutants that do not compile, and equivalent ones, are not counted.
         [--configure OPTION]...
 
 LOG has a line of JSON for each mutant, and those that are in it are not run
-again, except survivors, with --again.  With --units no scripts run.  The seed of the sample is BLKHASH_SEED.
-The mutants run in the order of the sample, so the first ones of a run that is
-interrupted are a random sample too.
+again, except survivors, with --again.  With --units no scripts run.  The seed
+of the sample is BLKHASH_SEED.  The mutants run in the order of the sample, so
+the first ones of a run that is interrupted are a random sample too.
 
 The working tree is copied, and not changed.  Needs root, for namespaces: files
 of a mutant in /tmp, and its processes, are gone at its end.
@@ -44,7 +44,8 @@ from mutanttests import FOLDERS, LIBRARIES
 
 WORKERS = 4                     # some only wait for a test that hangs
 LIMIT = 60                      # seconds; 6 times what the test takes if longer
-SLOW = 2                        # seconds: a unit test that runs only for the file with the name of the test
+SLOW = 2                        # seconds: a unit test that runs only for the
+                                # file with the name of the test
 TOP = os.path.realpath(os.path.join(os.path.dirname(__file__), "../.."))
 IN_NAMESPACE = ["unshare", "--mount", "--pid", "--fork", "--kill-child",
                 "--mount-proc", "sh", "-c", "ulimit -c 0 && "

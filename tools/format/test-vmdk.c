@@ -337,6 +337,8 @@ test_sesparse (void **state)
   assert_result (sesparse, NULL);
   put (20 * SECTOR + 8 * 99, 8, UINT64_C (0x1002) << 48);
   assert_result (sesparse, NULL);
+  put (20 * SECTOR + 8 * 100, 8, 1); /* beyond the end of the disk */
+  assert_result (sesparse, NULL);
   put (20 * SECTOR + 8 * 99, 8, UINT64_C (0x3000) << 48 | 1);
   assert_result (sesparse, "a cluster");
 
