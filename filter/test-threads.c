@@ -6,10 +6,10 @@
  * them while it does file I/O or calls the plugin, and in the end the sum and
  * the manifest are right.
  *
- * The Makefile sets BLOCK_SIZE, BLOCKS, ROUNDS and WITH_MANIFEST.  It builds a
- * second program with large blocks: there all threads compete for the memory for
- * pieces of blocks.  In a third one there is no manifest, whose writers wait for
- * each other, so several exports publish their sums at the same time.
+ * The Makefile sets BLOCK_SIZE, BLOCKS, ROUNDS and WITH_MANIFEST.  A second
+ * program has large blocks, so all threads compete for the memory for pieces of
+ * blocks.  A third one has no manifest, whose writers would wait for each
+ * other: several exports publish their sums at the same time.
  */
 
 #include <config.h>
