@@ -239,6 +239,37 @@ test_overlay (void **state)
   }
 }
 
+/* A unit of the sample has 16 blocks; only one of them differs. */
+static void
+test_overlay_small_blocks (void **state)
+{
+  static struct memory_runs base, image, got;
+  const uint32_t block_size = BLOCK / 16;
+  struct audit_sample sample;
+  struct ranges unknown = { 0 };
+  struct error error = { "" };
+  struct overlay_runs overlay = {
+    .base = &base.runs, .image = &image.runs, .sample = &sample,
+    .base_name = "base", .base_is_checked = true, .size = BLOCKS * block_size,
+    .block_size = block_size, .progress = &progress, .error = &error
+  };
+  unsigned seed = 1;
+
+  (void) state;
+  assert_int_equal (audit_sample_init (&sample, overlay.size, block_size,
+                                       &unknown, STRATA_ALL, 1), 0);
+  fill (&base, &seed);
+  memset (base.leaves, 1, sizeof base.leaves);
+  image = base;
+  image.leaves[37][1] = 2;
+  overlay_runs_init (&overlay);
+  assert_int_equal (take (&overlay.runs, &got), ECANCELED);
+  assert_true (overlay.differs);
+  assert_string_equal (error.text, "block 37 (4096 bytes at 151552) differs "
+                       "from base");
+  audit_sample_destroy (&sample);
+}
+
 /* An error of either iterator is returned, even if it comes after the last
  * block: a base whose end is wrong must not be used.
  */
@@ -313,6 +344,7 @@ main (void)
 {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test (test_overlay),
+    cmocka_unit_test (test_overlay_small_blocks),
     cmocka_unit_test (test_overlay_fails),
     cmocka_unit_test (test_subset),
   };
