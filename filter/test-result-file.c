@@ -338,7 +338,7 @@ fail_from (const char *call)
 static void
 test_failures_for_ever (void **state)
 {
-  unsigned descriptors = count_descriptors ();
+  unsigned open = count_descriptors ();
 
   (void) state;
   for (fail_at = 0; ; fail_at++) {
@@ -355,7 +355,7 @@ test_failures_for_ever (void **state)
     assert_int_equal (access (path, F_OK), -1);
     set_line (10, 9, true);
     assert_has (now);
-    assert_int_equal (count_descriptors (), descriptors);
+    assert_int_equal (count_descriptors (), open);
   }
   assert_true (fail_at > 2);
 }
@@ -433,10 +433,13 @@ test_cut_off (void **state)
   free (line);
 }
 
+static unsigned descriptors;    /* before the file was opened */
+
 static int
 set_up (void **state)
 {
   (void) state;
+  descriptors = count_descriptors ();
   if (!mkdtemp (directory))
     return -1;
   sprintf (path, "%s/sums", directory);
@@ -452,6 +455,8 @@ tear_down (void **state)
 {
   (void) state;
   result_file_stop ();
+  if (count_descriptors () != descriptors)
+    fail_msg ("descriptors stay open");
   blkhash_opts_free (hash);
   unlink (path);
   return rmdir (directory);
