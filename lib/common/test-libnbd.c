@@ -2,7 +2,8 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Unit test: libnbd is loaded only once; if that fails, the next call tries
- * again.  The text of its errors.
+ * again.  The text of an error of libnbd is returned without the name of the
+ * function.
  */
 
 #include <config.h>

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Compute the leaves of a group of blocks, in the calling thread.
+ * Compute the leaves (digests) of a group of blocks, in the calling thread.
  *
  * If the digest has SIMD (multi-buffer) implementations, called kernels,
  * several blocks are hashed at once: see lanes.h.  Otherwise the blocks are

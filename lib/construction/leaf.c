@@ -54,7 +54,8 @@
  * CPU time in any case.
  */
 #define GATHER_TIMEOUT 1000000
-#define MAX_BACKOFF 1023        /* batches that skip the wait */
+#define MAX_BACKOFF 1023        /* maximum number of batches that skip the wait
+                                 * after a timeout */
 
 /* The blocks of one call of leaf_batch, on the stack of the calling thread. */
 struct batch {
@@ -89,9 +90,9 @@ struct group {
   struct leaf_block *block[LEAF_GROUP];
 };
 
-/* A batch is removed from the queue when its last untaken block is taken.  The
- * batch is on the stack of its thread, which can return as soon as all blocks
- * of the batch are hashed.
+/* A batch is removed from the queue when its last untaken block is taken, and
+ * not later: the batch is on the stack of its thread, which can return as soon
+ * as all blocks of the batch are hashed.
  */
 static void
 take_group_locked (struct leaf_engine *engine, struct group *group)

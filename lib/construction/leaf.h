@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Compute the leaves of a batch of blocks.  All data of an image passes through
- * leaf_batch.
+ * Compute the leaves (digests) of a batch of blocks.  All data of an image
+ * passes through leaf_batch.
  *
  * Blocks are independent messages, so the blocks of a batch can be hashed in
  * parallel, each in a lane of a SIMD (multi-buffer) implementation.  Callers

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The outer hash: computes the digest of the image from its leaves, in order.
- * The construction is flat, linear or streams.
+ * The outer hash: computes the digest of the image from its leaves, the digests
+ * of its blocks, in order.  The construction is flat, linear or streams.
  *
  * An outer hash is used by one thread at a time.  Functions that return int
  * return 0 or an errno value.

@@ -171,8 +171,9 @@ destroy (void)
 /* While the only CPU hashes a block, three batches are queued.  The block at
  * index BLOCK (the parameter) of batch OF cannot be hashed; if OF is 3, all
  * blocks can be hashed.  FIRST, SECOND and THIRD are the expected results of
- * the batches.  The groups are: 20 blocks of the first batch and 12 of the
- * second, 8 of the second and 24 of the third, and 6 of the third.
+ * the batches.  The first group has 20 blocks of the first batch and 12 of the
+ * second batch; the second group has 8 blocks of the second batch and 24 of the
+ * third batch; the third group has 6 blocks of the third batch.
  */
 static void
 fail_in_group (size_t of, size_t block, int first, int second, int third)
@@ -246,8 +247,9 @@ test_zeros (void **state)
   destroy ();
 }
 
-/* The thread of the oldest batch is already hashing, so the thread of the next
- * batch is woken when a CPU becomes free.
+/* The thread of the oldest batch in the queue is already hashing other blocks
+ * of this batch.  So the thread of the next batch is woken when a CPU becomes
+ * free.
  */
 static void
 test_wake_next (void **state)
@@ -444,7 +446,8 @@ test_taken (void **state)
   create ("sha256", 2);
   leaf_enable_gather (engine);
   begin_waiting (&first);
-  assert_int_equal (waits_of (1, 1), 1); /* hashes both batches */
+  assert_int_equal (waits_of (1, 1), 1); /* after the wait, this thread hashes
+                                          * both batches */
   held = false;
   end (&first, 0);
   assert_int_equal (waits_of (1, 1), 0);

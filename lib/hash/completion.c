@@ -35,7 +35,8 @@ struct request {
 };
 
 struct completions {
-  int fd[2];                    /* read and write end; the same for eventfd */
+  int fd[2];                    /* read end and write end of a pipe; or the same
+                                 * eventfd twice */
   pthread_mutex_t lock;         /* protects the lists and requests' state */
   struct request *unused;
   struct request *done, **done_tail;

@@ -18,8 +18,8 @@
 
 struct pool {
   pool_run *run;
-  unsigned batch;               /* maximum total weight of the tasks of a call
-                                 * of RUN with more than one task */
+  unsigned batch;               /* maximum total weight of several tasks in one
+                                 * call of RUN; a single task can weigh more */
 
   pthread_mutex_t lock;         /* protects the fields below */
   pthread_cond_t work;          /* a task was queued, or stop was set */

@@ -51,7 +51,8 @@ int __real_outer_final (struct outer *outer, uint64_t size, unsigned char *md);
 int __wrap_outer_final (struct outer *outer, uint64_t size, unsigned char *md);
 
 static bool no_large_memory, no_threads, no_leaf_of_zeros, no_sum;
-static int bad_byte = -1;       /* hashing blocks that begin with it fails */
+static int bad_byte = -1;       /* blocks that begin with this byte cannot be
+                                 * hashed */
 static atomic_size_t hashed;    /* number of blocks */
 
 int
@@ -163,7 +164,8 @@ new_hash (unsigned queue_depth)
 }
 
 /* A hash or a leaf table is not created if one of its parts cannot be created.
- * This leaf table has no outer hash, so the third constructor is not called.
+ * A leaf table without BLKHASH_LEAVES_ONCE has no outer hash, so the third
+ * constructor is not called for it.
  */
 static void
 test_create (void **state)
@@ -212,8 +214,9 @@ test_failed_aio_update (void **state)
   blkhash_free (h);
 }
 
-/* Zeros cannot be appended to a partial block without memory.  After that, the
- * sum would be that of another image, so there is none.
+/* Fewer zeros than a block are copied, so they cannot be appended without
+ * memory.  After that, the sum would be that of an image without these zeros,
+ * so there is none.
  */
 static void
 test_failed_zero (void **state)

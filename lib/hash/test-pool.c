@@ -135,8 +135,9 @@ test_free_drops (void **state)
 }
 
 /* Tasks that were queued while all threads were busy run together, but a thread
- * takes no more than its share.  Here one of two threads stays busy, and the
- * other one takes half of the tasks that are left, again and again.
+ * takes no more than its share.  Here one of two threads stays busy.  The other
+ * one takes half of the tasks that are left (rounded down, but at least one),
+ * again and again.
  */
 static atomic_int blocked, go_on, all_done;
 static unsigned together[2 * BATCH]; /* number of tasks in each call */

@@ -9,8 +9,8 @@
 #ifndef BLKHASH_BLAKE2B_VECTOR_H
 #define BLKHASH_BLAKE2B_VECTOR_H
 
-/* The order of the message words in each round.  Rounds 10 and 11 use that of
- * rounds 0 and 1.
+/* The order of the message words in each round.  Rounds 10 and 11 use the order
+ * of rounds 0 and 1.
  */
 static const unsigned char schedule[10][16] = {
   { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 },
@@ -25,8 +25,8 @@ static const unsigned char schedule[10][16] = {
   { 10, 2, 8, 4, 7, 6, 1, 5, 15, 11, 9, 14, 3, 12, 13, 0 },
 };
 
-/* Half of the function G.  M is the message word, ROTATE1 and ROTATE2 are the
- * rotations.
+/* Half of the function G of RFC 7693.  M is the message word, ROTATE1 and
+ * ROTATE2 are the rotations.
  */
 #define HALF(a, b, c, d, m, rotate1, rotate2) \
   do { \
@@ -41,8 +41,9 @@ static const unsigned char schedule[10][16] = {
 #define rotate16(x) rotate_bytes (x, 2)
 #define rotate63(x) rotate (x, 63)
 
-/* Mix the four columns, or the four diagonals if SHIFTED is 1: then B, C and D
- * start 1, 2 and 3 words later in their rows.
+/* V is a matrix of four rows, from which A, B, C and D are taken.  Mix its four
+ * columns; or, if SHIFTED is 1, its four diagonals, in which B, C and D are 1,
+ * 2 and 3 columns after A.
  */
 static INLINE void
 four_mixes (vec v[16], const vec m[16], const unsigned char *order,

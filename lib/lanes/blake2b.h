@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * BLAKE2b as a hash of many messages at a time: declarations shared by its
- * constants and its SIMD (multi-buffer) implementations, called kernels.
+ * BLAKE2b as a hash of many messages at a time: declarations for blake2b.c,
+ * which has the constants, and for the blake2b-*.c, which are kernels: SIMD
+ * (multi-buffer) implementations.
  */
 
 #ifndef BLKHASH_BLAKE2B_H

@@ -11,9 +11,9 @@
 
 #include "lanes/lanes-plan.h"
 
-/* A group of messages is full if waiting for more messages is not worthwhile:
- * if its cost per message is at most this many percent above that of the
- * cheapest group.
+/* A group of messages is full, so that it need not wait for more messages, if
+ * its cost per message is at most this many percent above that of the cheapest
+ * group.
  */
 #define FULL_PERCENT 5
 

@@ -321,8 +321,9 @@ lanes_diagnose (const struct lanes *lanes, const struct single_hash *single,
   return 0;
 }
 
-/* If SINGLE fails, the plan does not change.  If a kernel fails its self-test,
- * the measurement remains due, and the next attempt fails again.
+/* If SINGLE fails, the plan does not change, but the measurement counts as
+ * done.  If a kernel fails its self-test, the measurement remains due, and the
+ * next attempt fails again.
  */
 static int
 measure_now (struct lanes *lanes, const struct single_hash *single)

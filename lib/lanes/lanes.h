@@ -55,8 +55,9 @@ size_t lanes_full_group (const struct lanes *lanes);
  * The caller hashes data, reports the number of bytes to lanes_add, and calls
  * lanes_measure when a measurement is due: after the first MiBs in this
  * process, and again some seconds later.  lanes_measure does nothing if no
- * measurement is due, or if another thread is measuring.  Returns 0, or EIO if
- * any kernel computes wrong results.
+ * measurement is due, or if another thread is measuring.  Returns EIO if any
+ * kernel computes wrong results.  Otherwise returns 0, even if SINGLE fails;
+ * then the plan does not change.
  */
 void lanes_add (struct lanes *lanes, size_t bytes);
 bool lanes_measure_is_due (const struct lanes *lanes);

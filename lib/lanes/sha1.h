@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * SHA-1 as a hash of many messages at a time: declarations shared by its
- * constants and its SIMD (multi-buffer) implementations, called kernels.
+ * SHA-1 as a hash of many messages at a time: declarations for sha1.c, and for
+ * the sha1-*.c, which are kernels: SIMD (multi-buffer) implementations.
  */
 
 #ifndef BLKHASH_SHA1_H

@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * SHA-256 as a hash of many messages at a time: declarations shared by its
- * constants and its SIMD (multi-buffer) implementations, called kernels.
+ * SHA-256 as a hash of many messages at a time: declarations for sha256.c,
+ * which has the constants, and for the sha256-*.c, which are kernels: SIMD
+ * (multi-buffer) implementations.
  */
 
 #ifndef BLKHASH_SHA256_H

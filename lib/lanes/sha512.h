@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * SHA-512 and SHA-384 as hashes of many messages at a time: declarations shared
- * by their constants and their SIMD (multi-buffer) implementations, called
- * kernels.
+ * SHA-512 and SHA-384 as hashes of many messages at a time: declarations for
+ * sha512.c, which has the constants, and for the sha512-*.c, which are kernels:
+ * SIMD (multi-buffer) implementations.
  */
 
 #ifndef BLKHASH_SHA512_H

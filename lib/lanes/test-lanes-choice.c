@@ -179,7 +179,7 @@ measure (struct lanes *lanes)
 
 /* The second measurement replaces the first, even if the difference is small.
  * A kernel is used for two messages if its call costs less than 2000
- * thousandths.
+ * thousandths, which is the cost of two messages without a kernel.
  */
 static void
 check_replaced (unsigned first, unsigned second)
@@ -262,7 +262,7 @@ follow_fast_too_slow (void)
   check_none (lanes, &m);
 }
 
-/* A measurement that fails changes nothing. */
+/* A measurement that fails does not change the plan. */
 static void
 follow_failed (void)
 {

@@ -228,7 +228,7 @@ test_drift (void **state)
   assert_int_equal (costs.call[X16], 7 * 700000);
 }
 
-/* A kernel that is 100 times slower than the caller's hash is detected with
+/* A kernel that is 100 times slower than the caller's hash is excluded after
  * little work.  A kernel that is 19 times slower is measured like any other.
  */
 static void
