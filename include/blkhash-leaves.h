@@ -149,10 +149,11 @@ void blkhash_leaves_count (struct blkhash_leaves *l, uint64_t *data,
  * valid during the call.  The callback "zero" is called for COUNT blocks of
  * zeros from block INDEX on.  OPAQUE is the opaque member of the sink.
  *
- * Each block is passed exactly once, from block 0 on.  Runs of data can have
- * any length.  Consecutive blocks of zeros are passed in one call; the last of
- * them can be the short last block of the image.  With BLKHASH_LEAVES_NO_SUM
- * they are passed as soon as they are known, in runs of any length.
+ * For each fold, every block is passed once, from block 0 on.  Runs of data can
+ * have any length.  Consecutive blocks of zeros are passed in one call; the
+ * last of them can be the short last block of the image.  But with
+ * BLKHASH_LEAVES_NO_SUM zeros are passed as soon as they are known, in runs of
+ * any length.
  *
  * Both callbacks return 0, or a positive errno value, which ends the fold.
  *

@@ -303,9 +303,9 @@ int blkhash_leaves_put_run (struct blkhash_leaves *l,
  *    leaves.
  *  - errors of blkhash_manifest_reader_next, of A or of B.
  *
- * blkhash_manifest_reader_error of both readers returns the reason as text.  It
- * is empty for a reader that did not cause the error, and for both if DIFFER
- * failed.
+ * blkhash_manifest_reader_error returns the reason as text for both readers.
+ * If one reader caused the error, the text of the other one is empty.  If
+ * DIFFER failed, both texts are empty.
  */
 int blkhash_manifest_diff (struct blkhash_manifest_reader *a,
                            struct blkhash_manifest_reader *b,

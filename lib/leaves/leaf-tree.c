@@ -6,10 +6,10 @@
  * It is a radix tree with 64 slots in each node.  Its height depends on the
  * highest block that was set, so an image of unknown size takes no more memory
  * than others.  A node at the bottom holds the states of 64 blocks, and their
- * leaves.  A slot of an inner node points to a child, or is NULL if all blocks
- * below it are missing, or ALL_ZERO if all blocks below it are zero.  So a hole
- * of 8 EiB takes only a few slots, and a fully allocated image takes little
- * more memory than its leaves.
+ * leaves.  A slot of an inner node points to a child, or has a uniform state:
+ * it is NULL if all blocks below it are missing, or ALL_ZERO if all blocks
+ * below it are zero.  So a hole of 8 EiB takes only a few slots, and a fully
+ * allocated image takes little more memory than its leaves.
  *
  * Freed memory is kept for the next allocation.  The malloc library would keep
  * it too, but in the arena of the thread that allocated it, where the thread
@@ -142,8 +142,9 @@ grow (struct leaf_tree *tree, uint64_t index)
   return 0;
 }
 
-/* Returns the node in the slot.  A slot of uniform state is replaced with a
- * node first.  Returns NULL if there is no memory.
+/* Returns the node in the slot.  If the slot has a uniform state, a node in
+ * which all blocks have this state is stored there first.  Returns NULL if
+ * there is no memory.
  */
 static void *
 split_slot (struct leaf_tree *tree, void **slot, unsigned height)
@@ -169,8 +170,8 @@ split_slot (struct leaf_tree *tree, void **slot, unsigned height)
   return *slot = node;
 }
 
-/* Replace a node with a slot of uniform state if all blocks in it have that
- * state.
+/* If all blocks in the node are missing, or all are zero, free the node, and
+ * give the slot this uniform state.
  */
 static void
 merge_slot (struct leaf_tree *tree, void **slot, unsigned height)

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * The leaf tree: a sparse map from the index of a block to the state and the
- * leaf of the block.
+ * leaf (digest) of the block.
  *
  * Not thread-safe: the caller must hold a lock.
  */

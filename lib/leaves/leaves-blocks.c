@@ -28,7 +28,9 @@ leaves_set_error_locked (struct blkhash_leaves *l, int err)
   return l->error;
 }
 
-/* A busy block is only removed: the thread that hashes it frees it. */
+/* A block that is busy (being hashed) is only removed from the pieces; the
+ * thread that hashes it frees it.
+ */
 void
 leaves_drop_partial_locked (struct blkhash_leaves *l, struct partial *partial)
 {

@@ -260,9 +260,9 @@ fold_all (struct blkhash_leaves *l, struct outer *outer, struct sink *sink)
     if (err == 0)
       err = fold_batch (outer, sink, &batch);
     if (err == 0 && !outer)
-      err = sink_end (sink);    /* after each batch: the callback for a long run
-                                 * of zeros takes long, and changes are detected
-                                 * only between batches */
+      err = sink_end (sink);    /* pass zeros after each batch: one callback
+                                 * for a long run of zeros would take long, and
+                                 * changes are detected only between batches */
     if (err)
       return err;
   }

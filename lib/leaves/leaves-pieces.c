@@ -52,8 +52,8 @@ evict_locked (struct blkhash_leaves *l, struct partial *partial,
   return EAGAIN;
 }
 
-/* Returns 0 if a block was evicted, or an error.  If TODO->retry is set, the
- * caller must retry.
+/* Returns 0 if a block was hashed or evicted, or an error.  If TODO->retry is
+ * set, the caller must do what TODO says, and retry.
  */
 static int
 make_room_locked (struct blkhash_leaves *l, struct todo *todo)

@@ -17,9 +17,10 @@
 #include "leaves/leaves.h"
 #include "leaves/pieces.h"
 
-/* Hash a complete block while the lock is held.  Releasing the lock and taking
- * it again could deadlock, because the caller of leaves_evict_oldest holds
- * users_lock, which is taken after the lock of a table.
+/* Hash a complete block while the lock of the table is held.  The lock is not
+ * released and taken again, because this could deadlock: the caller of
+ * leaves_evict_oldest holds users_lock (see pieces-budget.h), and another
+ * thread could wait for users_lock while it holds the lock of the table.
  */
 static void
 hash_locked (struct blkhash_leaves *l, const struct partial *partial)

@@ -94,8 +94,8 @@ find_largest_locked (struct pieces_budget *budget, struct pieces *first)
     next = user->next_user;
     if (rank == 0) {
       remove_user_locked (user);
-      /* The user may have added a piece before it was removed.  Then it was
-       * still listed, and did not add itself.
+      /* The user may have added a piece just before it was removed from the
+       * list.  At that time it was still listed, so it did not add itself.
        */
       if (user->held > 0)
         add_user_locked (user);

@@ -255,7 +255,8 @@ find_range (const struct partial *partial, uint32_t start)
   return low;
 }
 
-/* Replace the ranges from I to before J with COUNT (0, 1 or 2) ranges of WITH.
+/* Replace ranges I to J - 1 (none if I is J) with COUNT ranges, 0, 1 or 2, from
+ * the array WITH.
  */
 static void
 replace_ranges (struct partial *partial, size_t i, size_t j,
@@ -319,7 +320,7 @@ pieces_forget (struct pieces *pieces, struct partial *partial,
   if (partial->nr_ranges == pieces->max_ranges)
     return ENOBUFS;
   i = find_range (partial, start);
-  /* Keep a range that ends at START. */
+  /* A range that ends at START has no byte to forget. */
   if (i < partial->nr_ranges && partial->ranges[i].end == start)
     i++;
   for (j = i; j < partial->nr_ranges && partial->ranges[j].start < end; j++) {

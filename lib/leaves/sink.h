@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Pass leaves, in order, to the callbacks of a program.
+ * Pass leaves (digests of blocks), in order, to the callbacks of a program.
  *
  * Zeros are held back until the run of zeros ends, so that a run is one call,
  * unless sink_end is called earlier.

@@ -111,7 +111,9 @@ missing_bytes (struct blkhash_leaves *l)
   return sum;
 }
 
-/* The number of blocks of which one byte is known. */
+/* Returns the number of known bytes.  If only give was called, this is the
+ * number of blocks that have a piece: each piece is one byte.
+ */
 static uint64_t
 pieces_of (struct blkhash_leaves *l)
 {
@@ -198,8 +200,9 @@ test_byte_into_zeros (void **state)
   blkhash_leaves_free (l);
 }
 
-/* The budget has room for only some of the blocks.  The oldest ones are hashed
- * and not evicted, so no block is missing.
+/* A byte is written into each of 3000 blocks of zeros.  The budget has room for
+ * only some of these blocks.  The oldest ones are hashed and not evicted, so no
+ * block is missing.
  */
 static void
 test_zeros_are_hashed (void **state)
@@ -217,7 +220,7 @@ test_zeros_are_hashed (void **state)
   assert_int_equal (data, 3000 * BLOCK);
   assert_int_equal (zero, 1000 * BLOCK);
 
-  /* The other bytes of a block that is not hashed yet can still be given. */
+  /* Another byte of the last block, which is not hashed yet, can be given. */
   assert_int_equal (blkhash_leaves_data (l, "y", 1, 2999 * BLOCK), 0);
   assert_int_equal (blkhash_leaves_next_missing (l, 0, &start, &len), ENOENT);
   leaves_release_pieces (l);
@@ -226,8 +229,8 @@ test_zeros_are_hashed (void **state)
   blkhash_leaves_free (l);
 }
 
-/* There is memory for the piece, but not for the tree.  The table returns
- * ENOMEM, and its pieces can still be released.
+/* There is memory for the piece, but not for the nodes of its block in the
+ * tree.  The table returns ENOMEM, and its pieces can still be released.
  */
 static void
 test_no_memory (void **state)
@@ -299,8 +302,8 @@ test_two_folds (void **state)
   blkhash_leaves_free (l);
 }
 
-/* While a fold hashes such a block, the block becomes zero again, and then the
- * fold fails.
+/* While a fold hashes a block of zeros of which a byte was replaced, the block
+ * becomes zero again, and then the fold fails.
  */
 static void
 test_replaced_and_failed (void **state)
@@ -355,7 +358,9 @@ write_randomly (void *opaque)
   return NULL;
 }
 
-/* Tables evict each other's blocks at the same time. */
+/* Nine threads write to three tables that share a budget, so the tables evict
+ * each other's blocks at the same time.
+ */
 static void
 test_at_once (void **state)
 {

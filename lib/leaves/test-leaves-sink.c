@@ -343,8 +343,9 @@ fails_at (int n, unsigned once)
   set_log (l, &log);
   for (i = 0; i < 4 && err == 0; i++)
     err = image_give (l, image, i * BLOCK, BLOCK, true);
-  /* With ONCE, zeros are passed when data after them is given, or by the fold
-   * if there is none.  Without ONCE, only the fold calls the sink.
+  /* Here I is the number of blocks that were given.  With ONCE, data is passed
+   * when it is given, after the zeros before it; only the zeros at the end are
+   * passed by the fold.  Without ONCE, only the fold calls the sink.
    */
   assert_int_equal (i, !once || n == 4 ? 4 : n == 1 ? 1 : 3);
   assert_int_equal (err, !once || n == 4 ? 0 : ENOSPC);
@@ -394,8 +395,9 @@ fails_early (int err)
   blkhash_leaves_free (l);
 }
 
-/* A sink that writes to a pipe with O_NONBLOCK can fail with EAGAIN.  Some of
- * the other values have a meaning within the table.
+/* The table returns any error of the sink: a sink that writes to a pipe with
+ * O_NONBLOCK can fail with EAGAIN, and some of the other values of ERRS have a
+ * meaning within the table.
  */
 static void
 test_fails_early (void **state)

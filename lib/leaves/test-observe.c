@@ -94,8 +94,8 @@ test_known_stays (void **state)
   assert_int_equal (blkhash_leaves_zero (l, BLOCK, BLOCK), 0);
   observe (l, 'a', BLOCK, 0);
   assert_true (is_known (l, 0));
-  /* Of a complete block only the leaf is stored, so an observation of a part of
-   * the block cannot be compared.
+  /* Of a complete block of data only the leaf is stored, so an observation of a
+   * part of the block cannot be compared.
    */
   observe (l, 'x', 7, 3);
   assert_true (is_known (l, 0));

@@ -184,9 +184,9 @@ evict (void *opaque)
   return true;
 }
 
-/* 10 blocks of 1 MiB and their ranges fit into 11 MiB.  The user with most
- * blocks evicts one of them; if the lock of this user is held, the next largest
- * user does.
+/* 10 blocks of 1 MiB and their ranges fit into 11 MiB.  The user with the most
+ * blocks evicts one of them; if the lock of this user is held, the user with
+ * the next most blocks evicts one.
  */
 static void
 test_shared_budget (void **state)

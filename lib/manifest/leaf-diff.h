@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Compare the leaves of two images, and report the blocks that differ.  Only
- * one run of each image is in memory.  All functions run in the calling thread.
+ * Compare the leaves (digests of blocks) of two images, and report the blocks
+ * that differ.  Only one run of consecutive leaves of each image is in memory.
+ * All functions run in the calling thread.
  */
 
 #ifndef BLKHASH_LEAF_DIFF_H

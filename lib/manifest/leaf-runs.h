@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * An iterator that returns the leaves of an image, in order, as runs.
+ * An iterator that returns the leaves (digests of blocks) of an image, in
+ * order, as runs: consecutive blocks that are all data, or all zeros.
  *
  * Every producer of leaves implements it: a manifest, an image that is being
  * hashed, a combination of other iterators.  A consumer calls it from one

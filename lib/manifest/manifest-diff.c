@@ -55,9 +55,9 @@ have_same_leaf_params (const struct manifest_header *a,
     strcmp (a->opts->digest_name, b->opts->digest_name) == 0;
 }
 
-/* The manifests must have the same blocks, because a block that only one of
- * them has cannot be compared.  If the images have different sizes, both
- * manifests must have all blocks of their image.
+/* A block of which only one manifest has the leaf cannot be compared.  So if
+ * the images have the same size, both manifests must have the same blocks; if
+ * the sizes differ, each manifest must have all blocks of its image.
  */
 static bool
 have_same_blocks (const struct manifest_header *a,

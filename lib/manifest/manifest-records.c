@@ -54,7 +54,9 @@ input_failed (struct blkhash_manifest_reader *r, int err)
   if (err == ENODATA)
     return cut_off (r);
   err = manifest_reader_set_errno (r, err);
-  /* The caller would take these for the end and for an invalid record. */
+  /* The caller would take ENOENT for the end of the manifest, and EBADMSG for
+   * an invalid record.
+   */
   return err == ENOENT || err == EBADMSG ? EIO : err;
 }
 

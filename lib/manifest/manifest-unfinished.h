@@ -38,9 +38,9 @@ int manifest_writer_set_id (struct blkhash_manifest_writer *w, const char *id);
 
 /* Write the header, if it is not written yet, and all leaves that the sink of W
  * has received, as records.  No other function writes to the file.  The caller
- * syncs the file.  The last run of zeros may be missing, because a leaf table
- * passes a run of zeros to its sink only when the run has ended, unless the
- * table was created with BLKHASH_LEAVES_NO_SUM.
+ * syncs the file.  If the leaf table was created without BLKHASH_LEAVES_NO_SUM,
+ * the last run of zeros may be missing, because such a table passes a run of
+ * zeros to its sink only when the run has ended.
  *
  * Returns 0; EINVAL if W was not created by manifest_writer_new_unfinished;
  * ENOMEM; an error of write(2); or the first error of the sink.

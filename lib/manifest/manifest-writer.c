@@ -337,7 +337,7 @@ blkhash_manifest_writer_new (const struct blkhash_opts *opts, uint64_t size,
 }
 
 /* Prepare to append to a file with the blocks before NEXT.  If NEXT is not 0,
- * the file already has a header.
+ * the file already has a header, so the one in the buffer is dropped.
  */
 static int
 begin_at (struct blkhash_manifest_writer *w, uint64_t next)

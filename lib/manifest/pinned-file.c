@@ -4,10 +4,10 @@
  * A file whose content must stay the same: a changed byte is never returned.
  *
  * The pieces of the last calls of pinned_file_read are in a cache with LRU
- * replacement.  Its lock is not held while a piece is read and hashed, so other
- * threads do not wait for this.  Two threads that need the same piece may both
- * read it.  The file is not mapped, because access to a mapping beyond the end
- * of a truncated file ends the process with SIGBUS.
+ * replacement.  The lock of the cache is not held while a piece is read and
+ * hashed, so other threads do not wait for this.  Two threads that need the
+ * same piece may both read it.  The file is not mapped, because access to a
+ * mapping beyond the end of a truncated file ends the process with SIGBUS.
  */
 
 #include <config.h>

@@ -2,7 +2,8 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Unit test: random access to the leaves of random manifests, compared with a
- * model, also while the file changes.  Prints the seed, and takes BLKHASH_SEED.
+ * model, also while the file changes.  Prints the seed, which can be set by the
+ * environment variable BLKHASH_SEED.
  *
  * The leaves of the manifests are random numbers: the images do not exist.
  */

@@ -250,9 +250,10 @@ test_cut_anywhere (void **state)
   close (fd);
 }
 
-/* The reader stops at the first invalid bytes: any byte after the header is
- * changed; zeros follow the last record, as some file systems leave them after
- * a crash; or another record is written over that of runs[3].
+/* The reader stops before the first invalid record.  The cases are: any one
+ * byte after the header is changed; zeros follow the last record, as some file
+ * systems leave them after a crash; another record is written over that of
+ * runs[3].
  */
 static void
 test_garbage_behind (void **state)
