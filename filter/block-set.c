@@ -50,8 +50,7 @@ block_set_add (struct block_set *set, uint32_t block_size,
 }
 
 /* Sets *IN to whether block INDEX is in the set.  Returns a range of bytes that
- * begins with this block, and for which *IN is the same.  If the set has no
- * tree, because it is empty or has all blocks, that is the whole disk.
+ * contains this block, and in which *IN is the same for each block.
  */
 static struct byte_range
 find_run (const struct block_set *set, uint32_t block_size, uint64_t index,

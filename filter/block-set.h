@@ -33,7 +33,8 @@ struct block_set {
   struct byte_range last_in, last_out; /* in the set, and not in it */
 };
 
-/* Add all blocks of BLOCK_SIZE bytes that have bytes from OFFSET to END. */
+/* Add all blocks of BLOCK_SIZE bytes that overlap the range from OFFSET to END.
+ */
 void block_set_add (struct block_set *set, uint32_t block_size,
                     uint64_t offset, uint64_t end);
 
@@ -59,7 +60,9 @@ block_set_contains (struct block_set *set, uint32_t block_size,
   return block_set_look_up (set, block_size, offset, end, run_end);
 }
 
-/* Remove the blocks that are completely between OFFSET and END. */
+/* Remove the blocks that are completely between OFFSET and END.  If ALL is set,
+ * they remain in the set.
+ */
 void block_set_remove (struct block_set *set, uint32_t block_size,
                        uint64_t offset, uint64_t end);
 

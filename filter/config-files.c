@@ -5,7 +5,7 @@
  *
  * A filter cannot know which parameters of the plugin and of other filters are
  * paths, so it treats each value as a path.  Files are compared by device and
- * inode and not by name, because a link to the disk is also the disk.
+ * inode and not by path, because several paths can lead to one file.
  */
 
 #include <config.h>
@@ -73,7 +73,7 @@ config_files_parse (const char *key, const char *value, const char **result)
   return *result ? 1 : -1;
 }
 
-/* Device nodes of the same device are the same file. */
+/* Two device nodes of one device count as the same file. */
 static bool
 is_same_file (const struct stat *a, const struct stat *b)
 {
@@ -142,8 +142,8 @@ refuse (const char *param, const char *path, const char *why)
   return -1;
 }
 
-/* Check FILE, which ST describes.  If opening it fails with another error than
- * EBUSY, the plugin will report the error.
+/* Check FILE, which ST describes.  Returns 0, or -1 after nbdkit_error.  An
+ * error of open, except EBUSY, is not reported here: the plugin will report it.
  */
 static int
 check_disk (const char *param, const struct config_file *file,

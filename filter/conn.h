@@ -65,8 +65,8 @@ void conn_join_end (const struct conn *conn);
 /* Returns true if the connection is without TLS, and its disk has, or had,
  * connections with TLS.  A filter below, such as nbdkit's tls-fallback, can
  * show clients without TLS a different disk.  So reads by clients without TLS
- * prove nothing about the disk of clients with TLS, and must not affect its
- * result.  Their changes still invalidate content, because without such a
+ * prove nothing about the disk of clients with TLS, and must not affect the sum
+ * of that disk.  Their changes still invalidate content, because without such a
  * filter all clients use one disk.
  */
 bool conn_lacks_tls_locked (const struct conn *conn);

@@ -38,7 +38,8 @@ struct disk {
   struct inflight inflight;
   struct visibility visibility;
   struct block_set changed;     /* with blkhash-update: blocks that may no
-                                 * longer have the content of the baseline */
+                                 * longer have the content of the baseline (see
+                                 * baseline.h) */
   struct block_set unproven_extents; /* blocks that may have been changed, other
                                  * than by a zero request that succeeded: their
                                  * extents prove nothing */
@@ -68,14 +69,14 @@ void disk_change (struct disk *disk, const void *by,
 /* Called when a flush of the connection BY has ended, before
  * visibility_flush_end.  The flush may have written earlier changes of BY over
  * changes in flight by other connections: the ranges where it may have done so
- * are marked as unproven in the requests of these changes.  If the flush
- * failed, the requests of BY in flight are tainted: changes may be lost, and
- * reads might not return the content of the disk.
+ * are marked as unproven in the requests of these changes (see inflight.h).  If
+ * the flush failed, the requests of BY in flight are tainted: changes may be
+ * lost, and reads might not return the content of the disk.
  */
 void disk_flush_ended (struct disk *disk, struct unflushed *by, bool ok);
 
 /* Returns true if no change is in flight, no flush has ever failed, and, if
- * there was any change, a flush that began after the last one has succeeded.
+ * there was any change, a flush that began after the last change has succeeded.
  */
 bool disk_is_durable (const struct disk *disk);
 

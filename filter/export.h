@@ -45,7 +45,8 @@ struct export {
   struct disk own_disk;         /* if exports are distinct disks */
   uint64_t log_seen;            /* position in the disk's log of changes: all
                                  * earlier changes were applied to LEAVES */
-  struct blkhash_leaves *leaves;
+  struct blkhash_leaves *leaves; /* the leaf table: the digest of each block
+                                 * whose content is known */
   uint64_t size;                /* bytes */
   const char *broken;           /* why there can be no sum until the table is
                                  * reset, or NULL */
@@ -57,7 +58,7 @@ struct export {
                                  * exports_set_tls_locked */
   unsigned conns;               /* connections that are CONN_JOINED */
   uint64_t joins;               /* connections that ever joined */
-  uint64_t newest;              /* conn->number of the newest that joined */
+  uint64_t newest;              /* highest conn->number of these connections */
   bool finishing;               /* between conn_disconnect and conn_finish_end
                                  * of its last connection */
   bool published;               /* the report has its sum */
@@ -86,10 +87,10 @@ struct disk *exports_disk_locked (const char *name);
 
 /* Called when a connection joins.  SIZE is the size that the plugin reported to
  * this connection.  NEWER is set if the connection was prepared after all
- * others that have joined.  The table of an export that is new or broken, or
- * has a different size, is reset, provided that NEWER is set and the export is
- * not in use.  If the size is different and the table is not reset, the export
- * becomes broken.  Returns true if a sum was withdrawn.
+ * others that have joined the export.  If the export is new, is broken or has
+ * another size, its leaf table is reset, but only if NEWER is set and the
+ * export is not in use.  If the export has another size and the table is not
+ * reset, the export becomes broken.  Returns true if a sum was withdrawn.
  */
 bool export_set_size_locked (struct export *export, uint64_t size, bool newer);
 

@@ -32,9 +32,9 @@ has_change_in_flight (const struct export *export)
   return export->disk->changing > 0;
 }
 
-/* Fold the leaves and publish the sum if no block is missing.  This is needed
- * after a connection that ended without .finalize.  Returns false if the
- * export has no sum.
+/* If no block is missing and no change is in flight, compute the sum from the
+ * leaves, and publish it.  This is needed if the last connection of the export
+ * ended without .finalize.  Returns false if the export has no sum.
  */
 static bool
 publish_if_complete (struct export *export)

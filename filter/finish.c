@@ -3,9 +3,11 @@
  *
  * Finish an export when its last connection disconnects.
  *
- * The steps are: read a sample, if the table began with a manifest; query the
- * extents of the missing ranges; read the ranges that are still missing; fold
- * the leaves; publish the sum, unless there was a change in the meantime.
+ * The steps are: if the leaf table began with the leaves of a manifest, read a
+ * sample of the disk, to audit them; query the extents of the missing ranges,
+ * whose content is not known; read the ranges that are still missing; compute
+ * the sum from the leaves (fold them); publish the sum, unless there was a
+ * change in the meantime.
  * Another connection can join at any moment.  Then this connection stops, and
  * the other connection finishes the export when it disconnects.
  *
@@ -198,9 +200,9 @@ evict_pieces (const struct pass *p)
     leaves_release_pieces (p->leaves);
 }
 
-/* Record the number of changes.  The function publish uses it to detect later
- * changes, even those through another export.  Returns true if no range is
- * missing and no change is in flight.
+/* Invalidate the ranges that were changed through other exports, and record the
+ * number of changes, by which publish detects later changes through any export.
+ * Returns true if no range is missing and no change is in flight.
  */
 static bool
 begin_fold (struct pass *p)

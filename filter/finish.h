@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Finish an export when its last connection disconnects: read the missing
- * ranges, and publish the sum.
+ * Finish an export when its last connection disconnects: read the ranges whose
+ * content is not known (the missing ranges), and publish the sum.
  */
 
 #ifndef NBDKIT_BLKHASH_FINISH_H
@@ -21,9 +21,9 @@ struct conn;
  */
 void finish_changes (nbdkit_next *next, struct conn *conn);
 
-/* Finish the export of CONN, its last connection.  Called if conn_disconnect
- * returned true.  If a sum is published, or a reason why there is none, the
- * result file contains it on return.
+/* Finish the export of which CONN is the last connection.  Called if
+ * conn_disconnect returned true.  If a sum is published, or a reason why there
+ * is none, the result file contains it on return.
  */
 void finish (nbdkit_next *next, struct conn *conn);
 

@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Flush a connection whose client has disconnected.  After the flush, other
- * connections see its changes, and it sees the changes that they flushed.
+ * Flush a connection whose client has disconnected.  After the flush, this
+ * connection sees the changes that other connections flushed, and they see its
+ * changes (without multi-conn, only after they are flushed too).
  */
 
 #ifndef NBDKIT_BLKHASH_FLUSH_H

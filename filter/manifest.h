@@ -3,8 +3,9 @@
  *
  * The manifest file has the leaves of the last published sum, or is empty.
  *
- * The leaves are written to a new file while they are folded.  The new file
- * replaces the manifest when the sum of these leaves is published.
+ * The leaves are written to a new file while they are folded, that is, while
+ * the sum is computed from them.  The new file replaces the manifest when this
+ * sum is published.
  */
 
 #ifndef NBDKIT_BLKHASH_MANIFEST_H
@@ -15,8 +16,9 @@
 struct blkhash_leaves;
 
 /* These call output_file_open etc. for the manifest; manifest_start calls
- * output_file_keep if KEEP is set, otherwise output_file_empty.  They return 0,
- * or -1 after nbdkit_error.  Without blkhash-manifest they do nothing.
+ * output_file_keep if KEEP is set, otherwise output_file_empty.  Those with a
+ * result return 0, or -1 after nbdkit_error.  Without blkhash-manifest all do
+ * nothing.
  */
 int manifest_open (void);
 int manifest_check (void);

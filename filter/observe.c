@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Observe a request that reads: add its content to the leaf table.
+ * Observe a request that reads: add its content to the leaf table of the export
+ * (see blkhash-leaves.h).
  *
  * The content is hashed between observe_begin and observe_end, without the
  * lock.  If a request that modifies the disk accesses the same bytes at the
@@ -97,10 +98,11 @@ observe_data (struct conn *conn, const struct request *request, const void *buf)
   observe_range (conn, request, buf, request->unproven_end, request->end);
 }
 
-/* An extents reply proves nothing for blocks that clients have written or
- * trimmed since the server started.  A caching filter below, such as nbdkit's
- * cache filter, passes on the extents of the plugin.  These do not reflect
- * cached writes, and the cached data does not reflect trims.
+/* Add a range that is zero by an extents reply, except the blocks that clients
+ * have written or trimmed since the server started: for them the reply proves
+ * nothing.  A caching filter below, such as nbdkit's cache filter, passes on
+ * the extents of the plugin.  These do not reflect cached writes, and the
+ * cached data does not reflect trims.
  */
 static void
 observe_zero (struct conn *conn, uint64_t offset, uint64_t end)

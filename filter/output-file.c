@@ -199,9 +199,9 @@ open_new (const struct output_file *file)
                file->mode);
 }
 
-/* Check that the file can be truncated, because in a directory with the sticky
- * bit a file of another user cannot be replaced or removed.  Returns 0, or -1
- * after nbdkit_error.
+/* In a directory with the sticky bit, a file of another user cannot be replaced
+ * or removed.  So check that the file can at least be truncated.  Returns 0, or
+ * -1 after nbdkit_error.
  */
 static int
 check_kept (const struct output_file *file)
@@ -280,9 +280,10 @@ write_text (int fd, const char *text)
   return r;
 }
 
-/* The directory was not synced, so after a crash the path could refer to the
- * inode OLD again.  Truncate OLD.  If that fails, remove the file; then
- * output_file_written syncs the directory again.
+/* The directory could not be synced, so after a crash the path could refer to
+ * the replaced file again, whose descriptor is OLD.  Truncate that file.  If
+ * this fails, remove the new file from the path; then output_file_written syncs
+ * the directory again.
  */
 static void
 empty_old (const struct output_file *file, int old)

@@ -88,8 +88,9 @@ int output_file_reopen (const struct output_file *file, off_t size);
 /* Write LEN bytes of TEXT at OFFSET.  Returns 0, or -1 with errno. */
 int output_file_write_at (int fd, off_t offset, const char *text, size_t len);
 
-/* Called after a change in place.  If R is -1, the change failed with errno:
- * the error is reported, and the file is emptied, or removed if that fails.
+/* Called after a change in place.  If R is -1, the change failed: the error,
+ * which is in errno, is reported, and the file is emptied, or removed if it
+ * cannot be emptied.
  */
 void output_file_written (struct output_file *file, int r);
 

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * A pass reads the missing ranges of an export.
+ * A pass (see pass.h) reads the missing ranges of an export.
  *
  * nbdkit's thread, which is in .finalize, claims one range after the other,
  * reads it and observes it.  If the plugin has a latency, this thread alone

@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * A pass reads the missing ranges of an export.  It keeps several reads in
- * flight if the thread model permits that, and if the plugin waits in reads.
+ * A pass (see pass.h) reads the missing ranges of an export.  It keeps several
+ * reads in flight if the thread model permits that, and if the plugin waits in
+ * reads.
  */
 
 #ifndef NBDKIT_BLKHASH_PASS_READ_H

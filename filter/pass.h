@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * A pass over the missing ranges of an export: query their extents, and find
- * the ranges that must be read; pass-read.c reads them.
+ * A pass over the missing ranges of an export (those whose content is not
+ * known): query their extents, and find the ranges that must be read;
+ * pass-read.c reads them.
  *
  * finish.c decides whether there is a pass, and publishes the sum.  Requests
  * go through the last connection of the export, in its .finalize: this
@@ -42,9 +43,10 @@ struct pass {
   bool own_only;                /* read only the changes by CONN that no flush
                                  * has made visible to other connections, see
                                  * visibility_own */
-  const struct strata *sample;  /* read these units, to audit them; NULL: read
-                                 * the missing ranges */
-  uint64_t sample_unit;         /* size of a unit, bytes */
+  const struct strata *sample;  /* an audit: read the parts of the disk that
+                                 * are in this sample; NULL: read the missing
+                                 * ranges */
+  uint64_t sample_unit;         /* size of such a part (a unit), bytes */
 };
 
 /* Returns true if the export has no client any more, and no connection has

@@ -314,7 +314,9 @@ differs_locked (const struct report_line *line)
   return false;
 }
 
-/* Record that LINE has the sum MD, and a new manifest if IS_NEW. */
+/* Record that LINE has the sum MD, and a new manifest if IS_NEW.  If another
+ * line has a different sum, there is no manifest.
+ */
 static void
 set_manifest_locked (struct report_line *line,
                      const unsigned char *md, size_t len, bool is_new)

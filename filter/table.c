@@ -19,7 +19,7 @@
 #include "params.h"
 #include "table.h"
 
-/* Limits the memory for the partial blocks of all exports together. */
+/* Limits the bytes of memory for the partial blocks of all exports together. */
 static struct pieces_budget budget = { .bound = 64 * 1024 * 1024 };
 
 struct blkhash_leaves *
