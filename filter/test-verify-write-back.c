@@ -586,9 +586,9 @@ test_refused (void **state)
   can_write = 1;
   plugin.min = 2 * BLOCK;
   assert_int_equal (filter->prepare (&plugin.next, handle, 0), -1);
-  assert_string_equal (last_error, "blkhash-verify-repair-write: the blocks of "
-                       "the manifest, 4096 bytes, are not multiples of those "
-                       "that the plugin writes, 8192 bytes");
+  assert_string_equal (last_error, "blkhash-verify-repair-write: the block "
+                       "size of the manifest, 4096 bytes, is not a multiple "
+                       "of the minimum block size of the plugin, 8192 bytes");
   plugin.min = 0;
   assert_int_equal (filter->can_write (&plugin.next, handle), 0);
   end_client (handle);

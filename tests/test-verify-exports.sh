@@ -203,7 +203,7 @@ refuses 'sums needs blkhash-verify-exports' blkhash-verify-sums="$dir/list" \
         blkhash-verify-manifest="$dir/blkm/c.blkm"
 for more in blkhash-verify-manifest="$dir/blkm/c.blkm" \
             blkhash-verify-mapfile="$dir/map" blkhash-verify-name=x; do
-  refuses 'are of one disk' "$with" blkhash-verify-sum=none "$more"
+  refuses 'are for a single disk' "$with" blkhash-verify-sum=none "$more"
 done
 refuses 'No such file' blkhash-verify-exports="$dir/none" \
         blkhash-verify-sum=none

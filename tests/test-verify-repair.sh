@@ -347,7 +347,7 @@ for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17; do
 done
 refuses "more than 16 repair sources" blkhash-verify-sum=none "$@"
 mkdir manifests
-refuses_to_start "are of one disk: they cannot be used with" \
+refuses_to_start "are for a single disk: they cannot be used with" \
     file disk blkhash-verify-exports=manifests blkhash-verify-sum=none \
     blkhash-verify-repair=twin
 cmp "$image" twin || fail "the source was written"

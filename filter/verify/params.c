@@ -84,8 +84,8 @@ parse_share (const char *key, const char *value, uint32_t *result)
   return -1;
 }
 
-/* Refuse a value that is not an NBD URI.  The filter does not connect to the
- * server before it needs a block.
+/* Refuse a value that is not an NBD URI.  The filter connects to the server
+ * when it needs a block, and would notice a wrong value only then.
  */
 static int
 parse_uri (const char *key, const char *value, const char **result)
@@ -215,7 +215,8 @@ check_one (const struct verify_params *p)
   if (p->repair_write && p->nr_repair == 0 && !p->read_zeros)
     return refuse ("blkhash-verify-repair-write needs blkhash-verify-repair or "
                    "blkhash-verify-repair-uri, or blkhash-verify-zero=read: "
-                   "only blocks of zeros need no source");
+                   "without a source only blocks of zeros can be repaired, and "
+                   "they are not read by default");
   if (p->has_repair_timeout && !have_server (p))
     return refuse ("blkhash-verify-repair-timeout needs "
                    "blkhash-verify-repair-uri");
@@ -228,12 +229,13 @@ check_exports (const struct verify_params *p)
 {
   if (p->manifest || p->name || p->mapfile)
     return refuse ("blkhash-verify-manifest, blkhash-verify-name and "
-                   "blkhash-verify-mapfile are of one disk: they cannot be "
-                   "used with blkhash-verify-exports");
-  if (p->nr_repair > 0 || p->repair_write || p->has_repair_timeout)
-    return refuse ("blkhash-verify-repair, blkhash-verify-repair-uri and "
-                   "blkhash-verify-repair-write are of one disk: they cannot "
+                   "blkhash-verify-mapfile are for a single disk: they cannot "
                    "be used with blkhash-verify-exports");
+  if (p->nr_repair > 0 || p->repair_write || p->has_repair_timeout)
+    return refuse ("blkhash-verify-repair, blkhash-verify-repair-uri, "
+                   "blkhash-verify-repair-timeout and "
+                   "blkhash-verify-repair-write are for a single disk: they "
+                   "cannot be used with blkhash-verify-exports");
   if (p->sum && p->sums)
     return refuse ("blkhash-verify-sum cannot be used with "
                    "blkhash-verify-sums");

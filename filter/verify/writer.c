@@ -4,7 +4,7 @@
  * Which connections may write repaired blocks to the plugin.
  *
  * If the plugin has no multi-conn, only one connection at a time may write,
- * because the plugin need not show the other connections what this one wrote.
+ * because other connections might not see its writes.
  *
  * The filter learns whether the plugin can write only when a client connects.
  * The plugin is not opened before that, because it may need the export name of
@@ -85,9 +85,10 @@ writer_prepare (const struct disk *disk, struct source *source,
     return -1;
   }
   if (disk->block_size % source->min != 0) {
-    nbdkit_error ("blkhash-verify-repair-write: the blocks of the manifest, %"
-                  PRIu32 " bytes, are not multiples of those that the plugin "
-                  "writes, %" PRIu32 " bytes", disk->block_size, source->min);
+    nbdkit_error ("blkhash-verify-repair-write: the block size of the "
+                  "manifest, %" PRIu32 " bytes, is not a multiple of the "
+                  "minimum block size of the plugin, %" PRIu32 " bytes",
+                  disk->block_size, source->min);
     return -1;
   }
   choose_writer (source, multi_conn);
