@@ -40,9 +40,9 @@ struct unflushed {
   bool failed;                  /* the last flush failed */
 };
 
-/* Changes by closed connections.  They are hidden from each connection that was
- * already open when the last of the closed ones was closed: an older connection,
- * whose OPENED is at most UNFLUSHED.opened.
+/* Changes by closed connections.  They are hidden from older connections: those
+ * that were already open when the last of the closed ones was closed.  The
+ * OPENED of an older connection is at most UNFLUSHED.opened.
  */
 struct closed {
   struct unflushed unflushed;   /* of all closed connections together */

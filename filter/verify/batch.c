@@ -3,13 +3,13 @@
  *
  * Read and verify consecutive blocks.
  *
- * A block that is wrong or could not be read is read again from the plugin.  It
+ * A block that is bad or could not be read is read again from the plugin.  It
  * is read alone, or together with other blocks if the request has already
  * failed.  If it is still not good, it is read from the repair sources, which
  * are trusted no more than the plugin.
  *
- * A request fails as a whole.  If it fails because of a wrong block, the other
- * blocks of the same read are still verified, so that all wrong blocks among
+ * A request fails as a whole.  If it fails because of a bad block, the other
+ * blocks of the same read are still verified, so that all bad blocks among
  * them are reported.  If it fails because of an unreadable block, nothing more
  * is read, because each block of a disk that does not answer would cost a
  * timeout.  Clients can read the other blocks with smaller requests.  If the

@@ -18,7 +18,7 @@ struct source;
 
 #define MAX_BATCH 1024          /* blocks in a call of batch_read, at most */
 
-/* The check of a request. */
+/* The state of a client's request while its blocks are read and verified. */
 struct check {
   struct disk *disk;
   const struct source *source;
@@ -27,12 +27,13 @@ struct check {
   bool unproven;                /* the request serves content that was not
                                  * verified: zeros that were not read, or, with
                                  * FAIL_WARN, a bad block */
-  unsigned unreadable;          /* number of unreadable blocks repaired */
+  unsigned unreadable;          /* number of unreadable blocks that a repair
+                                 * source had */
   struct repair_waits waits;
 };
 
-/* Read BATCH, at most MAX_BATCH blocks.  Returns -1 with *CHECK->err if the
- * request fails.
+/* Read, verify and, if needed, repair BATCH, at most MAX_BATCH blocks.  Returns
+ * 0, or -1 with *CHECK->err if the request fails.
  */
 int batch_read (struct check *check, const struct compare_batch *batch);
 

@@ -38,7 +38,7 @@ struct block_load {
   uint64_t number, id;          /* key of the block; ID of the load, not 0 */
 };
 
-/* A disk whose blocks are in the cache. */
+/* A disk that uses the cache, struct cached_blocks. */
 struct block_cache {
   struct block_cache *next;     /* protected by the lock of the cache */
   uint64_t id;                  /* number of the disk */

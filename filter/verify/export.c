@@ -224,7 +224,8 @@ is_same_disk (const struct export *a, const struct export *b)
 
 /* The kept export OLD was opened again, as FRESH.  Move the disk of FRESH to
  * OLD, with the old states of its blocks if it is the same disk, and free FRESH
- * and the old disk.  Returns OLD.
+ * and the old disk.  If the old disk was stopped, the new one is, too.  Returns
+ * OLD.
  */
 static struct export *
 renew_locked (struct export *old, struct export *fresh)

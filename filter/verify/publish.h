@@ -19,8 +19,8 @@ int publish_open (void);
  */
 int publish_start (void);
 
-/* Make the thread write the files now, if anything has changed.  Called when a
- * client disconnects, which does not wait for the thread.
+/* Make the thread write the files now, if anything has changed, and return
+ * without waiting for it.  Called when a client disconnects.
  */
 void publish_wake (void);
 

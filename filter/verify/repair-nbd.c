@@ -22,8 +22,7 @@
  *
  * If the client of a request that waits disconnects, the connection to the
  * server is closed: otherwise libnbd could still store the reply in the buffer
- * of the request after the buffer was freed.
- * The next request connects again.
+ * of the request after the buffer was freed.  The next request connects again.
  *
  * libnbd has no timeouts, and nbdkit does not tell a filter when it is ending.
  * So the thread polls the connection in slices.  Between the slices it asks
@@ -163,7 +162,7 @@ end_request (struct request *request, enum end end)
 static int
 fail_request (struct request *request)
 {
-  set_reason (request);         /* nbd_aio_is_ready clears it */
+  set_reason (request);         /* before nbd_aio_is_ready clears the error */
   request->end = END_FAILED;
   if (nbd_aio_in_flight (request->nbd->handle) != 0 ||
       nbd_aio_is_ready (request->nbd->handle) != 1) {

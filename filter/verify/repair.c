@@ -44,8 +44,9 @@ struct repair_source {
   int fd;                       /* of a file; or -1 */
   struct repair_nbd *nbd;       /* a server; or NULL */
   unsigned wrong;               /* number of blocks that did not match, at most
-                                 * WRONG_BLOCKS; is WRONG_BLOCKS after a block
-                                 * that matched; atomic */
+                                 * WRONG_BLOCKS; a block that matches sets it
+                                 * to WRONG_BLOCKS, so that nothing is logged;
+                                 * atomic */
   bool ends;                    /* it was logged that the source is too small;
                                  * atomic */
 };

@@ -4,9 +4,9 @@
  * Read from the plugin, or from a repair source that is an NBD export, within
  * the block size constraints of that disk.
  *
- * Reads are extended to multiples of the minimum, and split at the maximum.  An
- * extended read needs a buffer of its own, but it is rare: blocks are usually
- * multiples of the minimum.
+ * Reads are extended to multiples of the minimum block size, and split at the
+ * maximum.  An extended read needs a buffer of its own, but it is rare: the
+ * block size of a manifest is usually a multiple of that minimum.
  */
 
 #include <config.h>

@@ -4,7 +4,8 @@
  * How much of an export was verified.
  *
  * The size of the plugin's disk is checked when a client connects.  Until then
- * it may be the wrong disk, so no block counts as zero.
+ * the disk may be the wrong one, so all of it counts as not read, even blocks
+ * that are zero in the manifest.
  */
 
 #include <config.h>

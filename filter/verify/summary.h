@@ -13,11 +13,14 @@
 struct export;
 
 struct summary {
-  uint64_t verified, zero, bad, unreadable, in_flight, not_read; /* bytes */
-  uint64_t unreadable_in_flight; /* bytes */
+  /* Bytes of the blocks in each state.  VERIFIED are those of BLOCK_GOOD that
+   * were read, ZERO those that are zero in the manifest and are not read.
+   */
+  uint64_t verified, zero, bad, unreadable, in_flight, not_read;
+  uint64_t unreadable_in_flight;
   uint64_t transient, repaired, failed_writes; /* see tally.h */
   bool limit_reached;
-  bool good;                    /* all of the disk is verified or zero */
+  bool good;                    /* VERIFIED and ZERO are all of the disk */
 };
 
 void summary_get_locked (const struct export *export,

@@ -41,13 +41,13 @@ struct tally {
                                  * missing */
   bool limit_reached;           /* a block was not written, because WRITES had
                                  * reached the limit */
-  uint64_t zeros;               /* good blocks that are zero in the manifest */
+  uint64_t zeros;               /* number of blocks set by tally_set_zeros */
   uint64_t changes;             /* grows when a request changes a value that is
                                  * published: a state, TRANSIENT, REPAIRED,
                                  * FAILED_WRITES or LIMIT_REACHED */
   unsigned char **pages;        /* 4 bits for each block: its state and the
                                  * mark of tally_begin_write; a page is NULL if
-                                 * none of its blocks was read */
+                                 * all its blocks are BLOCK_NOT_READ */
 };
 
 /* A snapshot of the counts. */
@@ -68,8 +68,9 @@ void tally_destroy (struct tally *tally);
  */
 void tally_move (struct tally *to, struct tally *from);
 
-/* Set the state of BLOCK, and return its old state.  If there is no memory,
- * nothing is set, and BLOCK_NOT_READ is returned.
+/* Set the state of BLOCK, and return its old state.  For a marked block, see
+ * tally_begin_write.  If there is no memory, nothing is set, and BLOCK_NOT_READ
+ * is returned.
  */
 enum block_state tally_set (struct tally *tally, uint64_t block,
                             enum block_state state);

@@ -268,7 +268,8 @@ verify_can_write (nbdkit_next *next, void *handle)
 }
 
 /* Two connections can see different content if bad blocks are served, or if one
- * of the connections writes repaired blocks.
+ * of the connections writes repaired blocks.  Then multi-conn is advertised
+ * only if the plugin advertises it.
  */
 static int
 verify_can_multi_conn (nbdkit_next *next, void *handle)

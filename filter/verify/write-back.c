@@ -15,9 +15,11 @@
  * A block is not written again after a failure.  If the write, the flush or
  * the read afterwards fails, the content of the storage is unknown, even if a
  * later read returns the right content: the kernel can discard data that it
- * failed to write, and then a later flush succeeds.  So the block remains
- * marked, and does not become good again in this process.  A block that cannot
- * be read before the write is written only if the error comes from the storage.
+ * failed to write, and then a later flush succeeds.  So the block keeps the
+ * mark of tally_begin_write, and does not become good again in this process.
+ *
+ * A block that cannot be read before the write is written only if the error
+ * comes from the storage.
  *
  * If the process is killed during a write, the block has the old content, the
  * new content, or a mix of both.  If it is still bad, it is repaired when it is
@@ -217,8 +219,8 @@ begin_write (struct disk *disk, uint64_t block)
   return false;
 }
 
-/* Write BLOCK, which is bad on the plugin, and read it to ROOM.  Returns true
- * if the plugin now has the right content.
+/* Write BLOCK, which is bad on the plugin's disk, to the plugin, and read it to
+ * ROOM.  Returns true if the disk now has the right content.
  */
 static bool
 write_block (struct disk *disk, const struct source *source, nbdkit_next *next,
