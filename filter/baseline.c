@@ -4,8 +4,8 @@
  * The baseline: the leaves of the manifest of an earlier server.
  *
  * The manifest is loaded, and its sum is verified, before the first connection.
- * The first export that is used gets the leaf table.  All export names are one
- * disk, but any other export begins with an empty table.
+ * The first export that is used gets the leaf table.  The other exports have
+ * the same disk, but begin with an empty table.
  */
 
 #include <config.h>

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * A disk: the state that all its exports share.  All export names are one disk,
- * unless the user configured distinct exports.
+ * A disk: the state that all its exports share.  All export names have the same
+ * disk, unless blkhash-distinct-exports is set.
  *
  * Not thread-safe: the caller holds exports_lock.  These functions do not hash,
  * and do not call the plugin.

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * Observe a request that modifies the disk (pwrite, zero or trim), or the
- * content of a cache below the filter (a prefetch).
+ * content of a cache below the filter (a prefetch, NBD_CMD_CACHE).
  *
  * These functions do not call the plugin, and never fail the request: if
  * hashing fails, there is no sum.

@@ -37,9 +37,9 @@ no_memory (int *err)
 /* ---- Blocks ---- */
 
 /* Read COUNT blocks, at most MAX_BATCH, into BUF, and verify them.  Blocks that
- * are zero in the manifest are set to zero without a read, unless read_zeros is
- * set.  LEAVES has room for the leaves of COUNT blocks.  Returns 0, or -1 with
- * *CHECK->err.
+ * are zero in the manifest are set to zero without a read, unless
+ * verify_params.read_zeros is set.  LEAVES has room for the leaves of COUNT
+ * blocks.  Returns 0, or -1 with *CHECK->err.
  */
 static int
 read_blocks (struct check *check, uint64_t first, size_t count,

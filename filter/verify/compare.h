@@ -15,8 +15,8 @@ struct disk;
 
 /* Consecutive blocks that are all data, or all zeros, in the manifest. */
 struct compare_batch {
-  uint64_t first;
-  size_t count;
+  uint64_t first;               /* number of the first block */
+  size_t count;                 /* number of blocks */
   const unsigned char *leaves;  /* of the manifest; NULL: all are zeros */
   unsigned char *buf;           /* their content */
 };

@@ -46,8 +46,8 @@ struct tally {
                                  * published: a state, TRANSIENT, REPAIRED,
                                  * FAILED_WRITES or LIMIT_REACHED */
   unsigned char **pages;        /* 4 bits for each block: its state and the
-                                 * mark of tally_begin_write; a page is NULL if
-                                 * all its blocks are BLOCK_NOT_READ */
+                                 * mark of tally_begin_write; NULL: a page of
+                                 * blocks that are all BLOCK_NOT_READ */
 };
 
 /* A snapshot of the counts. */
