@@ -3,10 +3,10 @@
  *
  * Unit test: the cache that all disks of the verify filter share.
  *
- * Disks with small and large blocks come and go, and their blocks are read at
- * random.  A block has its number and the serial number of its disk at its
- * beginning and at its end.  The test prints its seed, which BLKHASH_SEED can
- * set.
+ * Disks with small and large blocks are added and removed, and their blocks are
+ * read, at random.  Each block begins and ends with 16 bytes that have the
+ * serial number of its disk and the number of the block.  The test prints its
+ * seed, which BLKHASH_SEED can set.
  */
 
 #include <config.h>
@@ -136,12 +136,12 @@ test_random (void **state)
     if (any (100) == 0)
       check_memory ();
   }
-  printf ("%u of %u reads were in the cache\n", hits, i);
+  printf ("%u reads in %u steps found their block in the cache\n", hits, i);
   remove_all ();
 }
 
-/* Read blocks 0 to COUNT - 1.  Returns how many of the last blocks are still in
- * the cache.
+/* Read blocks 0 to COUNT - 1.  Returns how many of the blocks that were read
+ * last are then in the cache.
  */
 static unsigned
 kept (struct fake_disk *disk, unsigned count)
@@ -177,7 +177,9 @@ test_size (void **state)
   remove_all ();
 }
 
-/* Many disks with the largest blocks need no more memory than one disk. */
+/* Many disks with the largest blocks need no more memory than one disk: only
+ * the blocks of the last four disks remain in the cache.
+ */
 static void
 test_shared (void **state)
 {

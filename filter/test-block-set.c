@@ -2,7 +2,8 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * Unit test: random operations on two sets of blocks, compared with the same
- * operations on two arrays.  Prints the seed, and takes BLKHASH_SEED.
+ * operations on two arrays.  The test prints its seed, which BLKHASH_SEED can
+ * set.
  */
 
 #include <config.h>
@@ -28,7 +29,9 @@
 static struct block_set sets[2];
 static bool models[2][BLOCKS];
 
-/* Most ranges end at block boundaries, many begin where the previous ended. */
+/* Most ranges end at block boundaries; many begin where the range before them
+ * ended.
+ */
 static void
 choose_range (uint64_t *offset, uint64_t *end)
 {
@@ -106,8 +109,8 @@ change (unsigned i)
     clear (i);
 }
 
-/* Look up a range, in runs.  The answer must be right for each block of a run.
- * Adjacent runs may have the same answer.
+/* Look up a random range, run by run: the blocks of a run are all in SET, or
+ * none of them is.  Adjacent runs may have the same answer.
  */
 static void
 check (struct block_set *set, const bool *model)

@@ -64,10 +64,10 @@ lock_in_a_circle (void)
   }
 }
 
-/* Both locks are initialised by the same call of pthread_mutex_init, so they
- * are of one kind.  Without the call of locks_watch, pthread_mutex_init would
- * be a tail call, and would return to the caller of this function.  But the
- * kind of a lock is the address to which pthread_mutex_init returns.
+/* The kind of a lock is the address to which its call of pthread_mutex_init
+ * returns.  Locks that this function initialises are of one kind, because they
+ * share that call.  The call of locks_watch after it prevents a tail call,
+ * which would return to the caller of this function.
  */
 static void __attribute__ ((noinline))
 init (pthread_mutex_t *m)
@@ -201,12 +201,12 @@ test_names (void **state)
     client_disconnect (client);
     assert_true (export_find_locked (name, false)->published);
   }
-  /* Each new line is written once.  All replacements of the file together write
-   * about as much again.  The limit leaves room for half as much more.
+  /* Each new line is written once, and all replacements of the file together
+   * write about as many bytes.  That is a factor of 2; the limit is 3.
    */
   assert_true (file_bytes_written - before < 3 * NAMES * (NAME + 100));
 
-  /* When a client has only probed the disk, the file is not written. */
+  /* The file is not written for a client that reads only one byte. */
   before = file_bytes_written;
   client = client_open ("looks");
   client_read (client, 1, 0);
@@ -216,7 +216,7 @@ test_names (void **state)
 
 /* ---- Changes ---- */
 
-/* All exports.  After poison, their NEXT pointers are invalid, so that a
+/* All exports.  After poison () their NEXT pointers are invalid, so that a
  * request that walks the list of exports crashes.
  */
 static struct export *known[EXPORTS_MAX];
@@ -305,8 +305,9 @@ test_changes (void **state)
   }
   poison ();
   assert_int_equal (nr_known, EXPORTS_MAX);
-  count_locks (client, many);   /* discarded: hashing may measure the kernels
-                                 * once, which takes locks */
+  count_locks (client, many);   /* discarded: the first hashes may measure which
+                                 * SIMD implementation is the fastest, which
+                                 * takes locks */
   count_locks (client, many);
   restore ();
   assert_memory_equal (few, many, sizeof few);

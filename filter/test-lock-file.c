@@ -1,9 +1,10 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Unit test: only one server holds the lock, even if the holder removes the
- * lock file after another server opened it.  When the holder unlocks, the lock
- * file is removed.  A lock file that cannot be examined is an error.
+ * Unit test: only one server holds the lock of an output file, even if the
+ * holder removes the lock file after another server opened it.  When the holder
+ * unlocks, the lock file is removed.  A lock file that cannot be examined is an
+ * error.
  *
  * One process acts as both servers: flock treats two open file descriptions
  * alike, whether or not they belong to one process.

@@ -6,8 +6,8 @@
  * without the lock: most callers took and released it shortly before, which
  * orders the threads, so that ThreadSanitizer sees no race.
  *
- * The linker replaces each of these functions by one that checks this, with
- * --wrap.
+ * With --wrap, the linker replaces each of these functions by one that checks
+ * for the lock first.
  */
 
 #include <config.h>

@@ -30,8 +30,9 @@ unsigned locks_held (void);
 bool locks_holds (const pthread_mutex_t *lock);
 
 /* Called before this thread writes, syncs, renames or locks a file, with the
- * name of the call: "write", "pwrite", "fsync", "rename" or "flock".  If it
- * returns an errno value, that call fails with it.
+ * name of the call: "write", "pwrite", "fsync", "rename" or "flock".  If
+ * on_file_call returns an errno value, the call fails with this value; 0: the
+ * call is made.
  */
 extern _Thread_local int (*on_file_call) (const char *call);
 

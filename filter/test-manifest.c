@@ -4,7 +4,8 @@
  * Unit test: changes and errors at every step of writing the manifest.
  *
  * A disconnect or a change makes the filter write, sync and rename.  Each such
- * call in turn fails, or another client changes the disk just before it.  The
+ * call in turn fails, or another client changes the disk just before the call.
+ * The
  * plugin, test-plugin.c, asserts that the manifest is empty or absent whenever
  * the disk is changed.  In the end the manifest must be right.  In one test
  * there is no memory for the line of a sum.
@@ -122,7 +123,8 @@ is_published (const char *name)
   return export && export->published;
 }
 
-/* Let the other client write.  If there is no published sum, wait for the end
+/* Called before each call: at call number AT, let the call fail with FAIL_WITH,
+ * or let the other client write.  If "a" has no published sum, wait for the end
  * of the write.  Otherwise wait only until the write has withdrawn the sum: the
  * write then waits for this thread.
  */
@@ -170,9 +172,11 @@ disconnect_at (unsigned number)
 
 /* ---- Tests ---- */
 
-/* The write of the other client, which uses the export NAME, invalidates the
- * sum of "a".  When that client disconnects, there is a new sum.  If NAME is
- * not "a", and the write came early enough, "a" has a new sum even before that.
+/* The other client, of the export NAME, writes during the disconnect of a
+ * client of "a", which invalidates the sum of "a".  When the other client
+ * disconnects, there is a new sum.  If NAME is not "a", there can be a new sum
+ * of "a" even before: if the disconnect of its client takes the write into
+ * account.
  */
 static void
 change_at_each_call (const char *name)

@@ -62,7 +62,8 @@ struct disk_mode {
     VIEWS_SHARED,
     VIEWS_OWN,                  /* each connection has a copy of the disk, which
                                  * is made at open and can be refreshed later */
-    VIEWS_BACK                  /* the same, but as a write-back cache */
+    VIEWS_BACK                  /* as VIEWS_OWN, but the copy is a write-back
+                                 * cache */
   } views;
   enum disk_flush {
     FLUSH_WORKS,

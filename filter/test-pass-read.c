@@ -59,7 +59,8 @@ static enum {
   ALL,
   OURS,                         /* reads in threads of the filter */
   TOGETHER                      /* reads whose number < together */
-} failing;
+} failing;                      /* which reads fail, of those after the first
+                                 * MAX_THREADS */
 static int error = EIO;         /* of reads that fail */
 static pthread_t nbdkit_thread;
 
@@ -294,7 +295,9 @@ test_error (void **state)
   assert_true (has_sum ("error"));
 }
 
-/* Errors of the plugin are not mistaken for PASS_CANCELED or PASS_STALE. */
+/* Errors of the plugin are not mistaken for PASS_CANCELED or PASS_STALE of
+ * pass.h.
+ */
 static void
 test_errors (void **state)
 {

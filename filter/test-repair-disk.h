@@ -105,8 +105,8 @@ enum block_state state_of (uint64_t block);
 
 /* ---- The files ---- */
 
-/* Set up and tear down a group of tests: the directory of the manifest and of
- * the sources.
+/* Set up and tear down a group of tests: create and remove the directory of the
+ * manifest and of the sources.
  */
 int set_up (void **state);
 int tear_down (void **state);

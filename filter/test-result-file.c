@@ -226,8 +226,8 @@ test_cost (void **state)
     for (i = 0; i < LINES; i++)
       set_line (i, round, true);
     assert_has (now);
-    /* Each new line is written once.  All replacements of the file together
-     * write about as much again.  The limit leaves room for half as much more.
+    /* Each new line is written once, and all replacements of the file together
+     * write about as many bytes.  That is a factor of 2; the limit is 3.
      */
     total = file_bytes_written;
     assert_true (total <= 3 * max * LINES);
@@ -332,8 +332,8 @@ fail_from (const char *call)
   return calls++ >= fail_at ? EIO : 0;
 }
 
-/* If the file cannot be emptied either, it is removed.  No descriptor stays
- * open.
+/* All calls from a certain one on fail, so the file can be neither changed nor
+ * emptied: it is removed.  No descriptor stays open.
  */
 static void
 test_failures_for_ever (void **state)

@@ -45,8 +45,8 @@ check_sum (const char *name)
     fail_msg ("expected %sgot %s", line, text);
 }
 
-/* The reader is opened after the write, so only the flush tells that it may
- * see the old content.
+/* The reader is opened after the write, so only the flush tells the filter that
+ * the reader may see the old content.
  */
 static void
 test_opened_before_flush (void **state)

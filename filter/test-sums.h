@@ -3,7 +3,7 @@
  *
  * For unit tests: sums and manifests of the disk of test-nbdkit.h.  The
  * expected sum is computed by the streaming API, which, unlike the filter, uses
- * no leaf table.
+ * no leaf table (struct blkhash_leaves).
  */
 
 #ifndef NBDKIT_BLKHASH_TEST_SUMS_H

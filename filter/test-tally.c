@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * Unit test: the state of each block in the verify filter, compared with an
- * array.  Prints the seed, and takes BLKHASH_SEED.
+ * array.  The test prints its seed, which BLKHASH_SEED can set.
  */
 
 #include <config.h>
@@ -21,8 +21,8 @@
 #include "../lib/common/numbers.h"
 #include "verify/tally.h"
 
-#define MAX_BLOCKS 400000       /* some pages */
-#define PAGE_BLOCKS UINT64_C (32768) /* of tally.c */
+#define MAX_BLOCKS 400000       /* more than 12 pages */
+#define PAGE_BLOCKS UINT64_C (32768) /* blocks of a page, as in tally.c */
 #define ROUNDS 15
 
 static unsigned seed;
@@ -144,7 +144,9 @@ add_events (void)
   assert_int_equal (tally_get_changes (&tally), changes + 4);
 }
 
-/* Move the states to another tally, which has other states, and back. */
+/* Move the states and counts to another tally, which has other states before,
+ * and back.
+ */
 static void
 move_tally (void)
 {
@@ -172,7 +174,8 @@ move_tally (void)
 }
 
 /* A block that tally_begin_write has marked does not become good before
- * tally_end_write, whatever state is set.  Its neighbour in the same byte does.
+ * tally_end_write, whatever state is set.  The block before it, whose state is
+ * in the same byte, does.
  */
 static void
 test_marks (void **state)

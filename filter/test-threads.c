@@ -8,8 +8,8 @@
  *
  * The Makefile sets BLOCK_SIZE, BLOCKS, ROUNDS and WITH_MANIFEST.  A second
  * program has large blocks, so all threads compete for the memory for pieces of
- * blocks.  A third one has no manifest, whose writers would wait for each
- * other: several exports publish their sums at the same time.
+ * blocks.  A third one has no manifest, so several exports publish their sums
+ * at the same time: with a manifest they would wait for each other to write it.
  */
 
 #include <config.h>
@@ -180,8 +180,8 @@ test_threads (void **state)
     check_manifest (manifest);
   }
 
-  /* At least the locks of a table and of the report were taken with
-   * exports_lock held.
+  /* At least two kinds of locks were taken with exports_lock held: that of a
+   * leaf table and that of report.c.
    */
   assert_true (locks_below (&exports_lock) >= 2);
   server_stop ();

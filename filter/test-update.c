@@ -5,8 +5,8 @@
  *
  * The filter empties the manifest before the first change.  Each of the file
  * calls that do this fails in turn.  The plugin, test-plugin.c, aborts if the
- * disk is changed while the manifest is not empty.  A client that only reads
- * leaves the manifest as it is, unless the content that it reads differs.
+ * disk is changed while the manifest is not empty.  If clients only read, the
+ * manifest is not written, and is emptied only if content differs from it.
  */
 
 #include <config.h>
@@ -346,8 +346,8 @@ read_before_one_is_written (void)
   return read_before_write_ends (1);
 }
 
-/* A table records up to 64 ranges in which reads contradict it.  Here reads
- * contradict it in 90 blocks, but these are one range.
+/* A leaf table (struct blkhash_leaves) records up to 64 ranges in which reads
+ * contradict it.  Here reads contradict it in 90 blocks, which are one range.
  */
 static int
 read_before_many_are_written (void)
@@ -356,7 +356,8 @@ read_before_many_are_written (void)
 }
 
 /* The last client might not see a change in the same 64 KiB as the wrong block,
- * so its audit does not read these 64 KiB.  The audit of the next client does.
+ * so the audit when it disconnects does not read these 64 KiB.  The audit when
+ * the next client disconnects does.
  */
 static int
 hide_wrong (void)
@@ -411,8 +412,8 @@ hide_wrong_for_a_while (void)
 }
 
 /* Another client changes a block and disconnects.  Without multi-conn, the last
- * client does not see the change before its own connection is flushed.  The
- * filter does this before the audit.
+ * client does not see the change before its own connection is flushed.  So the
+ * filter flushes this connection before the audit.
  */
 static int
 flush_to_audit (void)

@@ -1,13 +1,13 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Unit test: a manifest for each export of the verify filter.
+ * Unit test: the verify filter with a manifest for each export.
  *
  * Clients in threads connect to random exports, read their disks, and
  * disconnect, while the filter writes its output.  Then single clients test
  * what the filter keeps of unused exports, which names and manifests it
- * refuses, which files it has open, and its limits.  Prints the seed, and takes
- * BLKHASH_SEED.
+ * refuses, which files it has open, and its limits.  The test prints its seed,
+ * which BLKHASH_SEED can set.
  */
 
 #include <config.h>
@@ -85,13 +85,15 @@ make_disk (unsigned number, FILE *sums)
   free (sum);
 }
 
-/* The end record of a manifest, whose CRC covers the header, too. */
+/* The end record of a manifest.  Its CRC covers the manifest's header, too. */
 struct end_record {
   unsigned char head[MANIFEST_HEAD_SIZE], md[DIGEST_SIZE];
   unsigned char tail[MANIFEST_TAIL_SIZE];
 };
 
-/* Replace the sum in the manifest NAME with that of the manifest FROM. */
+/* Replace the sum in the manifest NAME with that of the manifest FROM, and
+ * adapt the CRC.
+ */
 static void
 claim_sum (const char *name, const char *from)
 {
@@ -136,7 +138,7 @@ start_exports (const char *param)
   start_with ("blkhash-verify-sums", list, param);
 }
 
-/* Trust the manifests. */
+/* Start a server that trusts the manifests, without checksums. */
 static void
 start_trusting (const char *param)
 {
@@ -309,7 +311,7 @@ test_names (void **state)
   stop_exports ();
 }
 
-/* Returns the kept export NAME. */
+/* Returns the export NAME, which the filter must have kept. */
 static struct export *
 find (const char *name)
 {
@@ -380,8 +382,9 @@ remove_manifest (const char *name)
   assert_int_equal (unlink (path), 0);
 }
 
-/* The manifest is replaced by that of another disk: the old states are dropped,
- * even if the new manifest claims the old sum for a disk of another size.
+/* When the manifest is replaced by that of another disk, the states of the
+ * blocks are dropped, even if the new manifest has the sum of the old one, but
+ * for a disk of another size.
  */
 static void
 test_replaced (void **state)
@@ -468,9 +471,9 @@ test_refused (void **state)
   remove_manifest ("x");
 }
 
-/* Programs that nbdkit runs inherit no file descriptor of the filter, and at
- * the end the filter has closed all of them.  While the server runs, the
- * directory of manifests can be renamed.
+/* Programs that nbdkit runs inherit no file descriptor of the filter.  At the
+ * end the filter has closed all of its file descriptors.  While the server
+ * runs, the directory of manifests can be renamed.
  */
 static void
 test_open_files (void **state)
@@ -498,7 +501,9 @@ test_open_files (void **state)
 
 /* ---- Limits ---- */
 
-/* Make every other block of the export NAME bad. */
+/* Make every other block of the export NAME bad, so that each bad block is a
+ * range.
+ */
 static void
 add_ranges (const char *name)
 {

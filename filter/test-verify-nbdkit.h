@@ -46,7 +46,8 @@ struct fault {
   enum fault_kind kind;
   uint64_t start, end, other;
   int err;
-  int times;                    /* number of reads that find it; -1: all */
+  int times;                    /* number of reads that the fault affects; -1:
+                                 * all */
   atomic_int left;              /* how many of TIMES are left */
 };
 

@@ -3,10 +3,11 @@
  *
  * Unit test: the files that the verify filter writes about a disk.
  *
- * Clients in threads read a disk with faults at random, while the files are
- * written.  At the end the result, the status and the mapfile must match the
- * tally, even if no client has connected.  A file that cannot be written is
- * empty.  Prints the seed, and takes BLKHASH_SEED.
+ * Clients in threads read random ranges of a disk with faults, while the files
+ * are written.  At the end the result, the status and the mapfile must match
+ * the tally, which has the states of the blocks, even if no client has
+ * connected.  A file that cannot be written is empty.  The test prints its
+ * seed, which BLKHASH_SEED can set.
  */
 
 #include <config.h>
@@ -157,7 +158,9 @@ content (const char *path)
   return text;
 }
 
-/* Until a client has connected, no block is good, not even zeros. */
+/* Until a client has connected, each block counts as not read, even if it is
+ * zero in the manifest.
+ */
 static enum block_state
 state_of (uint64_t block)
 {
@@ -200,8 +203,8 @@ bytes_in (enum block_state state)
   return bytes_of (state, true) + bytes_of (state, false);
 }
 
-/* Returns true if a client has connected, and no block is unreadable or was not
- * read.  If, in addition, no block is bad, there is a sum.
+/* Returns true if a client has connected, and each block is good or bad.  If
+ * all blocks are good, there is a sum.
  */
 static bool
 is_complete (void)
@@ -372,8 +375,8 @@ test_no_client (void **state)
   }
 }
 
-/* A file is emptied if it cannot be replaced.  Here a directory has the name of
- * the new file.
+/* A file is emptied if it cannot be replaced.  Here the file that would replace
+ * it cannot be created, because a directory has the same name.
  */
 static void
 test_unwritable (void **state)

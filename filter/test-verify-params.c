@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * Unit test: the parameters of the verify filter, the manifests and disks that
- * it refuses, and what clients see: the size, constraints and extents, which
- * are compared with a model.  Prints the seed, and takes BLKHASH_SEED.
+ * it refuses, and what clients see: the size, block size constraints and
+ * extents.  The test prints its seed, which BLKHASH_SEED can set.
  */
 
 #include <config.h>
@@ -147,8 +147,8 @@ next_fd (void)
 }
 
 /* The filter closes the files that it opened, and no others.  No server may run
- * before this test, because its end would set all descriptors to -1, and so
- * hide a wrong initial value.
+ * before this test: when a server ends, the filter's variables for descriptors
+ * become -1, which would hide that they have a wrong initial value.
  */
 static void
 test_closed (void **state)
@@ -304,7 +304,7 @@ write_zeros (const char *file, const char *digest, uint64_t size)
 }
 
 /* Change the size and the number of blocks in the header.  The CRC in the end
- * record becomes wrong, but the manifest is refused before that is checked.
+ * record becomes wrong, but the manifest is refused before the CRC is checked.
  */
 static void
 claim_size (const char *file, const char *size, const char *blocks)
@@ -336,7 +336,9 @@ test_manifests (void **state)
   assert_bad_manifest (file, "none", "the digest null proves nothing");
   assert_bad_manifest (file, "blk-null/4:", "the digest null proves nothing");
 
-  /* These are refused without folding the leaves, which would take hours. */
+  /* These manifests are refused without computing their sum, which would take
+   * hours.
+   */
   write_zeros (file, "sha256", 400);
   claim_size (file, "68719476740", "17179869185");
   assert_bad_manifest (file, "none", "it has too many blocks");
@@ -472,7 +474,7 @@ check_extents (void *handle, uint64_t offset, uint32_t count, uint32_t flags)
   assert_int_equal (extents.extent[0].offset, offset);
   for (i = 0; i < extents.count; i++) {
     end = at + room[i].length;
-    /* No extent ends after the query: see verify_extents. */
+    /* No extent goes beyond the range of the request: see verify_extents. */
     assert_true (end <= offset + count);
     assert_true (end == offset + count || end % BLOCK == 0);
     for (; at < end; at = ROUND_DOWN (at, (uint64_t) BLOCK) + BLOCK)
@@ -507,8 +509,8 @@ test_extents (void **state)
   stop ();
 }
 
-/* The request fails if the manifest was changed, and if there are more extents
- * than nbdkit takes.
+/* A request for extents fails if the manifest was changed, or if there are more
+ * extents than nbdkit accepts.
  */
 static void
 test_extents_fail (void **state)

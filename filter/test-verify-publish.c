@@ -3,11 +3,12 @@
  *
  * Unit test: when the verify filter writes its files.
  *
- * The files are checked and emptied at the start, and checked again after the
- * fork.  Then a thread writes them: once at its start, and later, if anything
- * has changed, when a client disconnects or an interval ends.  In this test the
- * interval never ends, but its length is checked.  The directory is synced when
- * an export loses its sum.
+ * At the start the filter checks that it can create the files, and empties
+ * them; it checks this again after the fork.  Then a thread writes the files:
+ * once when the thread starts, and later, if anything has changed, when a
+ * client disconnects or an interval ends.  In this test the interval never
+ * ends, but its length is checked.  The directory is synced when an export
+ * loses its sum.
  */
 
 #include <config.h>
@@ -50,7 +51,7 @@ static struct {
 };
 
 #define OUTPUTS (sizeof outputs / sizeof outputs[0])
-#define OUTPUTS_OF_EXPORTS 2    /* the mapfile is of one disk */
+#define OUTPUTS_OF_EXPORTS 2    /* no mapfile, because that is of one disk */
 #define FILE_PATH outputs[0].path
 #define STATUS_PATH outputs[1].path
 
@@ -128,7 +129,7 @@ sleep_again (unsigned *tries)
   return ++*tries < 60000;
 }
 
-/* Wait until the thread has waited more than BEFORE times. */
+/* Wait until the thread has begun to wait more than BEFORE times. */
 static void
 wait_until_idle (unsigned before)
 {
@@ -209,7 +210,7 @@ start_outputs (void)
                 outputs[2].param, outputs[2].path, NULL);
 }
 
-/* There is a manifest for each export, and the manifests are trusted. */
+/* Start a server that has a manifest for each export, and trusts them. */
 static int
 start_exports (void)
 {
@@ -362,15 +363,15 @@ test_check (void **state)
 
     remove_files ();
     assert_int_equal (start_outputs (), -1);
-    assert_no_files ();         /* before stop calls .unload, as nbdkit does not
-                                 * call it after a failed start */
+    assert_no_files ();         /* before stop calls .unload: after a failed
+                                 * start nbdkit does not call it */
     stop ();
     block_output (i, false);
   }
 }
 
 /* After nbdkit has changed its user, the filter may be unable to create the
- * files.
+ * files.  Then .after_fork fails.
  */
 static void
 test_check_again (void **state)
@@ -490,8 +491,8 @@ test_manifest_changed (void **state)
   stop_thread ();
 }
 
-/* The disk of an export is replaced by another with the same counts: the files
- * are written again.
+/* The disk of an export is replaced by another one, which has as many blocks in
+ * each state: the files are written again.
  */
 static void
 test_exports (void **state)
@@ -526,8 +527,8 @@ test_no_output (void **state)
   assert_int_equal (threads, 0);
 }
 
-/* Write the result, whose first line must begin with LINE.  The file must be
- * synced, and the directory if and only if SYNCED is set.
+/* Write the result, whose first line after the header must begin with LINE.
+ * The file must be synced, and the directory if and only if SYNCED is set.
  */
 static void
 write_result (const char *line, bool synced)

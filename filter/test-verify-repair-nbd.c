@@ -439,8 +439,8 @@ test_slow (void **state)
   assert_true (read_one ());
 }
 
-/* The times are added up for each server separately.  Here no server has the
- * block, so both servers are read until the timeout.
+/* The times are added up for each server separately.  Here neither server has
+ * the block, so requests are sent to both until each has used up its timeout.
  */
 static void
 test_two_servers (void **state)
@@ -550,7 +550,7 @@ test_failures (void **state)
   assert_int_equal (server.connects, 3);
 }
 
-/* A server is not read if it refuses the connection, or if libnbd cannot be
+/* A read fails if the server refuses the connection, or if libnbd cannot be
  * limited to TCP, Unix sockets and vsock.
  */
 static void
@@ -582,9 +582,9 @@ test_not_loaded (void **state)
   assert_true (read_one ());
 }
 
-/* If a read finds that the server has closed the connection since the read
- * before, it connects again and is repeated.  If the new connection is lost as
- * well, the read fails.
+/* If the server has closed the connection since the read before, the filter
+ * connects again and repeats the read.  If the new connection is lost as well,
+ * the read fails.
  */
 static void
 test_lost (void **state)
@@ -657,7 +657,9 @@ read_at_once (void)
   return right;
 }
 
-/* One thread at a time uses the connection, and one timeout ends all waits. */
+/* One thread at a time uses the connection.  If the server does not reply, one
+ * timeout ends the waits of all threads.
+ */
 static void
 test_threads (void **state)
 {

@@ -8,7 +8,8 @@
  * with the right content, if each of its blocks is good on the plugin or in a
  * source, and must fail otherwise.  With blkhash-verify-repair-write, only bad
  * blocks are written, and no more of them than blkhash-verify-repair-limit
- * allows.  Prints the seed, and takes BLKHASH_SEED and BLKHASH_ROUNDS.
+ * allows.  The test prints its seed.  BLKHASH_SEED and BLKHASH_ROUNDS can set
+ * the seed and the number of rounds.
  */
 
 #include <config.h>
@@ -35,7 +36,8 @@ static unsigned rounds = 150;
 
 /* ---- Random disks ---- */
 
-/* Damage about one of N blocks. */
+/* Change a bit of about one in N blocks; some of these also become unreadable.
+ */
 static void
 damage_plugin (unsigned n)
 {
@@ -115,7 +117,7 @@ is_skipped (uint64_t block)
   return !read_zeros && is_zero (truth + block * BLOCK, size_of (block));
 }
 
-/* Returns how many blocks the filter may write. */
+/* Returns how many writes LIMIT permits in all. */
 static uint64_t
 get_limit (void)
 {
@@ -129,7 +131,7 @@ get_limit (void)
 /* With a limit of less than 100%, the filter also limits the writes by the
  * number of good blocks that it has read so far (see get_limit of
  * write-back.c).  The order of the reads is random, so only a minimum and a
- * maximum of REPAIRED are known.  8 is FREE_WRITES.
+ * maximum of REPAIRED are known.  8 writes (FREE_WRITES) need no good blocks.
  */
 static void
 check_limit (uint64_t repaired, uint64_t repairable)
@@ -324,9 +326,9 @@ test_ending (void **state)
   end_client (handle);
 }
 
-/* The disk is also not stopped if the plugin, or a filter below, fails to read
- * because the client is gone or nbdkit is ending, with and without a source.
- * If the read fails for another reason, the disk is stopped.
+/* Whether or not there is a source, the disk is also not stopped if the plugin,
+ * or a filter below, fails to read because the client is gone or nbdkit is
+ * ending.  If the read fails for another reason, the disk is stopped.
  */
 static void
 test_ending_plugin (void **state)
@@ -375,9 +377,9 @@ test_zeros (void **state)
   end_client (handle);
 }
 
-/* One message is logged if the first 16 blocks (WRONG_BLOCKS) that are read
- * from a source are all wrong, or if the source is too small.  None is logged
- * if only some of these blocks are wrong.
+/* A source is reported once if the first 16 blocks (WRONG_BLOCKS) that are read
+ * from it are all wrong, or if it is too small.  It is not reported if only
+ * some of these blocks are wrong.
  */
 static void
 test_wrong_source (void **state)

@@ -3,7 +3,7 @@
  *
  * Unit test: repaired blocks are written to the plugin.  The plugin,
  * test-repair-disk.c, checks that every write is the right content of a block
- * that is bad at that moment.  test-verify-repair.c does the same with random
+ * that is bad at that moment.  test-verify-repair.c tests the same with random
  * damage.
  */
 
@@ -31,11 +31,12 @@
 
 /* ---- Memory ---- */
 
-static bool is_stale;           /* new memory for a block has the right content
-                                 * of block 1 */
-static unsigned malloc_fails;   /* which of the next calls for the size of a
+static bool is_stale;           /* memory that malloc returns for a block has the
+                                 * right content of block 1, as if this was left
+                                 * in it by an earlier use */
+static unsigned malloc_fails;   /* which of the next mallocs of the size of a
                                  * block fails; 0: none */
-static unsigned any_malloc_fails; /* the same for calls for any size */
+static unsigned any_malloc_fails; /* the same for mallocs of any size */
 
 void *__wrap_malloc (size_t len);
 void *__real_malloc (size_t len);
@@ -104,9 +105,9 @@ test_failing_writes (void **state)
   }
 }
 
-/* Writes that fail count towards the limit, too.  When a bad block is not
- * written because of the limit, this is logged once; this and further blocks
- * are repaired only in flight.
+/* Writes that fail count towards the limit, too.  Bad blocks that are not
+ * written because of the limit are repaired only in flight; that the limit was
+ * reached is logged once.
  */
 static void
 test_limit (void **state)
@@ -153,8 +154,9 @@ count_writes (void)
   return total;
 }
 
-/* If no block of data is good, only 8 blocks are written (FREE_WRITES), unless
- * the limit is 100%.  Good blocks that must be zero do not allow more writes.
+/* Unless the limit is 100%, the first 8 writes (FREE_WRITES) are free, and each
+ * good block of data allows more; a good block of zeros does not.  Here all
+ * blocks of data are bad.
  */
 static void
 test_wrong_disk (void **state)
@@ -223,7 +225,8 @@ test_unreadable (void **state)
 }
 
 /* Without multi-conn, a connection need not see what another connection writes,
- * so only one connection at a time may write.
+ * so only one connection at a time may write: one that is opened when no other
+ * may write.  The others repair blocks only in flight.
  */
 static void
 test_connections (void **state)
@@ -284,7 +287,9 @@ test_empty_reads (void **state)
   }
 }
 
-/* Without memory a block is not repaired, or only in flight. */
+/* If a malloc fails, the bad block is not repaired, or is repaired only in
+ * flight.
+ */
 static void
 test_memory (void **state)
 {
@@ -310,7 +315,7 @@ test_memory (void **state)
   }
 }
 
-/* If there is no memory, a read fails, or is right. */
+/* If a malloc fails, a read fails or returns the right content. */
 static void
 test_read_without_memory (void **state)
 {
@@ -344,8 +349,8 @@ test_read_without_memory (void **state)
 
 /* ---- Hashing ---- */
 
-static unsigned hash_fails;     /* which of the next calls for a whole block
-                                 * fails; 0: none */
+static unsigned hash_fails;     /* which of the next calls of leaf_batch whose
+                                 * first block is whole fails; 0: none */
 
 int __real_leaf_batch (struct leaf_engine *engine, struct leaf_block *hashed,
                        size_t count);
@@ -361,9 +366,10 @@ __wrap_leaf_batch (struct leaf_engine *engine, struct leaf_block *hashed,
   return __real_leaf_batch (engine, hashed, count);
 }
 
-/* A block that cannot be hashed is neither good nor bad.  A bad block is hashed
- * five times: when it is read, when it is retried, when it was read from the
- * source, before the write, and after it.
+/* A read whose hash fails proves neither that the block is good nor that it is
+ * bad.  A bad block is hashed five times: after the first read, the retry, the
+ * read from the source, the read before the write, and the read after it.  Each
+ * of these hashes fails in turn.
  */
 static void
 test_hashing (void **state)

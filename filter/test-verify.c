@@ -3,11 +3,12 @@
  *
  * Unit test: reads through the verify filter, compared with a model.
  *
- * A disk with faults is read at random.  Bits flip, ranges are zero or have
- * other bytes, or reads fail; each fault strikes always or a few times.  A
- * request returns the right content or fails, as the model predicts.  Wrong
- * content is never cached.  Prints the seed, and takes BLKHASH_SEED and
- * BLKHASH_ROUNDS.
+ * Random ranges of a disk with faults are read.  Bits flip, ranges are zero or
+ * have other bytes, or reads fail; each fault strikes always or a few times.  A
+ * request returns the right content or fails, as the model predicts; with
+ * FAIL_WARN it can also return bad content.  Wrong content is never cached.
+ * The test prints its seed.  BLKHASH_SEED and BLKHASH_ROUNDS can set the seed
+ * and the number of rounds.
  */
 
 #include <config.h>
@@ -353,8 +354,8 @@ request (struct model *m, uint64_t offset, uint64_t count, bool *failed)
   return wrong;
 }
 
-/* Make a random request.  If *STOPPED is set, it must fail.  Sets *STOPPED if
- * the request fails with FAIL_STOP.  Returns what is wrong, or NULL.
+/* Make a random request.  If *STOPPED is set, the request must fail.  If it
+ * fails with FAIL_STOP, set *STOPPED.  Returns what is wrong, or NULL.
  */
 static const char *
 any_request (struct model *m, unsigned *s, bool *stopped)
@@ -685,7 +686,9 @@ test_parts_at_once (void **state)
 
 /* ---- Unreadable and wrong blocks ---- */
 
-/* The maximum number of reads to find an unreadable block among COUNT. */
+/* The maximum number of reads, with retries, to find an unreadable block among
+ * COUNT blocks.
+ */
 static unsigned
 most_reads (uint64_t count)
 {
@@ -779,7 +782,9 @@ test_failing_reads (void **state)
 }
 
 /* A request passes if the last retry of its unreadable block succeeds.  The
- * block counts as transient only if a read of it alone had failed before.
+ * block counts as transient only if a read of it alone had failed before.  Ten
+ * reads are of 1024, 512 and so on down to 2 blocks; the 11th is of block 0
+ * alone, and two retries follow.
  */
 static void
 test_passing_failures (void **state)

@@ -8,11 +8,11 @@
  *
  * A mode is how the plugin shows changes to other connections, and whether it
  * can flush.  Each server is a process with one mode and CROWDS crowds of
- * clients, one crowd after the other.  Prints the seed, and takes BLKHASH_SEED.
- * BLKHASH_ROUNDS is the number of crowds for each mode, rounded up to a
- * multiple of CROWDS.  A server that fails prints its own seed.  Threads are
- * not deterministic, so it can take several runs with this seed until the
- * server fails again.
+ * clients, one crowd after the other.  The test prints its seed, which
+ * BLKHASH_SEED can set.  BLKHASH_ROUNDS is the number of crowds for each mode,
+ * rounded up to a multiple of CROWDS.  A server that fails prints its own seed.
+ * Threads are not deterministic, so it can take several runs with this seed
+ * until the server fails again.
  */
 
 #include <config.h>
@@ -65,7 +65,7 @@ static const char *const names[] = { "a", "b", "c" };
 static unsigned nr_names;
 static bool missing_read;       /* blkhash-missing=read */
 static bool updating;           /* blkhash-update=true */
-static unsigned failures;       /* disk_failures while a crowd runs */
+static unsigned failures;       /* value of disk_failures while a crowd runs */
 
 static uint32_t
 below (unsigned *seed, uint32_t n)
@@ -162,9 +162,9 @@ run_job (void *opaque)
   return NULL;
 }
 
-/* If changes can reach the disk when their connection is closed, no connection
- * may be opened between .finalize and that close: see "Changes that the filter
- * cannot detect" in the manual.
+/* If the changes of a connection can reach the disk when it is closed, no other
+ * connection may be opened between its .finalize and the plugin's .close: see
+ * "Changes that the filter cannot detect" in the manual.
  */
 static pthread_rwlock_t late = PTHREAD_RWLOCK_INITIALIZER;
 
@@ -243,8 +243,10 @@ run_crowd (unsigned *seed)
   check (NULL);
 }
 
-/* A single client, whose requests do not fail.  Blocks that are known from
- * earlier clients are not read again.
+/* After one client at a time, whose requests do not fail, there must be a sum.
+ * With blkhash-missing=read one client is enough, because the filter reads the
+ * blocks that are still unknown.  Otherwise a second client reads all of the
+ * disk.
  */
 static void
 run_alone (unsigned *seed)
@@ -258,7 +260,9 @@ run_alone (unsigned *seed)
   client = client_open (name);
   client_write (client, 'x', 1, 0, 0);
   client_disconnect (client);
-  /* With an update, no sum is published after a failed flush. */
+  /* With blkhash-update there is no sum any more if a flush has failed, as can
+   * have happened in an earlier crowd.
+   */
   check (missing_read && !(updating && mode->disk.flush == FLUSH_FAILS)
          ? name : NULL);
   if (missing_read)

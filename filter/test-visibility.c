@@ -2,7 +2,8 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * Unit test: which changes of a connection are hidden from which other
- * connections (see visibility.c), after flushes, closes and trims.
+ * connections, which means that these might not see them (see visibility.c),
+ * after flushes, closes and trims.
  */
 
 #include <config.h>
@@ -129,8 +130,9 @@ test_round (void **state)
   assert_int_equal (to, 5 * UNIT);
 }
 
-/* If the blocks of the layers below can begin at any byte, any byte at a
- * distance of less than a unit can be in the same block as a changed byte.
+/* The blocks of the layers below, such as a cache, can be as large as a unit.
+ * If they can also begin at any byte (params.shifted), each byte at a distance
+ * of less than a unit from a changed byte can be in one block with it.
  */
 static void
 test_round_shifted (void **state)
@@ -334,8 +336,9 @@ test_closed (void **state)
   visibility_close (&disk, &b);
   assert_false (hidden (&c, 1));
 
-  /* Unit 5 is hidden from both older connections, and from the second one even
-   * after the first one is closed.
+  /* Unit 5 is hidden from both connections that are open when C is closed, and
+   * from B even after A is closed.  It is not hidden from a connection that is
+   * opened later.
    */
   change (&c, 5);
   visibility_open (&disk, &a, false);
@@ -374,8 +377,9 @@ test_closed_without_others (void **state)
   assert_false (hidden (&b, 1));
 }
 
-/* Changes by a closed connection remain hidden from an older connection without
- * TLS while that stays open, but not from new connections with TLS.
+/* Changes of a closed connection, A, are hidden from each connection that was
+ * open then, B and C, until it is closed.  An open connection without TLS, B,
+ * does not hide them from new connections with TLS.
  */
 static void
 test_closed_tls (void **state)
