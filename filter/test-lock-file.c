@@ -112,6 +112,7 @@ fail_flock (const char *call)
   return strcmp (call, "flock") == 0 ? ENOLCK : 0;
 }
 
+/* If the file system has no locks, a second server is not detected. */
 static void
 test_no_locks (void **state)
 {

@@ -5,10 +5,9 @@
  *
  * A disconnect or a change makes the filter write, sync and rename.  Each such
  * call in turn fails, or another client changes the disk just before the call.
- * The
- * plugin, test-plugin.c, asserts that the manifest is empty or absent whenever
- * the disk is changed.  In the end the manifest must be right.  In one test
- * there is no memory for the line of a sum.
+ * The plugin, test-plugin.c, asserts that the manifest is empty or absent
+ * whenever the disk is changed.  In the end the manifest must be right.  In one
+ * test there is no memory for the line of a sum.
  */
 
 #include <config.h>

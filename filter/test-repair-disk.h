@@ -45,7 +45,9 @@ extern unsigned empty_after;    /* beginning with the read with this number,
 extern int read_error;          /* errno with which unreadable blocks fail */
 extern unsigned reads;          /* number of reads */
 
-/* Set before clients are connected. */
+/* Set before clients are connected.  With WRITE_IS_LOST, writes succeed but
+ * store nothing.
+ */
 enum write_kind { WRITE, WRITE_FAILS, WRITE_IS_LOST, FLUSH_FAILS };
 extern enum write_kind write_kind;
 extern int can_write, can_flush, can_fua; /* as the plugin returns them */

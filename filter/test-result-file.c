@@ -34,7 +34,7 @@
 #define DIGITS 64
 #define NAME 4096               /* bytes of a name */
 #define LINES 2000
-#define MAX_SMALL 65536         /* bytes, of result-file.c */
+#define MAX_SMALL 65536         /* bytes, as in result-file.c */
 #define HEADER "# this is a test\n"
 
 static char directory[] = "/tmp/blkhash-test-XXXXXX";

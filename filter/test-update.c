@@ -6,7 +6,8 @@
  * The filter empties the manifest before the first change.  Each of the file
  * calls that do this fails in turn.  The plugin, test-plugin.c, aborts if the
  * disk is changed while the manifest is not empty.  If clients only read, the
- * manifest is not written, and is emptied only if content differs from it.
+ * manifest is not written, and is emptied only if what they read differs from
+ * it.
  */
 
 #include <config.h>

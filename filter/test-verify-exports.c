@@ -37,8 +37,8 @@
 #define SIZE 200000
 #define CLIENTS 4
 #define ROUNDS 40
-#define MAX_EXPORTS 10000       /* of export.c */
-#define MAX_RANGES 1000         /* of status.c */
+#define MAX_EXPORTS 10000       /* as in verify/export.c */
+#define MAX_RANGES 1000         /* as in verify/status.c */
 #define DIGEST_SIZE 32
 
 static char directory[] = "/tmp/blkhash-test-XXXXXX";

@@ -33,7 +33,7 @@
 
 #define BLOCK 4096
 #define SIZE (3 * BLOCK)        /* the last block is zeros */
-#define INTERVAL 5.0            /* seconds, of publish.c */
+#define INTERVAL 5.0            /* seconds, as in verify/publish.c */
 
 static char directory[] = "/tmp/blkhash-test-XXXXXX";
 static char manifest[50], other[50]; /* paths; with blkhash-verify-exports, of
