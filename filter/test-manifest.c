@@ -174,8 +174,8 @@ disconnect_at (unsigned number)
 /* The other client, of the export NAME, writes during the disconnect of a
  * client of "a", which invalidates the sum of "a".  When the other client
  * disconnects, there is a new sum.  If NAME is not "a", there can be a new sum
- * of "a" even before: if the disconnect of its client takes the write into
- * account.
+ * of "a" even before: if the disconnect of the client of "a" takes the write
+ * into account.
  */
 static void
 change_at_each_call (const char *name)

@@ -144,8 +144,8 @@ add_events (void)
   assert_int_equal (tally_get_changes (&tally), changes + 4);
 }
 
-/* Move the states and counts to another tally, which has other states before,
- * and back.
+/* Move the states and counts to another tally, which had other states, and
+ * back.
  */
 static void
 move_tally (void)

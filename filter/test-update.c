@@ -357,8 +357,8 @@ read_before_many_are_written (void)
 }
 
 /* The last client might not see a change in the same 64 KiB as the wrong block,
- * so the audit when it disconnects does not read these 64 KiB.  The audit when
- * the next client disconnects does.
+ * so the audit at its disconnect does not read these 64 KiB.  The audit at the
+ * disconnect of the next client does.
  */
 static int
 hide_wrong (void)
