@@ -3,10 +3,10 @@
  *
  * blksum: print the checksum of disk images, or check it.
  *
- * SIGHUP, SIGINT and SIGTERM end the program immediately: only a temporary file
- * has to be removed (see also qemu/nbd-process.c).  These signals have handlers
- * only to remove it (io/new-file.c), and to print how to resume
- * (cli/interrupt.c); after a handler the signal has its default action.
+ * SIGHUP, SIGINT and SIGTERM end the program immediately.  They have handlers
+ * only to remove a temporary file (io/new-file.c), and to print how to resume
+ * (cli/interrupt.c); after a handler the signal has its default action.  How
+ * qemu-nbd ends then: see qemu/nbd-process.c.
  */
 
 #include <config.h>
@@ -235,8 +235,7 @@ make_part (const struct options *options)
   return EXIT_TROUBLE;
 }
 
-/* Run JOB; it returns 1 if an audited block differs.  Returns the exit status.
- */
+/* JOB is job_resume or job_update.  Returns the exit status. */
 static int
 print_incremental (const struct options *options,
                    int (*job) (const struct incremental_request *request,

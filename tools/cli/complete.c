@@ -3,7 +3,7 @@
  *
  * Completions of a partial command line.  They are derived only from the rows
  * of the options.  The name of an argument in --help determines its
- * completions: a new option with FILE is completed with files.
+ * completions: a new option whose argument is FILE is completed with files.
  */
 
 #include <config.h>
@@ -211,7 +211,7 @@ print_argument (const struct option_row *row, const char *word, size_t offset)
       print_list (row->words);
     else if (strcmp (row->arg, "FMT") == 0)
       print_formats ();
-    else if (row->is_size && row->max <= UINT32_MAX) /* all sizes but
+    else if (row->is_size && row->max <= UINT32_MAX) /* all but
                                                       * --size */
       print_sizes (row->min, row->max);
   }

@@ -3,8 +3,8 @@
  *
  * Print the ranges in which two images differ, as lines, JSON or a mapfile.
  * With --changed, print only the differences that the list of changed ranges
- * misses, and then the superfluous ranges of that list: each of them as JSON,
- * or their number and total size in a line.
+ * misses, and then the superfluous ranges of that list, in which nothing
+ * differs: each of them as JSON, or their number and total size in a line.
  *
  * The JSON of a comparison that fails is not terminated, so that it is invalid,
  * and not mistaken for a complete result.
@@ -55,8 +55,8 @@ is_list (const struct options *options)
 
 /* ---- JSON ---- */
 
-/* The size that is printed was known before the comparison: --size sets it, or
- * --subset or --changed is used, and these options refuse pipes.
+/* The size is printed only with --size, --subset or --changed.  So it is known
+ * before the comparison: --size sets it, and the other two refuse pipes.
  */
 static void
 begin_json (const struct options *options,
@@ -184,7 +184,7 @@ end_lines (struct difference_output *output,
   return err;
 }
 
-/* ---- Both ---- */
+/* ---- All forms ---- */
 
 static void
 print_range (struct difference_output *output,

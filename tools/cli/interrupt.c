@@ -21,16 +21,18 @@
 static const int signals[] = { SIGHUP, SIGINT, SIGTERM };
 #define SIGNALS (sizeof signals / sizeof signals[0])
 
-/* Set before the handler is installed, and never freed, because the handler may
- * still run in another thread.
+/* The text that the handler prints.  Set before the handler is installed, and
+ * never freed, because the handler may still run in another thread.
  */
 static char *text;
 static size_t len;
 static pid_t owner;             /* the process that prints TEXT; its forked
                                  * children do not */
-static struct sigaction before[SIGNALS];
+static struct sigaction before[SIGNALS]; /* the actions to restore */
 
-/* raise takes effect, with the previous action, when this handler returns. */
+/* SIG is blocked until this handler returns.  Only then does raise take effect,
+ * with the previous action.
+ */
 static void
 handle_signal (int sig)
 {

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Options that only print: the digests, the kernels, the version.
+ * Options that only print: the digests, the kernels (SIMD implementations of
+ * hashes), or the version.
  */
 
 #include <config.h>

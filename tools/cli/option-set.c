@@ -25,7 +25,7 @@
 #include "format/format.h"
 
 /* The argument is NAME or, as in nbdcopy --blkhash, NAME/SIZE.  Only the last
- * --digest counts.  Its SIZE must agree with --block-size: see
+ * --digest counts.  Its SIZE, if any, must agree with --block-size: see
  * option_resolve_block_size.
  */
 void

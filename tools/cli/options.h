@@ -29,8 +29,8 @@ enum check_report {
   CHECK_WARN,                   /* all, and malformed lines */
 };
 
-/* The options of --check.  --compare uses the first three, and --expect the
- * first two.
+/* The options of --check.  --compare and --expect also use SUBSET and REPORT,
+ * and --compare uses STRICT.
  */
 struct verify_options {
   struct subset subset;         /* if n > 0, only this subset is read */

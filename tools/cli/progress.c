@@ -160,7 +160,7 @@ print_status (void)
   draw ();
 }
 
-/* ---- Functions of a job ---- */
+/* ---- Functions that a job calls ---- */
 
 static void
 begin (const struct progress_form *form, uint64_t size)

@@ -131,7 +131,7 @@ print_line (const struct repaired_output *output,
   return verdict_print (output->options->operands[0], text);
 }
 
-/* ---- Both ---- */
+/* ---- Both forms ---- */
 
 int
 repaired_range (void *opaque, const struct repair_range *range)

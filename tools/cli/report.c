@@ -16,7 +16,7 @@
 #include "util/broken-pipe.h"
 #include "util/error.h"
 
-/* Print the lines of ERROR, each after NAME, in which newlines are replaced. */
+/* NAME is printed in one line: error_set replaces its newlines. */
 void
 report (const char *name, const struct error *error)
 {

@@ -9,9 +9,9 @@
 
 struct option;
 
-/* Exit status if an image does not match, and if an error occurred. */
-#define EXIT_DIFFERS 1
-#define EXIT_TROUBLE 2
+/* The exit statuses of failures. */
+#define EXIT_DIFFERS 1          /* an image does not match */
+#define EXIT_TROUBLE 2          /* an error occurred */
 
 /* Print an error in one line, and exit with status 2. */
 void usage_error (const char *fmt, ...)

@@ -47,7 +47,7 @@ void audit_sample_destroy (struct audit_sample *sample);
 
 /* Returns the class of the byte at OFFSET.  The *LEN bytes from OFFSET on have
  * the same class; bytes after them can have it too.  OFFSET + *LEN is the end
- * of a unit, or not before the end of the image.
+ * of a unit, or an offset at or after the end of the image.
  */
 enum sample_class audit_sample_at (const struct audit_sample *sample,
                                    uint64_t offset, uint64_t *len);

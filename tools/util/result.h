@@ -42,7 +42,7 @@ struct sum {
 
 enum trailing_state {
   TRAILING_NONE,
-  TRAILING_UNREAD,              /* what follows the image was not read */
+  TRAILING_UNREAD,              /* the disk after the image was not read */
   TRAILING_ZERO,
   TRAILING_DATA,
   TRAILING_BLOCK,               /* according to a manifest, a block after the

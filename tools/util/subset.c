@@ -47,8 +47,8 @@ subset_has (const struct subset *subset, uint64_t offset, uint64_t *len)
   *len = UINT64_MAX;
   if (subset->n == 0)
     return true;
-  /* The number of units from that of OFFSET to the next one in the subset; 0 if
-   * that of OFFSET is in the subset.
+  /* The number of units from the one with OFFSET to the next one in the subset;
+   * 0 if the unit with OFFSET is in the subset.
    */
   units = ((uint64_t) subset->n + subset->k -
            offset / SUBSET_UNIT % subset->n) % subset->n;

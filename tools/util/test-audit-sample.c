@@ -212,8 +212,9 @@ test_enormous (void **state)
   audit_sample_destroy (&sample);
 }
 
-/* 100 of 1000 units are audited: each about 200 times in 2000 rounds.  The
- * bounds are eight standard deviations of 14 away, and the seeds are fixed.
+/* 100 of 1000 units are audited: each about 200 times in 2000 rounds, with a
+ * standard deviation of 14.  The bounds are eight standard deviations away, and
+ * the seeds are fixed.
  */
 static void
 test_uniform (void **state)
