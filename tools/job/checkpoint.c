@@ -3,10 +3,11 @@
  *
  * Validate the checkpoint of an earlier run.
  *
- * It is an error if the request has other hash parameters than the checkpoint,
- * or another size of the same image, as with another --size.  The checkpoint is
- * not discarded then: it may be the work of days, and the option may be
- * mistyped.  If a file of the image has another size, the checkpoint is stale.
+ * It is an error if the hash parameters are not those of the checkpoint; or if
+ * the number of bytes to hash is not, although no file of the image was
+ * modified, as with another --size.  The checkpoint is not discarded then: it
+ * may be the work of days, and the option may be mistyped.  But if a file of
+ * the image was modified, for example resized, the checkpoint is stale.
  */
 
 #include <config.h>
@@ -89,8 +90,8 @@ checkpoint_close (struct checkpoint *checkpoint)
 
 /* ---- Compare with the request ---- */
 
-/* Check the hash parameters, and that the manifest is not that of a part.
- * Returns 0 or -1.
+/* Check that the manifest is of the whole image, not of a part of it, and has
+ * the hash parameters HASH.  Returns 0 or -1.
  */
 static int
 check_params (const struct checkpoint *checkpoint,
@@ -142,8 +143,8 @@ stale_reason (const struct state *state, const struct identity *identity)
   return NULL;
 }
 
-/* Returns true if the sum in the state is MD, that of the manifest.  A finished
- * manifest has no id, so the sum identifies it.
+/* Returns true if MD, the sum of the manifest, is also the sum in the state.  A
+ * finished manifest has no id, so the sum identifies the manifest.
  */
 static bool
 has_published_sum (const struct checkpoint *checkpoint,

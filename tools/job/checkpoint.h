@@ -34,7 +34,8 @@ int checkpoint_open (struct checkpoint *checkpoint,
 void checkpoint_close (struct checkpoint *checkpoint);
 
 enum checkpoint_status {
-  CHECKPOINT_ERROR = -1,        /* it must not be replaced: ERROR is set */
+  CHECKPOINT_ERROR = -1,        /* it can be neither resumed nor replaced, for
+                                 * the reason in ERROR */
   CHECKPOINT_EMPTY,             /* it has no blocks yet: hash the whole image */
   CHECKPOINT_STALE,             /* it cannot be used, for the reason *WHY, such
                                  * as a modified image: start over */

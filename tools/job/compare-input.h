@@ -2,7 +2,8 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * An input of a comparison: an image, whose leaves are computed, or a manifest,
- * which has them.  Either becomes an iterator of leaf runs.
+ * which has them.  Either becomes an iterator of leaf runs, see
+ * ../lib/manifest/leaf-runs.h.
  */
 
 #ifndef BLKSUM_COMPARE_INPUT_H
@@ -59,8 +60,8 @@ void compare_input_close (struct compare_input *input);
 int compare_input_open_both (struct compare_input *both,
                              const struct compare_input inputs[2]);
 
-/* Returns true if both inputs are the same pipe: each would get only a part of
- * its data.
+/* Returns true if both inputs are the same pipe: each input would get only a
+ * part of the data.
  */
 bool compare_input_is_same_pipe (const struct compare_input *a,
                                  const struct compare_input *b);

@@ -321,8 +321,8 @@ compare_inputs (struct compare *compare, const char **operand,
                                       total_bytes (compare));
   err = compare->both.source ? diff_both (compare) : diff_inputs (compare);
   r = finish (compare, err, operand, error);
-  /* Without DIFFER the comparison, and so the progress, ends at the first
-   * difference.
+  /* If diff.differ is NULL, the comparison, and so the progress, ends at the
+   * first difference.
    */
   progress_end (compare->progress,
                 r == 0 && (compare->diff.differ || !compare->diff.any));
@@ -360,7 +360,7 @@ job_compare (const struct compare_request *request,
     .input = { { .fd = -1 }, { .fd = -1 } }, .both = { .fd = -1 }
   };
   const char *const *operands = request->operands;
-  /* If all leaves of two manifests are compared, sums_match checks the sums. */
+  /* If two manifests are compared completely, sums_match checks their sums. */
   bool check_sum = !job_manifest_path (operands[0]) ||
     !job_manifest_path (operands[1]) || is_partial (&compare);
   int i, r = 0;

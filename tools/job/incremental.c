@@ -41,8 +41,9 @@ is_read (const struct audit_sample *sample, uint64_t offset, uint64_t *len)
   return audit_sample_at (sample, offset, len) != SAMPLE_TRUSTED;
 }
 
-/* Join adjacent units of the sample that are all read, or all not read, because
- * *LEN limits the size of a read.
+/* Returns whether the *LEN bytes at OFFSET are to be read.  *LEN limits the
+ * size of a read, so adjacent units of the audit sample, which have the same
+ * result, are joined: see util/audit-sample.h.
  */
 static bool
 is_wanted (void *opaque, uint64_t offset, uint64_t *len)

@@ -35,8 +35,8 @@ struct baseline {
   bool finished;                /* it has an end record, with a sum to verify */
   struct ranges *unknown;       /* ranges that are read: the baseline has no
                                  * leaves of them, or outdated ones */
-  uint32_t audit;               /* share of the other blocks to audit, in
-                                 * millionths of a percent */
+  uint32_t audit;               /* share of the blocks outside of UNKNOWN to
+                                 * audit, in millionths of a percent */
 };
 
 struct incremental {

@@ -4,8 +4,9 @@
  * The jobs.  Each is in the file with its name: job_hash is in hash.c.
  * Requests are in util/request.h, results in util/result.h.
  *
- * A job returns 0, or -1 with the reason in ERROR.  A job that has a parameter
- * OPERAND sets *OPERAND to the operand that the reason is about.
+ * A job returns 0, or -1 with the reason in ERROR, unless its comment says
+ * otherwise.  A job that has a parameter OPERAND sets *OPERAND to the operand
+ * that the reason is about.
  */
 
 #ifndef BLKSUM_JOB_H
@@ -70,7 +71,7 @@ int job_expect (const struct expect_request *request,
                 struct error *error);
 
 /* Find the ranges in which two images differ.  The reason of a failure is about
- * *OPERAND, unless request->report failed.
+ * *OPERAND, unless the callback request->report returned an error.
  */
 int job_compare (const struct compare_request *request,
                  struct difference *difference, const char **operand,
@@ -95,9 +96,10 @@ int job_part (const struct part_request *request, struct error *error);
 int job_merge (const struct merge_request *request, struct sum *sum,
                const char **operand, struct error *error);
 
-/* Hash the operand, and continue where an earlier run was interrupted.  Returns
- * 1 with ERROR set if an audited block does not match its leaf from the earlier
- * run.
+/* Hash the operand, and continue where an earlier run was interrupted.  A
+ * sample of the blocks that the earlier run hashed is audited, that is, read
+ * again.  Returns 0; 1 with ERROR set if an audited block does not match its
+ * leaf from the earlier run; or -1 with the reason in ERROR.
  */
 int job_resume (const struct incremental_request *request, struct sum *sum,
                 struct error *error);
@@ -108,8 +110,9 @@ int job_resume (const struct incremental_request *request, struct sum *sum,
  */
 void job_resume_end (const char *manifest);
 
-/* Hash the changed ranges of the operand.  Returns 1 with ERROR set if an
- * audited block outside of the changed ranges has changed.
+/* Hash the changed ranges of the operand.  A sample of the blocks outside of
+ * these ranges is audited.  Returns 0; 1 with ERROR set if an audited block has
+ * changed; or -1 with the reason in ERROR.
  */
 int job_update (const struct incremental_request *request, struct sum *sum,
                 struct error *error);

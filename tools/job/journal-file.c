@@ -28,7 +28,7 @@
 #include "util/progress.h"
 
 #define HEADER_SIZE 512         /* see blkhash-manifest(5) */
-#define MAX_TRIES 10            /* to lock a file that others replace */
+#define MAX_TRIES 10            /* to lock a file that is replaced */
 
 /* ---- Opening and locking ---- */
 

@@ -3,8 +3,8 @@
  *
  * The manifest that is written while an image is hashed: --manifest.
  *
- * Leaves are written as they are folded.  A file is published when it is
- * complete.  A manifest on standard output has no end record until it is
+ * Leaves are written while they are added to the sum.  A file is published when
+ * it is complete.  A manifest on standard output has no end record until it is
  * complete.
  *
  * A manifest starts with the size of the image.  If the size is known only

@@ -26,7 +26,7 @@
 
 #define PREFIX "manifest:"
 
-/* No image option begins with the prefix, so a manifest can be an operand also
+/* No image option begins with "manifest:", so a manifest can be an operand also
  * with --image-opts.
  */
 const char *

@@ -198,8 +198,8 @@ parts_close (struct parts *parts)
 
 /* ---- Completeness ---- */
 
-/* Two parts with the same N of --part I/N have the same blocks, or no block in
- * common; so any other overlap is an error.
+/* Two parts with the same N of --part I/N have either the same blocks or no
+ * block in common.  So it is an error if two parts share only some blocks.
  */
 static int
 check_overlaps (struct parts *parts, const char **operand, struct error *error)

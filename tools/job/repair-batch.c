@@ -145,8 +145,10 @@ repair_batch_check (struct repair_batch *batch, struct error *error)
 
 /* ---- Writing ---- */
 
-/* Check that the content of the spare buffer, which has the length of block I,
- * is EXPECTED.  Returns 1 if it is, 0 if not, or -1 with the reason in ERROR.
+/* Check whether the content of the spare buffer, which has the length of block
+ * I, is the one that EXPECTED describes: the good content, or the bad content
+ * that the first pass found.  Returns 1 if it is, 0 if not, or -1 with the
+ * reason in ERROR.
  */
 static int
 check_spare (const struct repair_batch *batch, size_t i,
@@ -179,8 +181,9 @@ check_again (const struct repair_batch *batch, size_t i, struct error *error)
                                  (unsigned long long) block->offset);
 }
 
-/* If the write fails, a part of the block can have been written.  So the block
- * counts as written, unless it still has its bad content.
+/* Check that block I still has its bad content, and write good content to it.
+ * If the write fails, a part of the block can have been written.  So the block
+ * counts as written, unless the bad content is still there.
  */
 static int
 write_block (struct repair_batch *batch, size_t i, struct error *error)

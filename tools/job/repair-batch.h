@@ -2,7 +2,8 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * A batch of bad blocks that are repaired together: for each block, the content
- * that the manifest expects, and a buffer for good content.
+ * that the manifest expects, and a buffer for good content.  The first pass,
+ * which found them, is in repair-list.h.
  */
 
 #ifndef BLKSUM_REPAIR_BATCH_H
@@ -22,7 +23,7 @@ struct target;
 struct repair_block {
   uint64_t offset;              /* bytes */
   size_t len;                   /* the last block of the image can be shorter */
-  struct block_expected found;  /* content of the target in the first pass */
+  struct block_expected found;  /* its bad content in the first pass */
   bool unaligned;               /* OFFSET or LEN is not a multiple of the
                                  * alignment of the target */
   bool written, verified;       /* WRITTEN: completely or partially */

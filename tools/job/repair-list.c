@@ -144,7 +144,9 @@ check_limit (const struct comparison *compared, uint64_t read,
                     compared->manifest->data_blocks);
 }
 
-/* Compare the first GOOD->count blocks of IMAGE with GOOD. */
+/* Compare the first GOOD->count blocks of IMAGE with GOOD, the same blocks in
+ * the manifest, and list those that differ.
+ */
 static int
 compare_blocks (struct comparison *compared,
                 const struct blkhash_manifest_run *image,

@@ -212,9 +212,10 @@ publish (struct resume *resume, struct incremental *inc,
   return r == 0 ? manifest_file_publish (&inc->manifest, error) : -1;
 }
 
-/* An audited block does not match, so other blocks of the journal can also be
- * wrong.  The removal is synced, so that a crash cannot bring the journal back:
- * the next audit may miss the wrong blocks.
+/* Remove the journal and its state: an audited block does not match, so other
+ * leaves in the journal can be wrong, too.  The removal is synced, so that a
+ * crash cannot bring the journal back: the audit of the next run may miss the
+ * wrong leaves.
  */
 static void
 discard_checkpoint (const struct resume *resume)

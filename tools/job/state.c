@@ -95,7 +95,7 @@ parse_line (struct state *state, FILE *identity, const char *line)
   if (value && !state->journal && strlen (value) == STATE_ID_DIGITS)
     return (state->journal = strdup (value)) != NULL;
   value = value_of (line, "sum");
-  if (value) {                  /* the last line wins */
+  if (value) {                  /* a later sum replaces it */
     free (state->sum);
     return (state->sum = strdup (value)) != NULL;
   }

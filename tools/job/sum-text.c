@@ -27,7 +27,7 @@ static int
 refuse_prefix (const char *prefix, const char *option, struct error *error)
 {
   struct blkhash_opts *opts = blkhash_opts_new (prefix);
-  const char *digest;           /* static */
+  const char *digest;           /* not a part of OPTS */
 
   if (!opts)
     return error_set (error, "%s: '%s' is not blk-DIGEST/SIZE", option, prefix);

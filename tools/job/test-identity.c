@@ -112,8 +112,8 @@ make (struct identity *identity, const struct files *its_files)
                     0);
 }
 
-/* Check that the files, which were modified, have another identity, and whether
- * they still count as the same files.  Restores the files.
+/* Check that the files, which were modified, have another identity than BEFORE,
+ * and whether they still count as the same files.  Restores the files.
  */
 static void
 expect_other (const struct identity *before, bool same_files)

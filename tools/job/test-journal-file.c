@@ -102,7 +102,9 @@ test_replaced (void **state)
   }
 }
 
-/* No lock was refused, so the message does not say that the file is in use. */
+/* The file is replaced before each lock.  As no lock was refused, the error
+ * does not say that the file is in use.
+ */
 static void
 test_replaced_always (void **state)
 {

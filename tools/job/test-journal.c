@@ -250,7 +250,7 @@ test_errors (void **state)
   assert_non_null (strstr (reason.text, strerror (EIO)));
   sync_error = 0;
 
-  /* Leaves that are appended out of order. */
+  /* A leaf that is out of order is refused, and so are all later ones. */
   busy = false;
   start (&journal, fd);
   assert_int_equal (append (&journal, 0), 0);

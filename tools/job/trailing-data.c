@@ -15,7 +15,8 @@
 #include "util/progress.h"
 #include "util/result.h"
 
-/* Execute SCAN as if the image had its full size, and not that of --size. */
+/* Execute SCAN as if the image were the whole disk, and did not end at --size.
+ */
 static int
 scan_full_size (struct source *source, struct scan *scan, struct error *error)
 {

@@ -94,7 +94,7 @@ read_sum (struct blkhash_manifest_reader *r, const char *name, char *hex,
 }
 
 /* Check that the name BITMAP contains the sum of the old manifest, or the first
- * digits of this sum.
+ * digits of this sum.  The manifest is read for this, and rewound.
  */
 static int
 check_bitmap (const struct update *update, const char *bitmap,
