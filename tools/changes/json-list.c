@@ -46,8 +46,8 @@ struct item {
   uint64_t capacity;            /* bytes */
   char text[JSON_SCAN_STRING];  /* "description", or "exists" */
   char type_name[JSON_SCAN_STRING];
-  uint64_t first;               /* start of the first range in its array, if
-                                 * HAS_RANGES */
+  uint64_t first;               /* start of the first range in its array;
+                                 * set only if has_ranges is true */
   bool has_ranges;
 };
 

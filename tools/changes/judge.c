@@ -48,9 +48,9 @@ end_block (const struct judge *judge, size_t i)
   return (range->start + (range->len - 1)) / judge->block_size + 1;
 }
 
-/* All following blocks that differ are after range judge->next.  So this range
- * is superfluous if it has touched no block that differs; otherwise it is not
- * needed any more.
+/* Pass range judge->next: all following blocks that differ are after it.  If it
+ * has touched no block that differs, it is superfluous, and is moved to the
+ * start of the list.  Otherwise it is not needed any more.
  */
 static void
 pass_range (struct judge *judge)

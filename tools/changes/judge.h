@@ -28,9 +28,9 @@ struct judge {
   void *opaque;
 
   /* NEXT is the index of the first range that can touch the next blocks that
-   * differ.  All ranges from the index UNTOUCHED on have touched no such block
-   * so far.  SUPERFLUOUS is the number of superfluous ranges that were found so
-   * far; they were moved to the start of the list.
+   * differ.  All ranges from the index UNTOUCHED on have touched no block that
+   * differs so far.  SUPERFLUOUS is the number of superfluous ranges that were
+   * found so far; they were moved to the start of the list.
    */
   size_t next, untouched, superfluous;
 };

@@ -119,7 +119,7 @@ test_rows (void **state)
   says ("[{\"offset\": 0, \"length\": 5, \"type\": 2},"
         "{\"offset\": 5, \"length\": 5, \"type\": 18446744073709551615}]", 10,
         "5+5");
-  /* Rows must cover the image, in order. */
+  /* The objects must cover the image, in order. */
   refuses (rows, (64 << 20) + 512, "it ends at 67108864 of the 67109376 bytes "
            "of the image: it is truncated, or of another disk");
   refuses (rows, (64 << 20) - 512, "range 3 of 62914560 bytes at 4194304 ends "

@@ -3,9 +3,9 @@
  *
  * Check whether blocks have the expected leaves.
  *
- * The blocks are hashed with a leaf table, as if they were a whole image.  So
- * the result is always the same as when the image is compared with the
- * manifest.
+ * The blocks are hashed with a leaf table (struct blkhash_leaves), as if they
+ * were a whole image.  So the result is always the same as when the image is
+ * compared with the manifest.
  */
 
 #include <config.h>

@@ -25,6 +25,7 @@
 struct image_batch;
 struct image_runs;
 
+/* Two images that are compared with each other, and hashed at the same time. */
 struct image_group {
   pthread_mutex_t lock;         /* protects the fields below; taken before the
                                  * lock of a member */
@@ -58,8 +59,8 @@ struct image_runs {
                                  * the two fields below */
   struct error reason;          /* why hashing failed, or empty; not set if
                                  * CLOSED was set before */
-  struct sum sum;               /* set by image_table_fill; complete after
-                                 * ENOENT */
+  struct sum sum;               /* set by image_table_fill; complete after the
+                                 * iterator has returned ENOENT */
 };
 
 /* Start to hash the image of SOURCE, as a member of GROUP unless it is NULL.

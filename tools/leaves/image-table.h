@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Read an image into a leaf table, and fold it.
+ * Read an image into a leaf table (struct blkhash_leaves), and fold the table:
+ * see blkhash_leaves_fold.
  */
 
 #ifndef BLKSUM_IMAGE_TABLE_H

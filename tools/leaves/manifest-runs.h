@@ -18,8 +18,8 @@ struct progress;
 struct manifest_runs {
   struct leaf_runs runs;
   struct blkhash_manifest_reader *reader;
-  const char *name;             /* name of the manifest, in front of the
-                                 * reason; or NULL */
+  const char *name;             /* name of the manifest, with which the text
+                                 * in ERROR begins; or NULL */
   uint64_t size;                /* bytes; blocks beyond it are read, but not
                                  * returned */
   uint64_t trailing_block;      /* index of the first block of data beyond SIZE,

@@ -138,7 +138,7 @@ test_check (void **state)
                                    image.expected, good), 0);
     for (i = 0; i < image.count; i++)
       assert_int_equal (good[i], !changed[i]);
-    test_free (good);           /* it checks for an overflow */
+    test_free (good);           /* detects an overflow of GOOD */
     free_image (&image);
   }
   blkhash_opts_free (image.opts);

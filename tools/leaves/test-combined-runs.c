@@ -58,7 +58,7 @@ is_zero (const struct memory_runs *iter, unsigned block)
   return iter->leaves[block][0] == 0;
 }
 
-/* Runs of data or of zeros are cut at random. */
+/* Runs of data or of zeros are returned in pieces of random length. */
 static int
 next (struct leaf_runs *runs, struct blkhash_manifest_run *run)
 {

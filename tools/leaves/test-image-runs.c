@@ -96,7 +96,7 @@ test_fails (void **state)
 
 /* ---- Closing ---- */
 
-/* Close while the hashing thread waits for room, because no leaf was read. */
+/* Close while the hashing thread waits for room, because no leaf was taken. */
 static void
 test_close_blocked (void **state)
 {
