@@ -152,8 +152,8 @@ compare_input_close (struct compare_input *input)
 
 /* The block in which an image ends must be comparable with the same block of
  * OTHER, which may be longer.  So the block is padded with zeros.  But if OTHER
- * is a manifest, zeros are appended only up to the size of its image: its last
- * block may be short, and only the digest of that block is known.
+ * is a manifest, zeros are appended only up to the size in the manifest: the
+ * last block there may be short, and only the digest of that block is known.
  */
 static struct padding
 choose_padding (const struct compare_input *other, uint32_t block_size)

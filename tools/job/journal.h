@@ -34,8 +34,8 @@ struct journal {
 
   pthread_mutex_t lock;         /* protects the fields below */
   pthread_cond_t ends;
-  size_t pending;               /* blocks of data and runs of zeros that are
-                                 * appended, but not written yet */
+  size_t pending;               /* number of blocks of data and runs of zeros
+                                 * that are appended, but not written yet */
   struct error error;           /* the first error */
   bool end;
 };
