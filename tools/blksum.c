@@ -5,8 +5,8 @@
  *
  * SIGHUP, SIGINT and SIGTERM end the program immediately.  They have handlers
  * only to remove a temporary file (io/new-file.c), and to print how to resume
- * (cli/interrupt.c); after a handler the signal has its default action.  How
- * qemu-nbd ends then: see qemu/nbd-process.c.
+ * (cli/interrupt.c); after a handler the signal has its default action.  The
+ * socket of qemu-nbd is removed by its own process: see qemu/nbd-process.c.
  */
 
 #include <config.h>

@@ -3,11 +3,12 @@
  *
  * Validate the checkpoint of an earlier run.
  *
- * It is an error if the hash parameters are not those of the checkpoint; or if
- * the number of bytes to hash is not, although no file of the image was
- * modified, as with another --size.  The checkpoint is not discarded then: it
- * may be the work of days, and the option may be mistyped.  But if a file of
- * the image was modified, for example resized, the checkpoint is stale.
+ * It is an error if the request has other hash parameters than the checkpoint.
+ * It is also an error if the number of bytes to hash differs, as with another
+ * --size, while no file of the image was modified.  The checkpoint is not
+ * discarded then: it may be the work of days, and the option may be mistyped.
+ * But if a file of the image was modified, for example resized, the checkpoint
+ * is stale.
  */
 
 #include <config.h>
