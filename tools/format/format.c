@@ -49,9 +49,9 @@ format_by_alias (const char *name)
   return NULL;
 }
 
-/* Returns the end of qemu-img's help, which begins with the list of drivers,
- * " a b c\n..."; or NULL if qemu-img failed or prints no list.  The result is a
- * part of *OUTPUT, which the caller frees even if the result is NULL.
+/* Returns the part of the output of "qemu-img --help" that starts with the list
+ * of drivers, " a b c\n..."; or NULL if qemu-img failed or prints no list.  The
+ * result points into *OUTPUT, which the caller frees even if this is NULL.
  */
 static char *
 qemu_drivers (char **output)

@@ -19,9 +19,10 @@ bool format_is_known (const char *name);
  */
 const char *format_by_alias (const char *name);
 
-/* Returns the known formats that the installed qemu supports, or all of them if
- * qemu-img cannot be run.  They are separated by ", ", raw first.  The caller
- * frees the string.  Returns NULL if there is no memory.
+/* Returns raw and the other known formats that the installed qemu supports, or
+ * all known formats if qemu-img cannot list its own.  They are separated by
+ * ", ", raw first.  The caller frees the string.  Returns NULL if there is no
+ * memory.
  */
 char *format_list (void);
 

@@ -16,9 +16,10 @@
 #include "io/file.h"
 #include "util/error.h"
 
-/* The maximum size, in bytes, of those tables of an image that qemu keeps in
- * memory.  The table of a disk of 64 TiB has 256 MiB if it has 4 bytes for each
- * block of 1 MiB, or 8 bytes for each cluster of 2 MiB.
+/* The maximum size, in bytes, of a table that qemu keeps in memory; for several
+ * tables that are counted together (bitmaps, vmdk extents, qed), their sum.
+ * The table of a disk of 64 TiB has 256 MiB if it has 4 bytes for each block of
+ * 1 MiB, or 8 bytes for each cluster of 2 MiB.
  */
 #define IMAGEFILE_TABLE_MAX (UINT64_C (512) << 20)
 

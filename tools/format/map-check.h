@@ -24,8 +24,8 @@ struct map {
   uint64_t cluster, disk;       /* sizes in bytes */
   uint64_t entries;             /* number of entries of each table to which a
                                  * table of tables points */
-  uint64_t table_start, data_start, multiplier; /* only for FIND_DATA and
-                                 * FIND_TABLE */
+  uint64_t table_start, data_start, multiplier; /* for the format's own
+                                 * FIND_DATA and FIND_TABLE */
 
   /* Set *OFFSET to the offset of the data that ENTRY points to.  The caller has
    * set *LEN to the length of the cluster, up to the end of the disk; change it
@@ -50,13 +50,13 @@ int map_check (const struct map *map, uint64_t offset, uint64_t entries,
                struct error *error);
 
 /* The same for a table of tables.  It is an error if the tables together are
- * larger than the file: so the time is limited by the size of the file.
+ * larger than the file.  So the size of the file limits the time of the check.
  */
 int map_check_tables (const struct map *map, uint64_t offset,
                       uint64_t entries, struct error *error);
 
-/* Returns BASE + N * SIZE, or UINT64_MAX if that is too large: no file contains
- * data at this offset.
+/* Returns BASE + N * SIZE; or, if that is too large, UINT64_MAX, an offset at
+ * which no file contains data.
  */
 uint64_t map_offset (uint64_t base, uint64_t n, uint64_t size);
 

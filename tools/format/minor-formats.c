@@ -6,10 +6,10 @@
  *
  * qemu (7.2 to 10) reads tables and data beyond the end of a file as zeros, so
  * it would read a truncated image without an error.  qemu compares offsets with
- * the size of the file only for qed, and even then not the offset of each
+ * the size of the file only for qed, and even there not the offset of each
  * cluster.  qemu allocates tables of the size that is recorded in the header.
  *
- * Images in these formats are read only if the user gives the format.  Most
+ * blksum reads images in these formats only if the user gives the format.  Most
  * headers that qemu refuses are left to it: a function here returns 0 for them.
  */
 
@@ -25,7 +25,8 @@
 #define SECTOR UINT64_C (512)
 #define HEADER 136              /* bytes; the longest header here */
 #define DMG_TRAILER 512
-#define QED_CACHED_TABLES 50    /* L2 tables; the L1 table is kept, too */
+#define QED_CACHED_TABLES 50    /* number of L2 tables that qemu keeps, besides
+                                 * the L1 table */
 
 /* ---- bochs ----------------------------------------------------------- */
 
@@ -110,7 +111,8 @@ check_dmg (const struct imagefile *file, const unsigned char *head,
 /* ---- luks ------------------------------------------------------------ */
 
 /* The size of the disk is not recorded: it is the size of the file without the
- * header.
+ * header.  So a truncated file is detected only if it ends within the header or
+ * within a sector.
  */
 static int
 check_luks (const struct imagefile *file, const unsigned char *head,

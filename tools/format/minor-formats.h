@@ -10,10 +10,10 @@
 
 #include "format/imagefile.h"
 
-/* If FORMAT is one of these, check that the file contains all that the image
- * points to, and that the tables that qemu keeps in memory are not too large.
- * A file without the magic of FORMAT is not checked, but left to qemu.  Returns
- * 0, also if nothing was checked, or -1 on error.
+/* If FORMAT is one of these formats, check that the file contains all that the
+ * image points to, and that the tables that qemu keeps in memory are not too
+ * large.  A file without the magic of FORMAT is not checked, but left to qemu.
+ * Returns -1 on error; otherwise 0, also if nothing was checked.
  */
 int minor_formats_check (const struct imagefile *file, const char *format,
                          struct error *error);

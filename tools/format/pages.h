@@ -44,8 +44,8 @@ const unsigned char *pages_entry (struct pages *pages, const char *what,
                                   struct error *error);
 
 /* OFFSET and SIZE are those of the last call of pages_entry.  Returns how many
- * entries its result points to: those up to the end of the page or of the file,
- * but at most LEFT.
+ * entries are in memory from the result of that call on: all up to the end of
+ * the page or of the file, but at most LEFT.
  */
 uint64_t pages_rest (const struct pages *pages, uint64_t offset,
                      uint64_t left, size_t size);

@@ -7,8 +7,8 @@
  * are not part of the content of the disk, but qemu loads all of them when it
  * opens the image.  An entry of a bitmap table, 8 bytes, can stand for a whole
  * cluster of ones, so a small image can make qemu allocate any amount of
- * memory.  Only errors that make it impossible to count the memory are reported
- * here.  qemu reports all others.
+ * memory.  An image is refused here only if the bitmaps take too much memory,
+ * or if an error makes it impossible to count.  qemu reports all other errors.
  */
 
 #include <config.h>
@@ -84,7 +84,7 @@ count_bitmap (struct bitmap_walk *w, const unsigned char *entry)
     return imagefile_error (w->file, w->error, "the image is corrupt: a "
                             "bitmap has a granularity of 2^%u",
                             granularity_bits);
-  /* One byte of the bitmap covers this number of bytes of the disk. */
+  /* The number of bytes of the disk that one byte of the bitmap covers. */
   unit = UINT64_C (8) << granularity_bits;
   if (count_table (w, be64_at (entry), be32_at (entry + 8),
                    w->qcow2->size / unit +

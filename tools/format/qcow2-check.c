@@ -9,8 +9,8 @@
  *
  * Only the data that is visible to the guest now is checked.  Refcounts,
  * internal snapshots and bitmaps are not checked.  Invalid flags in the tables
- * are not errors here: the clusters that have them are left to qemu, which
- * reads or refuses them.
+ * are not errors here: the clusters whose entries have them are left to qemu,
+ * which reads or refuses them.
  */
 
 #include <config.h>

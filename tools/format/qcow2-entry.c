@@ -12,8 +12,9 @@
 #define COMPRESSED (UINT64_C (1) << 62)
 #define ZERO UINT64_C (1)       /* only in version 3, and without subclusters */
 
-/* The number of bits of the offset depends on the cluster size.  The bits above
- * the offset are the number of sectors that contain the data, minus one.
+/* The number of bits of the offset depends on the cluster size.  The bits
+ * between the offset and the two flags (bits 62 and 63) are the number of
+ * sectors that contain the data, minus one.
  */
 static void
 decode_compressed (const struct qcow2 *qcow2, uint64_t descriptor,
@@ -58,7 +59,7 @@ qcow2_entry_decode (const struct qcow2 *qcow2, const unsigned char *bytes,
     entry->host % qcow2_cluster_size (qcow2) == 0 &&
     (entry->allocated & entry->zero) == 0;
 
-  /* Offset 0 is valid only in an external data file. */
+  /* Offset 0 is valid only in an external data file, and with COPIED set. */
   has_bytes = entry->host != 0 ||
     (qcow2->has_data_file && descriptor & QCOW2_COPIED);
   if (!has_bytes) {

@@ -3,9 +3,9 @@
  *
  * Map offsets of a qcow2 disk to offsets in its file.
  *
- * Irregular entries, such as those with reserved bits or with offsets that are
- * not aligned to a cluster, are not mapped here.  qemu reads their clusters, or
- * refuses them.
+ * Compressed clusters are not mapped here, nor are clusters with an irregular
+ * entry, such as one with reserved bits or with an offset that is not aligned
+ * to a cluster.  They are runs of RUN_QEMU: qemu reads or refuses them.
  */
 
 #include <config.h>

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Find the end of the stream of a compressed cluster of a qcow2.
+ * Check the stream, that is, the compressed data, of a compressed cluster of a
+ * qcow2, and find its end.
  */
 
 #ifndef BLKSUM_QCOW2_STREAM_H

@@ -6,7 +6,7 @@
  * An L2 entry has the number of sectors of a compressed cluster.  qemu does not
  * pad the file to the end of the last sector, so a complete file can end within
  * it.  A truncated file looks the same, and qemu could decompress wrong data
- * from it without an error.  So the stream itself is checked.
+ * from it without an error.  So the compressed data (the stream) is checked.
  *
  * The tail is the last bytes of the file, as many as two clusters have: no L2
  * entry can give a compressed cluster a longer range.  The tail is read once.

@@ -1,7 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Check the compressed clusters at the end of the file of a qcow2.
+ * Check the compressed clusters at the end of the file of a qcow2.  The tail is
+ * the last bytes of the file, as many as two clusters have; a stream is the
+ * compressed data of a cluster.
  */
 
 #ifndef BLKSUM_QCOW2_TAIL_H
@@ -31,9 +33,9 @@ void qcow2_tail_init (struct qcow2_tail *tail, const struct imagefile *file,
 
 void qcow2_tail_destroy (struct qcow2_tail *tail);
 
-/* Check that the compressed cluster at OFFSET is complete.  The file ends
- * before OFFSET + LEN, where LEN is the length in its L2 entry.  Returns 0, or
- * -1 on error.
+/* Check that the compressed cluster at OFFSET is complete.  LEN is the length
+ * in the L2 entry of the cluster.  Call this only if the file ends before
+ * OFFSET + LEN.  Returns 0, or -1 on error.
  */
 int qcow2_tail_check (struct qcow2_tail *tail, uint64_t offset, uint64_t len,
                       struct error *error);

@@ -225,8 +225,8 @@ test_qcow (void **state)
   put_be (1000, 8, UINT64_MAX);
   assert_check ("a table");
 
-  /* All entries of the L1 table point to the same L2 table of 512 bytes.  600
-   * such tables would be larger than the file.
+  /* All entries of the L1 table point to the same L2 table of 512 bytes.  64
+   * such tables are smaller than the file, 600 would be larger.
    */
   put_be (24, 8, sizeof image * 8 + 512);
   for (size_t i = 0; i < sizeof image * 8 / (64 * 512); i++)

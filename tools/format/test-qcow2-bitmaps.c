@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Test the bitmap directory of a qcow2 image and the tables of its bitmaps: at
- * the limits of the directory, of the file and of the memory of qemu, and just
- * beyond them.
+ * the end of the directory and of the file and just beyond them, and with a
+ * granularity that is too large.
  */
 
 #include <config.h>
@@ -38,7 +38,7 @@ put (uint64_t offset, unsigned count, uint64_t value)
     bytes[offset + count - 1] = value;
 }
 
-/* Two bitmaps, whose name has one byte, of a disk of DISK bytes. */
+/* Two bitmaps of a disk of DISK bytes.  The name of each has one byte. */
 static void
 build (uint64_t disk)
 {
@@ -105,6 +105,7 @@ test_tables (void **state)
   bytes[second + 17] = 32;
   check ("a granularity of 2^32");
 
+  /* The two tables have as many bytes as the file, and then 8 more. */
   build (1 << 20);
   put (DIRECTORY + 8, 4, CLUSTER / 4);
   put (second + 8, 4, CLUSTER / 4);

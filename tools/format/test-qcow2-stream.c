@@ -35,15 +35,16 @@
 #define EMPTY_LAST_BLOCK "\x03\x00"
 
 /* Written by hand; RFC 8878.  FRAME_N is the header of a frame with N bytes of
- * content, U_N a block with N times 'U'.  Exceptions: FRAME_128M does not have
- * the size of the content, and FRAME_OF_CHECKSUM, also for 4096 bytes, is for a
- * frame that ends with a CHECKSUM.  SKIPPED is a skippable frame.
+ * content, FRAME_OF_CHECKSUM that of a frame with 4096 bytes of content and a
+ * CHECKSUM at the end.  FRAME_128M is a header without the size of the content.
+ * U_N is the last block of a frame, with N times 'U'; MORE_U_N is the same, but
+ * not the last block.  SKIPPED is a skippable frame.
  */
 #define FRAME_4096 "\x28\xb5\x2f\xfd\x60\x00\x0f"
 #define FRAME_2048 "\x28\xb5\x2f\xfd\x60\x00\x07"
 #define FRAME_128M "\x28\xb5\x2f\xfd\x00\x88" /* window size 128 MiB */
 #define FRAME_OF_CHECKSUM "\x28\xb5\x2f\xfd\x64\x00\x0f"
-#define U_4096 "\x03\x80\x00U"  /* the last block of a frame */
+#define U_4096 "\x03\x80\x00U"
 #define U_2048 "\x03\x40\x00U"
 #define MORE_U_2048 "\x02\x40\x00U"
 #define LAST_OF_3 "\x19\x00\x00UUU" /* the last block: 3 stored bytes */
@@ -179,7 +180,7 @@ test_zlib_stored (void **state)
   }
   memcpy (stream + 2 * 2053, "\x03\x00", 2);
   complete (QCOW2_ZLIB, stream, sizeof stream);
-  stream[2053] = 1;             /* the last block */
+  stream[2053] = 1;             /* mark the second block as the last one */
   complete (QCOW2_ZLIB, stream, 2 * 2053);
 }
 

@@ -27,7 +27,9 @@
 #define WITH_ZLIB 0
 #endif
 
-/* 4096 times 'U'; see test-qcow2-stream.c. */
+/* A deflate stream and a zstd frame.  Each decompresses to 4096 times 'U'; see
+ * test-qcow2-stream.c.
+ */
 #define DEFLATED \
   "\xed\xc1\x01\x0d\x00\x00\x00\xc2\xa0\x94\xef\x5f\xc5\x1e\x0e\x28\x00\x00" \
   "\x00\xe0\xdd\x00"
@@ -76,7 +78,9 @@ begin (uint64_t size)
   qcow2_tail_init (&tail, &file, &qcow2);
 }
 
-/* Check the cluster at OFFSET.  Returns the error, or "" if there is none. */
+/* Check the cluster at OFFSET, whose length in the L2 entry is 8192 bytes.
+ * Returns the error, or "" if there is none.
+ */
 static const char *
 check (uint64_t offset)
 {
@@ -105,8 +109,8 @@ put (uint64_t offset, const char *stream, size_t len)
   memcpy (bytes + offset, stream, len);
 }
 
-/* The stream is before, across or after the end of a sector.  The file ends
- * with the stream, after it, within it, or where it begins.
+/* The stream is before, across or after the sector boundary at 20480.  The file
+ * ends with the stream, one byte after it, within it, or where it begins.
  */
 static void
 test_cut (void **state)
@@ -150,7 +154,9 @@ test_shared_sector (void **state)
   assert_bad (at + LEN + 1, "not complete");
 }
 
-/* The tail is two clusters, or the whole file if that is smaller. */
+/* The tail (see qcow2-tail.h) is two clusters, or the whole file if that is
+ * smaller.
+ */
 static void
 test_sizes (void **state)
 {
@@ -232,7 +238,8 @@ test_work (void **state)
     assert_string_equal (check (at), "");
   for (i = 1; i < blocks && *check (at + i * 5) == '\0'; i++)
     ;
-  assert_int_equal (i, 8);      /* 9 streams: 9018 bytes, more than 8192 */
+  /* The 9 streams 0 to 8 have 9018 bytes, but the tail has only 8192. */
+  assert_int_equal (i, 8);
   assert_bad (at + blocks * 5, "overlap");
 }
 

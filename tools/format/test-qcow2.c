@@ -26,8 +26,8 @@
 #define COPIED (UINT64_C (1) << 63)
 #define COMPRESSED (UINT64_C (1) << 62)
 
-/* Clusters of 4096 bytes (16384 with extended L2): 0 is the header, 1 the L1
- * table, 2 the L2 table, and from 3 on there is data.
+/* An image in clusters of 4096 bytes (16384 with extended L2): cluster 0 is the
+ * header, 1 the L1 table, 2 the L2 table, and from 3 on there is data.
  */
 struct builder {
   unsigned char bytes[MAX_SIZE];
@@ -311,7 +311,7 @@ test_standard_clusters (void **state)
   put_l2 (0, COPIED | (3 * b.cluster) | 1); /* reads as zeros */
   assert_good ();
 
-  /* If the disk ends within the last cluster, the file may end there too. */
+  /* If the disk ends within a cluster, the file may end where the disk ends. */
   build (2, 0);
   put64 (24, b.cluster + 512);
   b.size = 3 * b.cluster + 512;

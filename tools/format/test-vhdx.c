@@ -231,8 +231,8 @@ test_blocks (void **state)
   assert_result ("a block");
   put_block (3, VHDX_OFFSET, 6);
   assert_result ("a block");
-  /* Unused bits, entries of blocks after the disk, and the bytes of the last
-   * block after the disk are ignored.
+  /* Ignored are unused bits, entries of blocks after the end of the disk, and
+   * those bytes of the last block that are after the end of the disk.
    */
   put_block (3, 7 * MIB + 0xffff8, 6);
   put_block (10, 8 * MIB, 6);

@@ -449,6 +449,7 @@ assert_extents (const char *lines, const char *expected)
   assert_string_equal (seen, expected);
 }
 
+/* A descriptor file that ends with LINES is refused with ERROR. */
 static void
 assert_no_extents (const char *lines, const char *error)
 {
@@ -471,7 +472,7 @@ refuse_extents (const struct imagefile *file, struct error *error)
   return vmdk_extents (file, refuse_extent, NULL, error);
 }
 
-/* If one extent is refused, the image is. */
+/* If the callback refuses an extent, the image is refused. */
 static void
 test_refused (void **state)
 {

@@ -5,7 +5,8 @@
  *
  * When qemu opens the image, it checks that the blocks in the block allocation
  * table (BAT) lie inside the file.  It does not check that the BAT itself lies
- * inside the file: a truncated BAT reads as zeros, like that of an empty disk.
+ * inside the file: a truncated BAT reads as zeros, like the BAT of an empty
+ * disk.
  * qemu also rounds the size of the file up to whole sectors, so a file that
  * ends within a sector is refused here.
  *

@@ -70,10 +70,11 @@ vhdx_entry_at (const struct vhdx *vhdx, uint64_t n)
   return vhdx->bat + (n + n / vhdx->chunk) * VHDX_ENTRY;
 }
 
-/* Read the tables, and check that each present block lies inside the file, and
- * that no block is partially present or invalid.  qemu (7.2) refuses a block
- * outside the file with the error "Invalid argument", and reports a partially
- * present or invalid block only as a read error.  Returns 0, or -1 on error.
+/* Parse the image into *VHDX.  Check that each present block lies inside the
+ * file, and that no block is partially present or invalid.  qemu (7.2) refuses
+ * a block outside the file with the error "Invalid argument", and reports a
+ * partially present or invalid block only as a read error.  Returns 0, or -1 on
+ * error.
  */
 int vhdx_check (const struct imagefile *file, struct vhdx *vhdx,
                 struct error *error);

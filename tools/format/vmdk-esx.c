@@ -24,7 +24,7 @@
 
 #define SECTOR UINT64_C (512)
 #define MAX_SECTORS (INT64_MAX / SECTOR)
-#define TABLE_ENTRIES 4096      /* of both formats */
+#define TABLE_ENTRIES 4096      /* of a grain table, in both formats */
 #define SESPARSE_GRAIN (8 * SECTOR) /* qemu accepts no other size */
 #define SESPARSE_MAGIC UINT64_C (0xcafebabe)
 
@@ -79,8 +79,9 @@ vmdk_cowd_check (const struct imagefile *file, uint64_t *memory,
   return check_directory (&map, le32_at (head + 20) * SECTOR, *memory, error);
 }
 
-/* A grain table has type 1.  An entry of another type is invalid: it gets an
- * offset beyond the end of any file, so that it is reported as an error.
+/* An entry of the directory is 0 if there is no table.  Otherwise its type must
+ * be 1, and its low 32 bits are the number of the table.  For an invalid entry
+ * *OFFSET is set beyond the end of any file, so that an error is reported.
  */
 static bool
 sesparse_table (const struct map *map, uint64_t entry, uint64_t *offset)

@@ -204,8 +204,9 @@ check_grain (struct grain_walk *w, uint64_t sector, uint64_t used)
   if (!w->vmdk.compressed)
     return imagefile_check (w->file, "a grain", offset, used, w->error);
 
-  /* qemu detects truncated compressed data by its checksum.  This check gives a
-   * better error message.
+  /* Compressed data has a checksum, by which qemu detects that the data is
+   * truncated.  The checks here only give a better error message.  The length
+   * is known only from a marker; without markers the first byte is checked.
    */
   if (!(w->vmdk.flags & MARKERS))
     return imagefile_check (w->file, "a grain", offset, 1, w->error);

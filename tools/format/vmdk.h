@@ -24,8 +24,9 @@ bool vmdk_is_sparse (const unsigned char *head);
 int vmdk_check_self_contained (const struct imagefile *file,
                                struct error *error);
 
-/* Check that all grains of a sparse image are inside the file.  qemu reads
- * grains beyond the end of the file as zeros, without an error.  Returns 0, or
+/* Check that all grains of a sparse image are inside the file, because qemu
+ * reads grains beyond the end of the file as zeros, without an error.  Refuse
+ * compressed grains for which qemu would need too much memory.  Returns 0, or
  * -1 on error.
  */
 int vmdk_check (const struct imagefile *file, struct error *error);

@@ -11,9 +11,9 @@
 #include "format/imagefile.h"
 
 /* Returns -1 with an error if the image has a parent, which qemu would ignore
- * silently; if its blocks or their table are not in the file; or if the table
- * is too large (see imagefile.h).  Otherwise returns 0, also for a file that is
- * not a vpc image: that is left to qemu.
+ * silently, or an unexpected type; if its blocks or their table are not in the
+ * file; or if the table is too large (see imagefile.h).  Otherwise returns 0,
+ * also for a file that is not a vpc image: that is left to qemu.
  */
 int vpc_check (const struct imagefile *file, struct error *error);
 
