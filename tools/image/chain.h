@@ -24,7 +24,7 @@ struct range;
 struct chain {
   uint64_t size;                /* size of the disk in bytes */
   struct qcow2_count clusters;  /* number of data clusters in all layers */
-  unsigned count;
+  unsigned count;               /* number of layers */
   const struct layer *layers[CHAIN_MAX]; /* the first is the top layer */
   struct pages pages[CHAIN_MAX]; /* caches of the tables of the layers */
 };

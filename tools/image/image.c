@@ -62,8 +62,8 @@ inspect_qcow2 (struct layer *layer, struct error *error)
     : layer_check_tables (layer, &layer->file, error);
 }
 
-/* Refuse a format that is read only if the user gives it: one in which an image
- * can name other files, or a less common one.
+/* Refuse a format that blksum does not read unless the user gives it: one in
+ * which an image can name other files, or a less common one.
  */
 static int
 refuse_format (const char *format, struct error *error)

@@ -38,7 +38,7 @@ struct image_info {
 
 /* Inspect FILE, which is one of FILES.  FORMAT is the format that the user
  * gave, or NULL to probe it.  If FORMAT is given, the local files that the
- * image names are added to FILES.  If FORMAT is NULL, no program is run.
+ * image names are added to FILES.  If FORMAT is NULL, qemu-img is not run.
  * Returns 0, or -1 with the reason in *ERROR.  The caller destroys INFO, except
  * after an error.
  */
@@ -59,8 +59,9 @@ const char *image_probe (const struct file *file, struct error *error);
 /* Returns the argument with which qemu opens an image that was inspected: see
  * qemuopts_target.  The caller frees it.  Returns NULL if there is no memory.
  *
- * If the format was probed, PATH must be a path to the inspected file, or else
- * the caller must check which files qemu opens.  If the user gave the format,
+ * If the format was probed, PATH should always lead to the inspected file, as
+ * /proc/self/fd/N does.  If PATH can lead to another file by now, the caller
+ * must check which files qemu opens.  If the user gave the format,
  * PATH must be the path that the user gave, because relative names in the
  * header are relative to it.  If the user gave options, PATH is not used.
  */

@@ -16,7 +16,7 @@ struct layer;
 struct layer_context;
 
 /* Check a layer, which is a local file, and set its backing layer to the one
- * that its header names, unless the options give another.  The backing layer is
+ * that its header names, unless the options replace it.  The backing layer is
  * not opened.  Returns 0, or -1 on error.
  */
 int layer_check (struct layer *layer, const struct layer_context *context,

@@ -38,7 +38,7 @@ refuse_extent (void *opaque, const struct vmdk_extent *extent,
 }
 
 /* Check a file in the vmdk format, unless it is only a descriptor.  *MEMORY is
- * set to the bytes that qemu needs for its directories.
+ * set to the bytes that qemu needs for its grain directories.
  */
 static int
 check_grains (const struct imagefile *file, uint64_t *memory,
@@ -58,7 +58,7 @@ check_grains (const struct imagefile *file, uint64_t *memory,
 }
 
 /* Check the extent in FILE.  *MEMORY is set to the bytes that qemu needs for
- * its directory.
+ * its grain directories; 0 if it has none.
  */
 static int
 check_extent_file (const struct imagefile *file,

@@ -21,7 +21,7 @@ struct json_object;
 /* The context of a check, the same for all layers of an image. */
 struct layer_context {
   bool secrets;                 /* the user can pass secrets to qemu */
-  struct files *files;          /* the local files of the image are added */
+  struct files *files;          /* the check adds the image's local files */
 };
 
 struct layer {

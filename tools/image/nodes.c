@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The nodes that are given by the options of an image.
+ * The block nodes of qemu that are given by the options of an image.
  *
- * A node has children: "file" is its storage, "backing" its backing node, and
- * "data-file" the data file of a qcow2.  An unknown driver could have other
+ * A node has children: "file" is the node below it, "backing" its backing node,
+ * and "data-file" the data file of a qcow2.  An unknown driver could have other
  * children, so it is refused.
  */
 
@@ -83,7 +83,7 @@ refuse_references (const struct node_check *check, const struct node *node)
   return 0;
 }
 
-/* Set the data file, if the options name one. */
+/* Set the data file of LAYER, if the options of NODE name one. */
 static int
 set_data (const struct node_check *check, const struct node *node,
           struct layer *layer)

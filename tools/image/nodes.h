@@ -14,8 +14,8 @@ struct json_object;
 
 /* Check the image that is given by OPTIONS, a parsed tree.  Each node must have
  * a driver, except the storage of a format.  The storage of a format other than
- * raw must be a local file that is not truncated; that of LUKS can be another
- * format on such a file.  Returns 0, or -1 on error.
+ * raw must be a local file that is not truncated.  The storage of LUKS can also
+ * be another format on such a file.  Returns 0, or -1 on error.
  */
 int nodes_check (struct json_object *options,
                  const struct layer_context *context, struct error *error);

@@ -12,7 +12,7 @@
 struct error;
 
 /* Is DRIVER a protocol driver, which reads raw (flat) data?  The first function
- * is for local files, the second for any storage.
+ * returns true only if it reads local files or devices.
  */
 bool qemuname_is_local (const char *driver);
 bool qemuname_is_protocol (const char *driver);

@@ -3,13 +3,13 @@
  *
  * The options with which qemu opens an image.
  *
- * qemu flattens the objects of a json: name to keys with dots, and keeps the
- * strings.  So a json: name and an option string mean the same: "1M" or "on" in
- * an option string is "1M" or "on" in JSON.  Only null cannot be written in an
- * option string, except as "", for which qemu prints a warning.  But qemu does
- * not accept JSON with text that is not UTF-8, or that contains noncharacters
- * of Unicode.  Options with such text are converted to an option string, which
- * is KEY=VALUE,KEY=VALUE with commas in values doubled.
+ * qemu flattens the objects in a file name that starts with "json:" to keys
+ * with dots, and leaves string values as they are.  So size=1M in an option
+ * string and "size":"1M" in JSON mean the same.  Only null cannot be written in
+ * an option string, except as "", for which qemu prints a warning.  But qemu
+ * does not accept JSON with text that is not UTF-8, or that contains
+ * noncharacters of Unicode.  Options with such text are converted to an option
+ * string, which is KEY=VALUE,KEY=VALUE with commas in values doubled.
  */
 
 #include <config.h>

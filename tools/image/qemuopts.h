@@ -29,7 +29,9 @@ struct json_object *qemuopts_of_file (const char *format, const char *path,
  */
 char *qemuopts_target (struct json_object *options, bool force_share);
 
-/* Is TARGET a json: name, and not an option string for --image-opts? */
+/* Is TARGET a file name that starts with "json:"?  Otherwise it is an option
+ * string for --image-opts.
+ */
 static inline bool
 qemuopts_is_json (const char *target)
 {

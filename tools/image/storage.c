@@ -1,11 +1,12 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The storage of a node of the options.
+ * Find the storage of a node that the image options describe: the node itself,
+ * or the first node below it that is not raw.
  *
- * qemu probes a node that has no "driver", so such a node is refused.  The node
- * "file" of a format is an exception: qemu opens its "filename" as a regular
- * file or device, whatever the name looks like.
+ * qemu probes a node that has no "driver", so such a node is refused.  The
+ * nodes "file" and "data-file" of a format are exceptions: qemu opens their
+ * "filename" as a regular file or device, whatever the name looks like.
  */
 
 #include <config.h>
@@ -107,8 +108,8 @@ open_local (const struct node_check *check, struct storage *storage)
   return 0;
 }
 
-/* Replace a raw node with the next node, which is its file.  storage->start is
- * converted from an offset in the raw node to one in the file.
+/* Replace a raw node with the node below it, its "file".  storage->start is
+ * converted from an offset in the raw node to one in the node below.
  */
 static int
 apply_raw (const struct node_check *check, struct storage *storage)
@@ -120,7 +121,7 @@ apply_raw (const struct node_check *check, struct storage *storage)
     return -1;
   if (storage->start > MIN (size, INT64_MAX - offset))
     return error_set (check->error, "refused because an offset in the options "
-                      "passes the end of its node");
+                      "passes the end of the 'file' of its node");
   if (size != UINT64_MAX)
     storage->len = MIN (storage->len, size - storage->start);
   storage->start += offset;

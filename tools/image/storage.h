@@ -1,9 +1,10 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The storage of a node of the image options.  It is the node itself or, if
- * this is raw, the first node below that is not raw.  Raw nodes can have an
- * offset and a size, so that they expose only a part of the storage.
+ * The image options describe block nodes of qemu.  The storage of a node is the
+ * node itself or, if this is raw, the first node below it that is not raw.  Raw
+ * nodes can have an offset and a size, so that they expose only a part of the
+ * storage.
  */
 
 #ifndef BLKSUM_STORAGE_H
@@ -23,7 +24,7 @@ struct node_check {
   struct error *error;
 };
 
-/* One node of the options. */
+/* A node that the options describe. */
 struct node {
   struct json_object *options;  /* NULL: none are given */
   /* Prefix of its keys in the options as text: "", "file.", "backing.file." */
@@ -41,7 +42,9 @@ bool node_has (const struct node *node, const char *name);
 void node_set_child (const struct node *node, const char *name,
                      struct node *child);
 
-/* FORMAT is a node in an image format other than raw. */
+/* LOCAL is a local file or device, REMOTE any other raw data, such as an NBD
+ * export, and FORMAT a node in an image format other than raw.
+ */
 enum storage_kind { LOCAL, REMOTE, FORMAT };
 
 struct storage {
@@ -57,8 +60,8 @@ struct storage {
 
 /* Set STORAGE, which must be STORAGE_NONE, to NODE, or to the first node below
  * it that is not raw.  A local file is opened.  If IS_FILE is set, NODE is the
- * "file" of another node, so its driver can be omitted.  Returns 0, or -1 on
- * error.  Call storage_destroy in both cases.
+ * "file" or "data-file" of another node, so its driver can be omitted.  Returns
+ * 0, or -1 on error.  Call storage_destroy in both cases.
  */
 int storage_find (struct storage *storage, const struct node_check *check,
                   const struct node *node, bool is_file);

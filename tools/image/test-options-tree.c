@@ -55,7 +55,9 @@ test_trees (void **state)
   parses ("driver=raw,file.driver=qcow2,file.file.filename=x,size=1m",
           "{\"driver\":\"raw\",\"file\":{\"driver\":\"qcow2\","
           "\"file\":{\"filename\":\"x\"}},\"size\":\"1m\"}");
-  /* A list becomes an object: in qemu the keys of both have the same form. */
+  /* A list becomes an object: in qemu the keys of an object and of a list, such
+   * as "a.0" and "a.1", have the same form.
+   */
   parses ("a.0.b=1,a.1.b=2,a.10=3",
           "{\"a\":{\"0\":{\"b\":\"1\"},\"1\":{\"b\":\"2\"},\"10\":\"3\"}}");
   /* All values are strings. */
