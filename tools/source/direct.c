@@ -172,7 +172,7 @@ direct_read (void *opaque, const struct range *range, void *buf,
                                         range->offset + done, error);
 }
 
-/* qemu-img stores no hole, so the data around it is adjacent in the file. */
+/* qemu-img stores no hole: the data around a hole is adjacent in the file. */
 static int
 direct_adjoin (void *opaque, const struct range *first,
                const struct range *second, struct error *error)

@@ -12,9 +12,10 @@ struct error;
 struct qemu_image;
 struct source;
 
-/* Open QI, whose qemu-nbd was not started.  Returns 1; 0 if qemu must read the
- * whole image; or -1.  The source copies QI.  If the result is 1, the source
- * owns the members of QI; otherwise the caller still owns them.
+/* Open QI, and start its qemu-nbd, which was not started before.  Returns 1; 0
+ * if qemu must read the whole image; or -1.  The source copies QI.  If the
+ * result is 1, the source owns the members of QI; otherwise the caller still
+ * owns them, and qemu-nbd was not started.
  */
 int direct_open (const struct qemu_image *qi, struct source **source,
                  struct error *error);

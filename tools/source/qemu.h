@@ -11,8 +11,8 @@ struct error;
 struct qemu_image;
 struct source;
 
-/* Open QI, whose qemu-nbd was not started.  If this succeeds, the source owns
- * all that QI owned.  Returns 0 or -1.
+/* Start the qemu-nbd of QI, which was not started before, and connect to it.
+ * If this succeeds, the source owns all that QI owned.  Returns 0 or -1.
  */
 int qemu_open (const struct qemu_image *qi, struct source **source,
                struct error *error);

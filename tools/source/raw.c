@@ -23,7 +23,7 @@ struct raw {
   const struct source_options *options;
   struct files files;           /* one file */
   uint64_t start;               /* offset of the image in the file, bytes */
-  struct file_extent found;     /* the last extent, used by extent_at */
+  struct file_extent found;     /* the last extent of raw_extent_at */
 };
 
 static int

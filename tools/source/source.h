@@ -4,12 +4,12 @@
  * A source: the content of an image.  open.h opens an operand; each kind of
  * source is a file of this folder.
  *
- * A source reads the missing ranges of a leaf table.  It does not depend on the
- * digest, the sum or the output.  Its functions are called by one thread at a
- * time.
+ * A source reads the missing ranges of a leaf table (struct blkhash_leaves).
+ * It does not depend on the digest, the sum or the output.  Its functions are
+ * called by one thread at a time.
  *
- * All sources use the buffers and limits of read/.  All except NBD also use its
- * threads, which the function scan starts.
+ * All sources use the buffers and limits of read/.  All that are not read over
+ * NBD also use the threads of read/, which the function scan starts.
  *
  * Each kind of source has its own function scan, because reading at any offset
  * (the function image) is not enough for all of them: a stream has no offsets,

@@ -86,8 +86,8 @@ int target_read (const struct target *target, void *buf, size_t len,
 int target_write (const struct target *target, const void *buf, size_t len,
                   uint64_t offset, struct error *error);
 
-/* Same as target_read, for data that was written and flushed.  Fails if the
- * data could have come from the page cache.
+/* Same as target_read, for data that was written and flushed.  For a file or a
+ * device it is an error if the data could have come from the page cache.
  */
 int target_read_back (const struct target *target, void *buf, size_t len,
                       uint64_t offset, struct error *error);
