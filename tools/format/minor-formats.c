@@ -46,7 +46,7 @@ static int
 check_bochs (const struct imagefile *file, const unsigned char *head,
              struct error *error)
 {
-  bool first = le32_at (head + 64) == 0x10000; /* the version */
+  bool first = le32_at (head + 64) == 0x10000; /* version 1 */
   uint32_t start = le32_at (head + 68), entries = le32_at (head + 72);
   uint32_t bitmap = le32_at (head + 76), extent = le32_at (head + 80);
   struct map map = {

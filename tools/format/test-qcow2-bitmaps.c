@@ -23,7 +23,8 @@
 
 #define CLUSTER 4096
 #define DIRECTORY CLUSTER       /* offset of the directory */
-#define TABLES (2 * CLUSTER)    /* offset of the table of each bitmap */
+#define TABLES (2 * CLUSTER)    /* offset of the table of the first bitmap; the
+                                 * other is one cluster after it */
 #define SIZE (4 * CLUSTER)      /* of the file */
 #define ENTRY 32                /* bytes of a directory entry with its name */
 #define BITMAPS 2

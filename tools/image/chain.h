@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Map an offset of the disk to a layer of the image, and to an offset in the
- * file of that layer.
+ * Map an offset of the disk to a layer of the image (see layer.h), and to an
+ * offset in the file of that layer.
  */
 
 #ifndef BLKSUM_CHAIN_H

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The nodes that are given by the options of an image: a format on a file, a
- * part of a file, a backing file.
+ * The block nodes of qemu that are given by the options of an image: a format
+ * on a file, a part of a file, a backing file.
  */
 
 #ifndef BLKSUM_NODES_H
@@ -13,9 +13,10 @@
 struct json_object;
 
 /* Check the image that is given by OPTIONS, a parsed tree.  Each node must have
- * a driver, except the storage of a format.  The storage of a format other than
- * raw must be a local file that is not truncated.  The storage of LUKS can also
- * be another format on such a file.  Returns 0, or -1 on error.
+ * a driver, except a node "file" or "data-file".  The storage (see storage.h)
+ * of a format other than raw must be a local file that is not truncated.  The
+ * storage of LUKS can also be another format on such a file.  Returns 0, or -1
+ * on error.
  */
 int nodes_check (struct json_object *options,
                  const struct layer_context *context, struct error *error);
