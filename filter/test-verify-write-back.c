@@ -31,9 +31,9 @@
 
 /* ---- Memory ---- */
 
-static bool is_stale;           /* memory that malloc returns for a block has the
-                                 * right content of block 1, as if this was left
-                                 * in it by an earlier use */
+static bool is_stale;           /* memory that malloc returns for a block has
+                                 * the right content of block 1, as if this was
+                                 * left in it by an earlier use */
 static unsigned malloc_fails;   /* which of the next mallocs of the size of a
                                  * block fails; 0: none */
 static unsigned any_malloc_fails; /* the same for mallocs of any size */
