@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+/* The backing file of a loop device: a regular file or a block device. */
 struct loop_file {
   dev_t device;                 /* the backing block device, or 0 */
   dev_t dev;                    /* st_dev of the backing file */
@@ -63,8 +64,8 @@ bool block_device_node (dev_t dev, char *node, size_t size);
 int block_device_open (dev_t dev, int flags);
 
 /* Store the backing file of a loop device in FILE.  FD is open on the loop
- * device or on a partition of it.  Returns false if FD is not a loop device,
- * or the loop device has no backing file.
+ * device or on a partition of it.  Returns false if FD is on neither, or if the
+ * loop device has no backing file.
  */
 bool block_device_loop_file (int fd, struct loop_file *file);
 

@@ -3,9 +3,10 @@
  *
  * Replace blocks of a regular file or block device, using direct I/O.
  *
- * All checks, reads and writes use the same file descriptor, which stays open
- * until the repair ends.  The descriptor holds the locks, and while a block
- * device is open, the kernel cannot assign its device number to another device.
+ * All reads and writes use one file descriptor, which stays open until the
+ * repair ends, and so do all checks except that of the path.  The descriptor
+ * holds the locks, and while a block device is open, the kernel cannot assign
+ * its device number to another device.
  *
  * No data goes through the page cache.  A buffered write of part of a page
  * would also write the rest of the cached page, possibly over good neighboring

@@ -26,10 +26,10 @@ struct direct_file {
 
 /* Open PATH for reading if READ_ONLY, otherwise for reading and writing.  Take
  * the image locks that a writer in qemu takes, and open a block device
- * exclusively.  Check that it is not in use (see writers_check), and that
- * direct I/O bypasses the page cache.  Unless READ_ONLY, flush earlier writes
- * to the storage.  Returns 0, or -1 with the reason in ERROR; in the latter
- * case FILE must not be closed.
+ * exclusively.  Check that PATH is not in use (see writers_check), and that
+ * direct I/O bypasses the page cache.  Unless READ_ONLY, check that a block
+ * device is writable, and flush earlier writes to the storage.  Returns 0, or
+ * -1 with the reason in ERROR; after -1 FILE must not be closed.
  */
 int direct_file_open (struct direct_file *file, const char *path,
                       bool read_only, struct error *error);

@@ -166,9 +166,10 @@ static int
 check_layer (dev_t dev, int fd, unsigned depth, uint32_t *align,
              struct error *error);
 
-/* FD is a file in a file system on DEV.  The file can start at any block of
- * the file system, so unless the block size is a multiple of the alignment of
- * DEV, aligned offsets in the file are not always aligned on DEV.
+/* Check the file FD, which is in a file system on DEV, and check DEV.  The file
+ * can start at any block of the file system.  So aligned offsets in the file
+ * are aligned on DEV only if the block size of the file system is a multiple of
+ * the alignment of DEV.
  */
 static int
 check_file_system (int fd, dev_t dev, unsigned depth, uint32_t *align,
@@ -203,9 +204,9 @@ check (int fd, unsigned depth, uint32_t *align, struct error *error)
   return check_device (st.st_rdev, fd, depth, align, error);
 }
 
-/* Check that BACKING is the backing file of the loop device DEV.  The path in
- * /sys can name another file, if the backing file was removed or is in another
- * mount namespace.  FD is open on DEV, or -1.
+/* Check that BACKING, which was opened at the path in /sys, is the backing file
+ * of the loop device DEV.  The path can name another file if the backing file
+ * was removed or is in another mount namespace.  FD is open on DEV, or -1.
  */
 static int
 check_same (dev_t dev, int fd, int backing, struct error *error)
@@ -229,8 +230,8 @@ check_same (dev_t dev, int fd, int backing, struct error *error)
   return error_set (error, "is another file now");
 }
 
-/* Check the backing file of the loop device DEV.  PATH is its path in /sys.
- * FD is open on DEV, or -1.
+/* Check the backing file of the loop device DEV.  PATH is the path that /sys
+ * reports for the backing file.  FD is open on DEV, or -1.
  */
 static int
 check_backing (dev_t dev, int fd, const char *path, unsigned depth,

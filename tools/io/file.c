@@ -95,11 +95,11 @@ reopen_direct (const struct file *file)
   return fd;
 }
 
-/* If direct I/O is not possible, a device is read through the page cache.
- * Direct I/O is not possible, for example, if the position of an inherited
- * descriptor, at which the image begins, is not aligned.  An inherited device
- * is opened again, because other processes share the flags of its file
- * description.
+/* Read the block device FILE with direct I/O, or through the page cache if
+ * direct I/O is not possible.  It is not possible, for example, if the image
+ * begins at an unaligned offset: POSITION, the position of an inherited
+ * descriptor.  An inherited device is opened again, because other processes
+ * share the flags of its file description.
  */
 static void
 enable_direct (struct file *file, uint64_t position)
@@ -188,7 +188,7 @@ lock_file (const struct file *file, struct error *error)
 }
 
 /* Store the status and the size in FILE.  Set *POSITION to the file position of
- * a device, or to 0.
+ * a device; for a regular file, to 0.
  */
 static int
 stat_file (struct file *file, uint64_t *position, struct error *error)

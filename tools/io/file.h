@@ -3,8 +3,9 @@
  *
  * An open regular file or block device.
  *
- * Parsers of image formats and the readers of data use the same open file, so
- * that the checked content is the hashed content.
+ * The parsers of image formats, which read the tables (the metadata) of an
+ * image, and the readers of its data use the same open file, so that the
+ * checked content is the hashed content.
  */
 
 #ifndef BLKSUM_FILE_H

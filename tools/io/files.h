@@ -25,15 +25,17 @@ struct files {
                                  * NULL */
 };
 
-/* Add the operand, which is open as FD and seekable.  If FD was opened at PATH,
- * FILES owns FD, which is closed on error, too.  If PATH is NULL, FD was
- * inherited, and stays open.  Returns NULL on error.
+/* Add the file that the user gave, which is open as FD and seekable.  Messages
+ * do not contain its path.  If FD was opened at PATH, FILES owns FD, which is
+ * closed on error, too.  If PATH is NULL, FD was inherited, and stays open.
+ * Returns NULL on error.
  */
 struct file *files_adopt (struct files *files, int fd, const char *path,
                           struct error *error);
 
 /* Open PATH, or return the file if an earlier call opened it.  WHAT names the
- * role of the file in messages: "the backing file".  Returns NULL on error.
+ * role of the file in messages, such as "the backing file".  Returns NULL on
+ * error.
  */
 struct file *files_open (struct files *files, const char *what,
                          const char *path, struct error *error);

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Prefetch tables of an image.  This replaces the readahead of the kernel for
- * files that are read with direct I/O.
+ * Prefetch the tables (the metadata) of an image.  This replaces the readahead
+ * of the kernel for files that are read with direct I/O.
  */
 
 #ifndef BLKSUM_PREFETCH_H
@@ -13,7 +13,8 @@
 #include <stdint.h>
 
 /* The cache has PREFETCH_COUNT pieces, 4 MiB in total.  Only whole pieces are
- * read, because direct I/O must be aligned; the last one of a file is shorter.
+ * read, because direct I/O must be aligned; the last piece of a file can be
+ * shorter.
  */
 #define PREFETCH_PIECE 65536    /* bytes */
 #define PREFETCH_COUNT 64

@@ -22,9 +22,10 @@ struct proc_file {
 /* Call FUNCTION for each file that another process has open for writing, until
  * FUNCTION returns non-zero.  Returns the last return value of FUNCTION, or 0
  * if FUNCTION was not called.  Returns -1 with the reason in ERROR if /proc
- * cannot be read.  Processes that this user may not inspect are skipped; for
- * root see proc-files.c.  OWN_FD is any open file descriptor of this process,
- * used to check that /proc shows the files of this process.
+ * cannot be read.  Processes that this user may not inspect are skipped; if
+ * this user is root, they can be an error (see proc-files.c).  OWN_FD is any
+ * open file descriptor of this process, used to check that /proc shows the
+ * files of this process.
  */
 int proc_files_each (int own_fd,
                      int (*function) (void *opaque,

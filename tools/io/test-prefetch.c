@@ -27,8 +27,9 @@
 
 #define PIECE PREFETCH_PIECE
 #define PIECES (3 * PREFETCH_COUNT)
-#define SIZE ((PIECES - 1) * (uint64_t) PIECE + 512)
-#define FD 1000                 /* neither this nor FD + 1 is open */
+#define SIZE ((PIECES - 1) * (uint64_t) PIECE + 512) /* of a file, bytes */
+#define FD 1000                 /* FD and FD + 1 are two simulated files; no
+                                 * real file has these descriptors */
 #define THREADS 16              /* MAX_THREADS of prefetch.c */
 #define ROUNDS 2000
 
@@ -152,6 +153,7 @@ test_in_flight (void **state)
   assert_int_equal (reads, THREADS);
 }
 
+/* Without threads prefetch_copy reads the queued pieces. */
 static void
 test_no_threads (void **state)
 {
@@ -164,6 +166,9 @@ test_no_threads (void **state)
   assert_int_equal (reads, 4);
 }
 
+/* Nothing is copied from pieces that were not prefetched, from the other file,
+ * or across the end of a piece.
+ */
 static void
 test_not_there (void **state)
 {

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: the advice about readahead that posix_fadvise gets for different
- * file systems.
+ * Unit test: the advice about readahead that file_new gives to the kernel, with
+ * posix_fadvise, for different file systems.
  */
 
 #include <config.h>

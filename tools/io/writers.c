@@ -76,11 +76,12 @@ is_over (const struct disk_layers *layers, dev_t loop)
   return found;
 }
 
-/* Check LOOP if it is a writable loop device that is backed by one of the
- * layers, and add it to the layers.  A loop device is skipped if it, or one of
- * its partitions, is already a layer.  Then it was checked before, or
- * direct_file_open opened it exclusively because it is the disk, or a device
- * that the disk is built on uses it exclusively.
+/* If LOOP is a writable loop device that is backed by one of the layers, add it
+ * to the layers, and check that it is not in exclusive use.  LOOP is skipped if
+ * it, or one of its partitions, is already a layer.  Such a loop device was
+ * added by an earlier call; or it is the disk, which direct_file_open opened
+ * exclusively; or the disk is built on it, and the device above it uses it
+ * exclusively.
  */
 static int
 check_loop (void *opaque, dev_t loop)

@@ -11,12 +11,14 @@
 
 struct error;
 
-/* Check that no other process has any of these open for writing: the disk FD,
- * whose status is ST; a file or block device that the disk is built on; if one
- * of these is a partition, the device that has it; a partition of one of these;
- * or a writable loop device backed by one of these.  Check also that no such
- * loop device is in exclusive use, for example mounted, unless the disk is
- * built on it.  Returns 0, or -1 with the reason in ERROR.
+/* The layers of the disk FD, whose status is ST, are the disk itself, the files
+ * and block devices that it is built on, and the writable loop devices that are
+ * backed by one of these.  Check that no other process has any of the following
+ * open for writing: a layer, a partition of a layer, or, if a layer is a
+ * partition, the device that has this partition.  Check also that no loop
+ * device backed by a layer is in exclusive use, for example mounted, unless the
+ * disk is built on this loop device.  Returns 0, or -1 with the reason in
+ * ERROR.
  */
 int writers_check (int fd, const struct stat *st, struct error *error);
 
