@@ -115,8 +115,8 @@ struct bitmap {
   const char *context;
   uint64_t size;                /* size of the image, bytes */
   uint64_t offset;              /* end of the status received so far */
-  unsigned replies;             /* number of replies to the request; more than
-                                 * one is an error */
+  unsigned replies;             /* number of replies to the current request;
+                                 * more than one is an error */
   struct ranges *ranges;
 };
 

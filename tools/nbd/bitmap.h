@@ -25,8 +25,8 @@ int nbd_bitmap_connect (struct nbd_handle *nbd, const char *uri,
 
 /* Read the bitmap NAME over NBD, after nbd_bitmap_connect for the same bitmap.
  * The image is the first SIZE bytes of the export.  RANGES, which must be
- * empty, receives the dirty ranges, and is sorted.  Returns 0; or -1 with the
- * reason, and RANGES is empty.
+ * empty, receives the dirty ranges, sorted.  Returns 0; or -1 with the reason,
+ * and then RANGES is empty.
  */
 int nbd_bitmap_read (struct nbd_handle *nbd, const char *name, uint64_t size,
                      struct ranges *ranges, struct error *error);

@@ -72,7 +72,7 @@ nbd_reader_hash (struct nbd_reader *reader)
 
 /* ---- Ranges ---- */
 
-/* Returns how many more requests the options allow. */
+/* Returns how many more requests on CONN the options allow. */
 static unsigned
 room (const struct conn *conn)
 {
@@ -94,9 +94,9 @@ conn_next_range (void *opaque, struct range *range, struct error *error)
   return cursor_next (&reader->cursor, range, error);
 }
 
-/* Set conn->next to the next range to read, unless it is set.  Its length stays
- * 0 if other ranges must be hashed first.  Returns 1; 0 at the end of the
- * image, or if the scheduler was stopped; or -1 on error.
+/* Set conn->next to the next range to read, unless it is set.  The length of
+ * conn->next stays 0 if other ranges must be hashed first.  Returns 1; 0 at the
+ * end of the image, or if the scheduler was stopped; or -1 on error.
  */
 static int
 find_next (struct conn *conn)

@@ -23,7 +23,8 @@ struct nbd_handle;
 struct scan;
 
 /* While the thread of the connection runs, only that thread uses this struct.
- * The exceptions are FD, ENDED, and next.item, which the range queue protects.
+ * The exceptions are FD, which does not change; ENDED; and next.item, which the
+ * range queue protects.
  */
 struct conn {
   struct nbd_reader *reader;
@@ -36,8 +37,8 @@ struct conn {
                                  * buffer; none if its length is 0 */
   struct buffer *filling;       /* the buffer of which a part is not requested
                                  * yet; or NULL */
-  unsigned reads;               /* buffers with requests in flight */
-  unsigned in_flight;           /* requests in flight */
+  unsigned reads;               /* buffers into which data is read */
+  unsigned in_flight;           /* read requests in flight */
   size_t in_flight_bytes;       /* bytes of these requests */
   struct nbd_requester requester; /* block status requests sent ahead */
   bool lost;                    /* the connection was lost */

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The block status of an NBD export, as extents for the cursor.
+ * The block status of an NBD export, as extents for the cursor (see
+ * read/cursor.h).
  */
 
 #ifndef BLKSUM_NBD_EXTENTS_H

@@ -36,11 +36,13 @@
 #define MAX_THREADS 128
 #define MAX_REQUEST (32 * 1024 * 1024) /* bytes, which every server accepts */
 #define MAX_SPARE (12 * 1024 * 1024) /* bytes: maximum of the memory for data
-                                      * that is hashed, beside that for reads in
+                                      * that waits to be hashed or is hashed,
+                                      * in addition to that for reads in
                                       * flight */
 #define START_READS 2           /* reads in flight on a connection, at first */
-#define MIN_DEPTH 64            /* the maximum depth is not lower, because short
-                                 * reads take little memory */
+#define MIN_DEPTH 64            /* the memory does not limit the maximum depth
+                                 * to less than this, because short reads take
+                                 * little memory */
 
 /* ---- Threads ---- */
 
@@ -208,7 +210,7 @@ setup_requests (struct nbd_reader *reader,
   return 0;
 }
 
-/* Returns the limit of the options on the reads in flight of a connection. */
+/* Returns how many reads in flight on a connection the options allow. */
 static uint64_t
 reads_by_options (const struct nbd_reader *reader)
 {

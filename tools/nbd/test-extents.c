@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: the block status of an export is requested ahead, and the extents
- * are right, whatever the length and the order of the replies are, also if a
- * request fails.
+ * Unit test: the block status of an export is requested ahead.  The extents are
+ * right whatever the length and the order of the replies are, and even if a
+ * request that was sent ahead fails.
  */
 
 #include <config.h>
@@ -48,7 +48,7 @@ static struct {
   bool zero[BLOCKS];
   struct pending pending[MAX_PENDING]; /* oldest first */
   unsigned count;
-  unsigned sent, asked;         /* requests that were sent ahead, and others */
+  unsigned sent, asked;         /* numbers of requests: sent ahead, and not */
   uint64_t asked_at;            /* offset of the last request not sent ahead */
   bool in_order, whole;         /* are the replies in order; do they cover the
                                  * whole range? */
@@ -348,7 +348,9 @@ test_room (void **state)
   assert_int_equal (server.count, 2);
 }
 
-/* An error of a request ahead is not reported: the status is queried again. */
+/* An error of a request ahead is not reported: the status is queried again.  An
+ * error of this query is reported.
+ */
 static void
 test_errors (void **state)
 {
@@ -369,6 +371,7 @@ test_errors (void **state)
   assert_non_null (strstr (error.text, "the server's reason"));
 }
 
+/* A reply without block status is an error. */
 static void
 test_nothing (void **state)
 {
@@ -384,6 +387,7 @@ test_nothing (void **state)
   assert_non_null (strstr (error.text, "no block status at offset"));
 }
 
+/* It is an error if the connection is lost while the status is requested. */
 static void
 test_lost (void **state)
 {

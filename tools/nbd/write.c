@@ -3,9 +3,9 @@
  *
  * Replace blocks of an NBD export.
  *
- * The connection is the same one that was used to read the export before.
- * Only one request is in flight at a time, because only few blocks are
- * written, and they are flushed and read back.
+ * The connection is one of those over which the export was read.  Only one
+ * request is in flight at a time, because only few blocks are written, and
+ * these are then flushed and read back.
  */
 
 #include <config.h>

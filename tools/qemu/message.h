@@ -14,8 +14,8 @@ struct error;
 /* Replace ERROR by MESSAGES, lines that the program printed.  TARGETS is a
  * NULL-terminated array of the program's arguments that name the image.  In the
  * messages NAME replaces these arguments, which the user does not know.  If
- * IS_OPERAND is set, NAME is printed before each line in any case, so text such
- * as "Could not open 'NAME': " is removed.
+ * IS_OPERAND is set, the caller prints NAME before the error in any case, so
+ * text such as "Could not open 'NAME': " is removed.
  *
  * ERROR is not replaced if MESSAGES is empty, or only reports that this process
  * disconnected.

@@ -219,8 +219,8 @@ wait_for_exec (int status, const char *program, struct error *error)
   while (r == -1 && errno == EINTR);
   if (r == 0)
     return 0;
-  /* The caller then kills the child.  First wait until the child has closed the
-   * pipe, so that it has removed the name of its socket.
+  /* After this error the caller kills the child.  First wait until the child
+   * has closed the pipe, because then it has removed the name of its socket.
    */
   if (r == -1)
     poll (&(struct pollfd) { .fd = status }, 1, EXIT_TIMEOUT);

@@ -4,9 +4,9 @@
  * The files that another process has open.
  *
  * /proc lists them.  If /proc is not mounted, as in a chroot, pidfd_getfd
- * (Linux 5.6) copies descriptors of the process.  This call is made for each
- * number that a descriptor can have, so the numbers must be limited.  It is
- * permitted for a child process, unless ptrace is disabled.
+ * (Linux 5.6) copies descriptors of the process.  pidfd_getfd is called for
+ * each number that a descriptor can have, so the numbers must be limited.  The
+ * kernel permits it on a child process, unless ptrace is disabled.
  */
 
 #include <config.h>

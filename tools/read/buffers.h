@@ -38,6 +38,7 @@ struct buffer {
   size_t received;              /* number of bytes of data that arrived */
 };
 
+/* The memory of all buffers.  It is allocated in units of a fixed size. */
 struct buffers {
   unsigned char *bytes;
   size_t unit, units;           /* bytes of a unit, and number of units */

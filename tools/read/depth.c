@@ -5,27 +5,31 @@
  *
  * Storage with a latency and a maximum rate needs rate * latency bytes in
  * flight.  With more, reads only wait for each other.  Latency and rate are
- * unknown, so the limit is raised for a round, and kept if the rate grows.  A
- * round has at least as many reads as the limit, and at least one of them began
- * in the round.  So a round is at least as long as a read, and long enough to
- * measure the rate.
+ * unknown, so the limit is changed as a probe: a higher limit is kept if the
+ * rate grows, and a lower one if the rate does not fall.  The rate is measured
+ * in rounds.  A round has at least as many reads as the limit, and at least one
+ * of them began in the round.  So a round is at least as long as a read, and
+ * long enough to measure the rate.
  *
  * The phases are:
  *
  *   STEADY   The rate at the limit is measured.
- *   UP       The limit is several times as high.  If the rate grew by more than
- *            half as many percent as the limit, the limit is kept, and raised
- *            again if reads still wait.
+ *   UP       The limit is several times as high.  If the growth of the rate, in
+ *            percent, was more than half the growth of the limit, the limit is
+ *            kept, and raised again if reads still wait.
  *   CONFIRM  In UP the rate grew by less.  The round of UP began with the old
  *            number of reads in flight, so another round is measured.  If the
  *            rate grew enough in this round, the limit is kept, as in UP.  If
  *            it grew in both rounds, but not enough, the required depth is
- *            between the two limits: it is the old limit times the gain, with a
- *            margin, and a smaller probe follows.  Otherwise the old limit is
- *            restored, and the next probe is delayed.
+ *            between the old and the raised limit: the new limit is the old one
+ *            times the smaller gain of the rate, plus a margin, and a smaller
+ *            probe follows.  Otherwise the old limit is restored, and the next
+ *            probe is delayed.
  *   DRAIN    The limit is a quarter lower, but more reads are still in flight.
- *   DOWN     The rate at the lower limit is measured.  If it is the same, the
- *            lower limit is kept.
+ *   DOWN     The rate at the lower limit is measured.  The lower limit is kept
+ *            if this rate is near the best rate so far.  It is not compared
+ *            with the rate at the old limit, because many small losses would
+ *            add up.
  *
  * A higher limit is not probed while reads do not wait, or while the threads
  * are busy: then hashing is the bottleneck.  If the data is in the page cache,
@@ -35,9 +39,7 @@
  *
  * In STEADY a round with less than half of the mean rate is ignored, because
  * the storage may have stalled.  Two consecutive rounds of this kind mean that
- * the storage has changed: a probe starts immediately.  A lower limit is kept
- * only if its rate is near the best rate so far, so that many small losses do
- * not add up.
+ * the storage has changed: a probe starts immediately.
  */
 
 #include <config.h>
@@ -49,11 +51,13 @@
 #include "read/depth.h"
 
 #define MIN_ROUND (10 * 1000 * 1000) /* minimum length of a round, ns */
-#define FIRST_GROWTH 4          /* factor on the limit in the first probe */
-#define GROWTH 2                /* the same in later probes */
+#define FIRST_GROWTH 4          /* factor on the limit in a probe, at first */
+#define GROWTH 2                /* the factor after a probe without enough
+                                 * gain, or if reads are short */
 #define MARGIN 1.25             /* factor on the required depth */
 #define GAIN 1.1                /* from this factor on, a rate has grown */
-#define SAME 0.95               /* down to this factor, a rate is the same */
+#define SAME 0.95               /* a lower limit is kept if its rate is at least
+                                 * this factor of the best rate */
 #define WEIGHT 0.25             /* weight of a round in the mean rate */
 #define DECAY 0.02              /* how much the best rate approaches the mean
                                  * rate in each round */
@@ -63,7 +67,7 @@
                                  * short */
 #define IDLE 0.1                /* threads are not busy if more than this share
                                  * of their time is idle */
-#define WAIT 0.3                /* reads wait if waits have more than this share
+#define WAIT 0.3                /* reads wait if waits take more than this share
                                  * of the time of reads and hashing */
 #define NO_WAIT 0.05            /* with a smaller share, reads do not wait */
 #define READ_COST (64 * 1024)   /* bytes: the fixed cost of a read */

@@ -48,8 +48,10 @@ struct depth {
   unsigned growth;              /* factor for the limit in the next probe */
   double rate;                  /* mean rate at the limit, work per ns; 0:
                                  * unknown */
-  double best;                  /* best rate, at this limit or a higher one */
-  double first_gain;            /* gain of the rate in the first probe round */
+  double best;                  /* best rate so far, at this limit or a higher
+                                 * one; it slowly approaches RATE */
+  double first_gain;            /* factor by which the rate grew in UP, for
+                                 * CONFIRM */
   bool was_slow, had_waits;     /* properties of the last round */
   unsigned up_in, up_backoff;   /* rounds until a higher limit is probed: from
                                  * now, and after the next probe without gain */

@@ -222,8 +222,8 @@ join_zeros (struct range_queue *queue, const struct range *zeros,
   return add_zeros (queue, *zeros, error);
 }
 
-/* Take the next range too, if it adjoins.  Returns 1 if it was taken; otherwise
- * the range, the end or the error is pending.
+/* Take the next range too, if can_join accepts it.  Returns 1 if it was taken;
+ * otherwise the range, the end or the error is pending.
  */
 static int
 join_next (struct range_queue *queue, void *worker, struct joined *joined)

@@ -26,8 +26,8 @@
 #include "util/source-options.h"
 
 #define MIB (1024 * 1024)       /* bytes */
-#define USUAL_MEMORY (32 * MIB) /* bytes of one buffer for each thread, in
-                                 * total; more if reads would otherwise be
+#define USUAL_MEMORY (32 * MIB) /* bytes: the buffers of all threads, one for
+                                 * each; more if reads would otherwise be
                                  * shorter than 1 MiB */
 #define MAX_DEPTH 64            /* reads in flight, unless there are more
                                  * threads */

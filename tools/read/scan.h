@@ -59,7 +59,8 @@ struct scan {
   size_t block_size;            /* of the table, bytes */
   uint64_t from;                /* bytes; missing ranges from FROM to TO are
                                  * read */
-  struct scan_request request;  /* zeros, until the caller sets it */
+  struct scan_request request;  /* all members are 0, unless the caller sets
+                                 * them */
   /* For a copy: receives the LEN bytes of BUF, or zeros if BUF is NULL, at
    * OFFSET of the image.  Each wanted byte is passed once, in any order; the
    * first and the last piece of a range can contain bytes that are not wanted.
@@ -111,8 +112,8 @@ int scan_add_data (struct scan *scan, const void *buf, size_t len,
                    uint64_t offset);
 int scan_add_zero (struct scan *scan, uint64_t len, uint64_t offset);
 
-/* Set the size of the image, which was unknown, to SIZE bytes.  Returns 0, or
- * an errno value.
+/* Set the size of the image, which was unknown, to SIZE bytes, and add the
+ * padding to the table.  Returns 0, or an errno value.
  */
 int scan_set_size (struct scan *scan, uint64_t size);
 

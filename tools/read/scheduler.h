@@ -93,8 +93,8 @@ enum scheduler_step scheduler_next (struct scheduler *scheduler,
 bool scheduler_needs_thread (struct scheduler *scheduler);
 
 /* Set the ranges of BUFFER to the next ones for WORKER, and shrink BUFFER to
- * COPIES times their length.  Returns true.  If there are no more ranges,
- * frees BUFFER and returns false; on an error also fails the scan.
+ * COPIES times their length.  Returns true; or false, after freeing BUFFER, if
+ * there are no more ranges, or on an error, which fails the scan.
  */
 bool scheduler_next_ranges (struct scheduler *scheduler, void *worker,
                             struct buffer *buffer, unsigned copies);
@@ -124,7 +124,8 @@ struct buffer *scheduler_try_get (struct scheduler *scheduler, size_t len);
 void scheduler_wait_memory (struct scheduler *scheduler, size_t len);
 
 /* Returns a buffer to hash; NULL if there is none, if the limit of hashing
- * threads is reached, or if there is a waiting thread for each queued buffer.
+ * threads is reached, if there is a waiting thread for each queued buffer, or
+ * if the scheduler was stopped.
  */
 struct buffer *scheduler_try_hash (struct scheduler *scheduler);
 

@@ -66,9 +66,9 @@ receive (void *opaque, const void *buf, uint64_t len, uint64_t offset)
   return 0;
 }
 
-/* If any byte of a unit is wanted, all its bytes were received once; otherwise
- * none.  A unit is a BLOCK of the disk, or a block of the copy if that is
- * larger.
+/* A unit is a BLOCK of the disk, or a block of the copy if that is larger.
+ * Check that all bytes of a unit were received once if any of them is wanted,
+ * and that none was received otherwise.
  */
 static void
 check (const struct copy *copy)

@@ -265,8 +265,8 @@ long_extent_at (void *opaque, uint64_t offset, struct extent *extent,
   return extent_at (opaque, offset, extent, error);
 }
 
-/* If one read covers a missing range, its extents are not queried.  The ranges
- * still contain all missing bytes.
+/* If one read covers a missing range, and the range is not the whole image, its
+ * extents are not queried.  The ranges still contain all missing bytes.
  */
 static void
 test_short_ranges (void **state)

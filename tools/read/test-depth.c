@@ -270,7 +270,9 @@ test_slow_hash (void **state)
   assert_true (result.rate > 0.95 * THREADS / 0.020);
 }
 
-/* A read takes 20 ms, and 2000 reads can be hashed per second. */
+/* A read takes 20 ms, and 2000 reads can be hashed per second, so at least 40
+ * must be in flight.  The limit grows to MAX.
+ */
 static void
 test_constant (void **state)
 {
@@ -312,6 +314,9 @@ test_limited_by_hash (void **state)
   assert_true (result.changes < 100);
 }
 
+/* The mean latency is about 5.5 ms.  The limit is raised, although nine of ten
+ * reads take only 0.5 ms.
+ */
 static void
 test_bimodal (void **state)
 {
@@ -359,7 +364,7 @@ test_one_by_one (void **state)
   assert_true (result.changes < 100);
 }
 
-/* Noise does not keep the limit high. */
+/* Delays by other processes do not keep the limit high. */
 static void
 test_neighbours (void **state)
 {

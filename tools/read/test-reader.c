@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: a scan reads what is missing in the table, and nothing else, also
- * if some blocks were given before, or a read failed.
+ * Unit test: a scan reads what is missing in the leaf table, and nothing else,
+ * also if some blocks were set before, or after a scan in which a read failed.
  */
 
 #include <config.h>
@@ -159,8 +159,8 @@ test_joined (void **state)
   free (disk.bytes);
 }
 
-/* The buffer limits the total length of joined ranges.  The zeros between them
- * are limited too, because other threads wait while these are added.
+/* An image in which data alternates with zeros.  Up to a limit, the data of
+ * several pieces is joined in one read.
  */
 struct pieces {
   uint64_t data, every;         /* each piece of EVERY bytes begins with DATA
@@ -257,6 +257,9 @@ test_adjoin_error (void **state)
   blkhash_leaves_free (leaves);
 }
 
+/* The number and the total length of joined ranges are limited, and so are the
+ * zeros between them, because other threads wait while these are added.
+ */
 static void
 test_joined_limits (void **state)
 {
@@ -269,8 +272,8 @@ test_joined_limits (void **state)
   check_longest (BLOCK, 513 * BLOCK, 9 * BLOCK);
 }
 
-/* Neither blocks that were given before nor blocks outside the requested part
- * are read.
+/* Neither blocks that were set before nor blocks outside the requested part are
+ * read.
  */
 static void
 test_missing (void **state)

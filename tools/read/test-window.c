@@ -28,7 +28,8 @@ static unsigned seed = 1;
 
 struct taken {
   struct window_item item;
-  uint64_t number, leaves;
+  uint64_t number, leaves;      /* index of the range, and number of its
+                                 * leaves */
   bool used;
 };
 
@@ -42,8 +43,9 @@ swap (struct window *window, struct taken *a, struct taken *b)
   a->used = false;
 }
 
-/* Check the bound for each of a number of IMAGES.  Leaves take memory from when
- * their range is taken until this range and all ranges before it are hashed.
+/* Check that each of IMAGES images, which share the memory for buffers equally,
+ * keeps its share of BOUND.  Leaves take memory from when their range is taken
+ * until this range and all ranges before it are hashed.
  */
 static void
 check_bound (unsigned images)

@@ -15,8 +15,9 @@
 
 #define SIZE UINT64_C (6 * 1024 * 1024) /* bytes of memory, if an image has
                                          * SOURCE_MEMORY for its buffers */
-#define LEAF_COST 80            /* bytes: the longest leaf and its node */
-#define RANGE_COST 4096         /* bytes: the nodes above the leaves */
+#define LEAF_COST 80            /* bytes: the longest leaf, and its share of a
+                                 * node of the leaf table's tree */
+#define RANGE_COST 4096         /* bytes: the nodes above those of the leaves */
 
 void
 window_init (struct window *window, uint64_t block_size, size_t memory)

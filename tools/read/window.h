@@ -2,7 +2,8 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * The window limits how far ranges may be ahead of the first range that is not
- * hashed, because their leaves are kept in memory until they can be folded.
+ * hashed, because leaves are folded (added to the outer hash) in order: those
+ * of the ranges ahead are kept in memory until the first range is hashed.
  *
  * The window counts the memory for leaves.  So a hole of any length counts no
  * more than a range of one block, and small blocks count more than large blocks
