@@ -53,6 +53,9 @@ static struct {
   bool in_order, whole;         /* are the replies in order; do they cover the
                                  * whole range? */
   unsigned tiny;                /* number of short extents in a reply, or 0 */
+  /* FAIL_AHEAD: requests sent ahead fail.  FAIL: other requests fail.
+   * SAY_NOTHING: replies have no extents.  DEAD: the connection is lost.
+   */
   bool fail_ahead, fail, say_nothing, dead;
 } server;
 

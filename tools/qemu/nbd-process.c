@@ -53,6 +53,7 @@ struct spawn {
   char **environment;
   char listen_pid[40];          /* in ENVIRONMENT; set by the child */
   pid_t parent;
+  /* Descriptors; STATUS and MESSAGES are the write ends of pipes. */
   int listener, client, image_fd, status, messages;
 };
 

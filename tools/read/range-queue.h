@@ -41,8 +41,9 @@ struct range_queue {
 
   pthread_mutex_t turn;         /* held by the thread that takes ranges;
                                  * protects the next three fields */
-  int pending;                  /* result of a call of next_range that was not
-                                 * used yet; 0 if there is none */
+  int pending;                  /* result of next_range that was not used yet,
+                                 * or -1 after an error of adjoin; 0 if there
+                                 * is none */
   struct range pending_range;
   struct error pending_error;
 
