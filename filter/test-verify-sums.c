@@ -100,7 +100,7 @@ test_refused (void **state)
   static const struct {
     const char *text, *why;
   } lists[] = {
-    { "\n" HEX ("1") "  a\n", "line 2: it has no tag, as blksum --tag" },
+    { "\n" HEX ("1") "  a\n", "line 2: it has no tag: use blksum --tag" },
     { LINE ("a", "x") "\n" LINE ("b", "1") "\n", "line 1: " },
     { LINE ("b", "1") "\n" LINE ("a", "x") "\n", "line 2: " },
     { LINE ("a", "1") "\n" LINE ("a", "2") "\n", "two checksums of a" },

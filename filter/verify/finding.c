@@ -32,7 +32,7 @@ finding_log (const struct finding *finding, const struct disk *disk)
                   "and were repaired in flight", bytes, offset);
   else if (finding->state == BLOCK_UNREADABLE_IN_FLIGHT)
     nbdkit_error ("blkhash-verify: %" PRIu64 " bytes at %" PRIu64 " cannot be "
-                  "read, and were repaired in flight: %s", bytes, offset,
+                  "read: %s; they were repaired in flight", bytes, offset,
                   strerror (finding->err));
   else if (finding->state == BLOCK_GOOD)
     nbdkit_error ("blkhash-verify: %" PRIu64 " bytes at %" PRIu64 " were bad, "

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The checksums of blkhash-verify-sums, by the names of exports.
+ * The checksums in the file that the parameter blkhash-verify-sums names, by
+ * the names of exports.
  *
  * A list is what blksum --tag prints.  As in blksum --check, comments and other
  * text are ignored, and a damaged line is an error: nbdkit does not start.  A
@@ -96,7 +97,7 @@ add_line (const char *path, size_t number, char *text, size_t len)
   if (line.type != SUMS_SUM)
     return 0;
   if (!line.spec)
-    return refuse (path, number, "it has no tag, as blksum --tag prints it");
+    return refuse (path, number, "it has no tag: use blksum --tag");
   return add_sum (path, number, &line);
 }
 
