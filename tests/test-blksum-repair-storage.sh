@@ -172,7 +172,7 @@ sync fs/disk
 after_sync hold
 [ $stops = 2 ] || fail "not two syncs"
 [ $status = 2 ] || fail "exit status $status"
-says_once "fs/disk: was written at offset 196608, but another program has read or written it there, through the page cache: .*; 1 block was written, and not verified"
+says_once "fs/disk: was written at offset 196608, but another program has read or written this range, through the page cache: .*; 1 block was written, and not verified"
 storage_has || fail "the storage does not have it"
 kill $holder
 wait $holder 2> /dev/null || :

@@ -3,10 +3,10 @@
  *
  * Replace blocks of a regular file or block device, using direct I/O.
  *
- * All reads and writes use one file descriptor, which stays open until the
- * repair ends, and so do all checks except that of the path.  The descriptor
- * holds the locks, and while a block device is open, the kernel cannot assign
- * its device number to another device.
+ * All reads and writes, and all checks except that of the path, use one file
+ * descriptor, which stays open until the repair ends.  The descriptor holds the
+ * locks, and while a block device is open, the kernel cannot assign its device
+ * number to another device.
  *
  * No data goes through the page cache.  A buffered write of part of a page
  * would also write the rest of the cached page, possibly over good neighboring
@@ -277,8 +277,8 @@ direct_file_check_uncached (const struct direct_file *file, size_t len,
     found |= cached[i] & 1;
   if (found)
     error_set (error, "was written at offset %llu, but another program has "
-               "read or written it there, through the page cache: reading it "
-               "back would not prove that the storage has it",
+               "read or written this range, through the page cache: reading "
+               "the range back would not prove that the storage has the data",
                (unsigned long long) offset);
   else
     r = 0;

@@ -4,8 +4,7 @@
  * Replace blocks of an NBD export.
  *
  * The connection is one of those over which the export was read.  Only one
- * request is in flight at a time, because only few blocks are written, and
- * these are then flushed and read back.
+ * request is in flight at a time, because only a few blocks are written.
  */
 
 #include <config.h>
@@ -16,7 +15,8 @@
 #include "nbd/write.h"
 #include "util/error.h"
 
-#define MAX_REQUEST (32 * 1024 * 1024) /* bytes; every server accepts this */
+#define MAX_REQUEST (32 * 1024 * 1024) /* bytes, unless the server has a
+                                        * smaller maximum */
 
 int
 nbd_write_check (struct nbd_handle *nbd, bool read_only, uint32_t *align,
@@ -30,8 +30,8 @@ nbd_write_check (struct nbd_handle *nbd, bool read_only, uint32_t *align,
     return error_set (error, "cannot be repaired: the server cannot flush what "
                       "was written");
   if (min > MAX_REQUEST || (min > 0 && (min & (min - 1)) != 0))
-    return error_set (error, "the server announces an invalid size of "
-                      "requests: %lld bytes", (long long) min);
+    return error_set (error, "the server announces an invalid minimum "
+                      "block size: %lld bytes", (long long) min);
   *align = min > 0 ? min : 1;
   return 0;
 }
