@@ -5,7 +5,7 @@
  *
  * An export is created when its first client joins.  It is kept until the
  * server ends, because later clients add to its leaf table, and the report
- * contains its line.  Called by the threads of all connections.
+ * contains its line.  The threads of all connections call these functions.
  */
 
 #include <config.h>
@@ -120,8 +120,8 @@ export_shown_name_locked (const struct export *export)
   return export->name;
 }
 
-/* Exports with a sum are in a list, so that a change need not search all
- * exports for them.
+/* Exports with a sum are in a list, so that a request that changes the disk
+ * need not search all exports for them.
  */
 static void
 link_published_locked (struct export *export)
@@ -202,9 +202,10 @@ exports_have_sum_locked (const struct disk *disk)
   return disk->published || baseline_is_valid_locked ();
 }
 
-/* Set *OFFSET and *END to the first part of the range between them that must
- * still have the content of the baseline: none of its blocks is in
- * disk->changed.  Returns false if there is no such part.
+/* Find the first part of the range *OFFSET to *END that was not changed through
+ * this server, so that it should still have the content of the baseline: none
+ * of its blocks is in disk->changed.  Set *OFFSET and *END to this part.
+ * Returns false if there is no such part.
  */
 static bool
 find_baseline_range (struct disk *disk, uint64_t *offset, uint64_t *end)

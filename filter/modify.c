@@ -16,12 +16,13 @@
  * this one.  If the connection is not stale, but two connections changed a
  * block, visibility.c determines whether the order of their changes is known.
  *
- * A fast zero that was refused may have changed its range.  A filter such as
- * nbdkit's retry filter may have zeroed half of the range before the refusal,
- * or all of it if only the flush that emulates FUA was refused.  So the content
- * of the range is unknown.  But a refused fast zero does not mark the export as
- * modified, so it does not cause finish.c to read the missing ranges, unless it
- * withdrew the sum of the export.
+ * A fast zero that was refused may have changed its range.  For example, a
+ * first attempt may have zeroed half of the range before it failed, and when
+ * nbdkit's retry filter tried again, that attempt was refused.  Or all of the
+ * range was zeroed, and only the flush that emulates FUA failed, with the error
+ * of a refusal.  So the content of the range is unknown.  But a refused fast
+ * zero does not mark the export as modified, so it does not cause finish.c to
+ * read the missing ranges, unless it withdrew the sum of the export.
  */
 
 #include <config.h>
@@ -228,8 +229,8 @@ invalidate_hidden_locked (struct conn *conn, uint64_t offset, uint64_t end)
  * read-modify-write there: the layer writes back the rest of the block as this
  * connection sees it.  Invalidate the rest where it is hidden from this
  * connection.  This is needed only if there was a trim, or if blocks of a layer
- * can begin at any byte: all other changes by other connections in the same
- * block are already treated as conflicts.
+ * can begin at any byte.  Otherwise a change in the same block that is hidden
+ * from this connection is already treated as a conflict.
  */
 static void
 invalidate_surroundings_locked (struct conn *conn,

@@ -58,7 +58,7 @@ test_held (void **state)
   assert_int_equal (try_lock (&a), 0);
   assert_int_equal (try_lock (&b), -1);
   assert_int_equal (errors_reported (), reported + 1);
-  lock_file_unlock (&b);        /* b does not hold the lock */
+  lock_file_unlock (&b);        /* B does not hold the lock */
   assert_true (lock_file_exists ());
   assert_int_equal (try_lock (&b), -1);
   lock_file_unlock (&a);
@@ -72,8 +72,8 @@ test_held (void **state)
 
 static unsigned calls, lock_again;
 
-/* Before the first flock of b, a unlocks, which removes the lock file.  If
- * LOCK_AGAIN is set, a then locks again, so b must fail.
+/* Before the first flock of B, A unlocks, which removes the lock file.  If
+ * LOCK_AGAIN is set, A then locks again, so B must fail.
  */
 static int
 unlock_before_flock (const char *call)

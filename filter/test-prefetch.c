@@ -1,10 +1,11 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Unit test: a client prefetches a range, or writes a part of a block in it,
- * and does not see yet that another client has trimmed the range.  A cache
- * below the filter may then store the old content of the range.  So a sum that
- * was published is withdrawn, and the content of the range counts as unknown.
+ * Unit test: a client trims a range, and another client, which does not see the
+ * trim yet, prefetches the range or writes a part of one of its blocks.  A
+ * cache below the filter may then store the old content of the range.  So a sum
+ * that was published is withdrawn, and the content of the range counts as
+ * unknown.
  */
 
 #include <config.h>
@@ -142,8 +143,9 @@ test_overwritten (void **state)
 
 /* The client writes a part of the trimmed block.  The layer below writes back
  * the rest of the block as this client sees it: the parts before and after the
- * written range.  When a client of "new" has read one of these parts, the other
- * part is still unknown.
+ * written range.  The test changes both parts on the disk.  When a client of
+ * "new" has read one part, the other part must still count as unknown: a sum
+ * with the zeros of the trim would not be that of the disk.
  */
 static void
 test_written (void **state)

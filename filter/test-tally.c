@@ -175,7 +175,7 @@ move_tally (void)
 
 /* A block that tally_begin_write has marked does not become good before
  * tally_end_write, whatever state is set.  The block before it, whose state is
- * in the same byte, does.
+ * in the same byte, becomes good.
  */
 static void
 test_marks (void **state)

@@ -11,7 +11,7 @@
 
 extern struct output_file mapfile;
 
-/* Replace the file.  Only one thread at a time may call it. */
+/* Replace the file.  Only one thread at a time may call this. */
 void mapfile_write (void);
 
 #endif /* NBDKIT_BLKHASH_VERIFY_MAPFILE_H */

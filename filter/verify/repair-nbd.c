@@ -11,18 +11,19 @@
  * request reads from it for SUSPENDED seconds, and the threads that wait for
  * the connection give up immediately.  So a server that hangs costs one timeout
  * in that time, however many blocks are bad.  A server that fails is not
- * suspended, because a failure costs no time.  For each request, the times that
- * it waits for this server are added up.  When their sum reaches the timeout,
- * the request reads no more from this server; other requests still do.  Time
- * that is spent in the plugin, or waiting for another thread to release the
- * connection, does not count.
+ * suspended, because a failure costs no time.  For each client request, the
+ * times that it waits for this server are added up, over all its blocks.  When
+ * their sum reaches the timeout, the client request reads no more from this
+ * server; other client requests still do.  Time that is spent in the plugin, or
+ * waiting for another thread to release the connection, does not count.
  *
  * A connection that was not used for IDLE seconds is replaced by a new one,
  * because a router may have dropped it without notice.
  *
- * If the client of a request that waits disconnects, the connection to the
- * server is closed: otherwise libnbd could still store the reply in the buffer
- * of the request after the buffer was freed.  The next request connects again.
+ * If a client disconnects while its request waits for the server, the
+ * connection to the server is closed: otherwise libnbd could still store the
+ * reply in the buffer of the request after the buffer was freed.  The next
+ * request connects again.
  *
  * libnbd has no timeouts, and nbdkit does not tell a filter when it is ending.
  * So the thread polls the connection in slices.  Between the slices it asks
@@ -72,7 +73,7 @@ struct repair_nbd {
   /* Used by the thread that has set BUSY. */
   struct nbd_handle *handle;    /* NULL: not connected */
   struct source source;         /* size and constraints of the export */
-  struct timespec idle_end;     /* from then on a new connection is made */
+  struct timespec idle_end;     /* a later read makes a new connection */
   bool has_failed;              /* a request failed since the last END_DONE, so
                                  * END_LOST and END_FAILED are not logged */
 };

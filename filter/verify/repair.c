@@ -51,7 +51,7 @@ struct repair_source {
                                  * atomic */
 };
 
-/* Set before the server forks.  sources[I] is verify_params.repair[I]. */
+/* Set before the server forks.  sources[I] is for verify_params.repair[I]. */
 static struct repair_source sources[MAX_REPAIR_SOURCES];
 static unsigned nr_sources;
 
@@ -226,7 +226,8 @@ repair_read (struct disk *disk, const struct compare_batch *block,
     memset (block->buf, 0, len);
     return true;
   }
-  copy.buf = malloc (len);      /* FAIL_WARN may serve BLOCK as it is */
+  copy.buf = malloc (len);      /* if no source has the block, FAIL_WARN may
+                                 * serve BLOCK as it is */
   if (!copy.buf) {
     nbdkit_error ("blkhash-verify: %m");
     return false;

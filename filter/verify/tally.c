@@ -6,7 +6,8 @@
  * The states are in pages.  A page is allocated when one of its blocks is read,
  * or if some but not all of its blocks are zero in the manifest.  If all of its
  * blocks are zero in the manifest, zeros_page is used instead.  That page is
- * never modified, because its blocks are not read.
+ * never modified, because blocks that are zero in the manifest are never read
+ * from the plugin: their state does not change.
  */
 
 #include <config.h>
@@ -295,7 +296,7 @@ find_end (const unsigned char *page, uint64_t first, uint64_t end)
 }
 
 /* The lock is released after each page, so that requests do not wait for long.
- * They can change the states of other pages meanwhile.
+ * Between two pages, requests can change any state.
  */
 uint64_t
 tally_get_run (struct tally *tally, uint64_t first, enum block_state *state)

@@ -152,10 +152,10 @@ open_named (struct new_file *file)
     set_incomplete (NULL);
 }
 
-/* A blksum on another host, or in another container, may be writing the same
- * file with the same process id.  So the name also contains the nanoseconds of
- * the current second; if these are the same too, the later of the two programs
- * cannot create its file.  Returns NULL if there is no memory.
+/* A blksum on another host, or in another container, may have the same process
+ * id and be writing the same file.  So the name also contains the nanoseconds
+ * of the current second; if these are the same too, the later of the two
+ * programs cannot create its file.  Returns NULL if there is no memory.
  */
 static char *
 make_temporary_path (const char *path)

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Prefetch tables of an image.
+ * Read the tables (the metadata) of an image ahead, in pieces of PREFETCH_PIECE
+ * bytes.
  *
  * Background threads read the queued pieces.  If prefetch_copy needs a piece
  * that is still queued, it reads the piece itself, so it never waits for a
@@ -44,7 +45,7 @@ struct prefetch {
                                  * of a piece that is READING */
   pthread_cond_t has_queued, was_read;
   struct piece pieces[PREFETCH_COUNT];
-  uint64_t queued;              /* pieces that were ever queued */
+  uint64_t queued;              /* number of pieces ever queued */
   pthread_t threads[MAX_THREADS];
   unsigned started, idle;       /* numbers of threads; IDLE ones wait for
                                  * HAS_QUEUED */

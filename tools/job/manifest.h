@@ -25,8 +25,8 @@ const char *job_manifest_path (const char *operand);
 bool job_manifest_is_stdin (const struct source_options *options,
                             const char *operand);
 
-/* If the user chose any hash parameters, check that OPTS, those of a manifest,
- * are the same as those of REQUEST.  Returns 0, or -1 with the reason.
+/* If the user chose any hash parameter, check that OPTS, those of a manifest,
+ * are all the same as those of REQUEST.  Returns 0, or -1 with the reason.
  */
 int job_manifest_check_params (const struct hash_request *request,
                                const struct blkhash_opts *opts,

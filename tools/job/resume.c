@@ -43,7 +43,7 @@ struct resume {
   const struct incremental_request *request;
   struct source *source;
   struct identity identity;
-  bool untrusted;               /* a modification may not be detected */
+  bool untrusted;               /* a modification might not be detected */
   struct checkpoint checkpoint;
 };
 
@@ -296,8 +296,8 @@ hash_from_start (struct resume *resume, struct sum *sum, struct error *error)
  * Nothing is modified before the first pass has ended.  Rejected: to keep the
  * leaves of the first pass, which would take memory for all of them; and to
  * write them to the new manifest in the first pass and audit later, which would
- * be a second way to resume.  A pass over 512 MiB, the leaves of 1 TiB, takes
- * about 0.2 s.
+ * need its own code beside incremental_hash.  A pass over 512 MiB, the leaves
+ * of 1 TiB, takes about 0.2 s.
  */
 static int
 hash_from_journal (struct resume *resume, struct sum *sum, struct error *error)
@@ -361,8 +361,9 @@ job_resume (const struct incremental_request *request, struct sum *sum,
   return r;
 }
 
-/* If the manifest was removed, another run may have started in between.  Its
- * state has no sum, and is kept.
+/* If another program has removed MANIFEST since this run published it, a new
+ * run of blksum may have started.  The state of that run has no sum, and is
+ * kept.
  */
 void
 job_resume_end (const char *manifest)

@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
-/* The descriptors of a program that is executed after open_files_limit are
- * below this number, unless it inherited a higher one.
+/* The descriptors of a program that is executed after a call of
+ * open_files_limit are below this number, unless it inherited a higher one.
  */
 #define OPEN_FILES_MAX 256
 

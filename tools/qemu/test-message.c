@@ -61,7 +61,9 @@ test_one_line (void **state)
                   "a dir/a,b, b dir/a,b.");
 }
 
-/* Only the name of an operand is removed: it is printed before the error. */
+/* The name of an operand is removed, because it is printed before the error;
+ * the name of another file is kept.
+ */
 static void
 test_other_name (void **state)
 {

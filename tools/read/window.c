@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The window: limits how far ranges may be ahead of the first range that is not
- * hashed.
+ * The window limits how far ranges may be ahead of the first range that is not
+ * hashed, measured by the memory for their leaves.
  */
 
 #include <config.h>
@@ -13,11 +13,12 @@
 #include "util/extent.h"
 #include "util/source-options.h"
 
-#define SIZE UINT64_C (6 * 1024 * 1024) /* bytes of memory, if an image has
-                                         * SOURCE_MEMORY for its buffers */
+#define SIZE UINT64_C (6 * 1024 * 1024) /* bytes of memory for leaves, if
+                                         * the image has SOURCE_MEMORY bytes of
+                                         * buffers; else in proportion */
 #define LEAF_COST 80            /* bytes: the longest leaf, and its share of a
                                  * node of the leaf table's tree */
-#define RANGE_COST 4096         /* bytes: the nodes above those of the leaves */
+#define RANGE_COST 4096         /* bytes: nodes of the tree without leaves */
 
 void
 window_init (struct window *window, uint64_t block_size, size_t memory)
