@@ -265,8 +265,9 @@ test_retry (void **state)
 static void
 test_no_answer (void **state)
 {
-  /* At most: reads of 40, 20, 10, 5, 3, 2 and 1 blocks; reads of three more
-   * single blocks; and retries of these four single blocks.
+  /* At most, for 39 or 40 blocks: seven reads, of all, 20, 10, 5, 3, 2 and 1
+   * blocks; reads of three more single blocks; and a retry of each of the four
+   * single blocks.
    */
   const unsigned most = 7 + 3 + 4;
   unsigned k;

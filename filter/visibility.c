@@ -13,20 +13,22 @@
  *   nothing;
  * - a change of the block by another connection is a conflict: it is unknown
  *   which of the two changes reaches the disk last.  This is true even if a
- *   flush of the first change ends before the second change does, see
+ *   flush of the first change ends before the second change ends, see
  *   disk_flush_ended.
  *
- * A flush that succeeds empties the set.  If a flush fails, the changes in the
- * set may be lost, and so may changes that were made while the flush was in
- * flight.  Then no read by an open connection proves the content of the
- * changed blocks, not even a read by the connection that changed them.
+ * A flush that succeeds removes the changes that were made before the flush
+ * began.  If a flush fails, the changes in the set may be lost, and so may
+ * changes that were made while the flush was in flight.  Then, until a later
+ * flush by this connection succeeds, no read proves the content of the changed
+ * blocks, not even a read by this connection.
  *
- * A trim stays hidden after a flush, until the block is overwritten or the
- * connection is closed.  The reason is that nbdkit's cache filter passes on all
- * trims to the plugin, but a flush only if the cache has data to write back.
+ * A trim stays hidden after a flush, until the block is overwritten; closing
+ * the connection ends this only for connections that are opened later, see
+ * below.  The reason is that nbdkit's cache filter passes on all trims to the
+ * plugin, but a flush only if the cache has data to write back.
  * If a connection that does not see the trim modifies a part of the block, the
  * cache does a read-modify-write, and writes back the rest of the block as that
- * connection sees it; modify.c invalidates the rest.
+ * connection sees it; modify.c invalidates the hash of that rest.
  *
  * Blocks can still be hidden when the connection that changed them is closed:
  * trimmed blocks, or all changed blocks if the plugin cannot flush or a flush
@@ -37,8 +39,8 @@
  * after the plugin's .close.  The blocks of all closed connections are added to
  * two sets: one is hidden from older connections with TLS, the other from those
  * without TLS.  Each set is kept as long as such an older connection is open.
- * So an open connection without TLS keeps nothing hidden from connections with
- * TLS.
+ * So an open connection without TLS does not prolong the time for which blocks
+ * of closed connections are hidden from connections with TLS.
  *
  * The blocks of all these sets have a size of at least 64 KiB (params.unit),
  * whatever the block size of the hash.  The reason is that caches and filters

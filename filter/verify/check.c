@@ -6,7 +6,7 @@
  * Only whole blocks can be verified.  The whole blocks of a request are read
  * into its buffer and hashed there, many at a time: see batch.c.  A block of
  * which the request has only a part is read into a buffer of its own, and added
- * to the cache.
+ * to the cache if its content was verified.
  */
 
 #include <config.h>

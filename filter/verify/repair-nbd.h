@@ -19,7 +19,7 @@ struct repair_nbd;
  */
 struct repair_nbd *repair_nbd_new (const char *uri);
 
-/* NBD may be NULL.  No other thread may use it. */
+/* NBD may be NULL.  No other thread may use it any more. */
 void repair_nbd_free (struct repair_nbd *nbd);
 
 /* Read LEN bytes at OFFSET, and connect first if there is no connection.

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * Read from the plugin, or from a repair source that is an NBD export, within
- * the block size constraints of that disk.
+ * the block size constraints of the plugin or export.
  *
  * Reads are extended to multiples of the minimum block size, and split at the
  * maximum.  An extended read needs a buffer of its own, but it is rare: the
@@ -22,7 +22,8 @@
 #include "../lib/common/numbers.h"
 #include "verify/source.h"
 
-#define MAX_READ (32 * 1024 * 1024) /* bytes; any plugin accepts this size */
+#define MAX_READ (32 * 1024 * 1024) /* bytes; a disk accepts this size
+                                    * unless it has a smaller maximum */
 
 void
 source_set (struct source *source, uint64_t size, uint32_t min, uint32_t max)

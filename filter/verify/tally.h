@@ -36,9 +36,9 @@ struct tally {
   uint64_t writes;              /* counted by tally_begin_write, even those
                                  * that failed */
   uint64_t proven;              /* blocks of data that were good when they were
-                                 * first read, without a retry of their own;
-                                 * blocks of requests that failed can be
-                                 * missing */
+                                 * first read, or in a retry of many blocks
+                                 * (retry_rest in batch.c); those of requests
+                                 * that failed may not be counted */
   bool limit_reached;           /* a block was not written, because WRITES had
                                  * reached the limit */
   uint64_t zeros;               /* number of blocks set by tally_set_zeros */

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Detect the instruction sets that the kernels, our SIMD implementations of
- * hashes, need: a feature is set if the CPU has the instructions and the
+ * Detect the instruction sets that the kernels (our SIMD implementations of
+ * hashes) need: a feature is set if the CPU has the instructions and the
  * operating system saves their registers.  Called from any thread.
  */
 
@@ -20,7 +20,7 @@
 
 #include "common/cpu.h"
 
-#define DETECTED (1u << 31)     /* set in the cache once detect has returned */
+#define DETECTED (1u << 31)     /* set in ANSWER once detect has returned */
 
 #if defined __x86_64__
 

@@ -20,8 +20,8 @@
 #include "format/vdi.h"
 
 #define MIB (UINT64_C (1) << 20)
-#define MAP 1024                /* offsets in the file */
-#define DATA 4096
+#define MAP 1024                /* offset in the file */
+#define DATA 4096               /* offset in the file */
 #define BLOCKS 20000            /* more than the entries in one read */
 #define NO_DATA 0xffffffff
 
@@ -98,7 +98,7 @@ test_blocks (void **state)
   put_entry (4, 1000);          /* a block after the end of the disk */
   assert_ends (DATA + 5 * MIB + 100);
 
-  /* The largest block number, and the next value, which means no data. */
+  /* The largest block number, and the next value, which also means no data. */
   put_entry (3, NO_DATA - 2);
   assert_check ("a block");
   put_entry (3, NO_DATA - 1);
@@ -156,7 +156,7 @@ test_header (void **state)
   put (368, 8, 0x3fffffff * MIB);
   assert_check ("the block map");
 
-  /* A map of 512 MiB, which is the limit, and of four bytes more. */
+  /* A map of 512 MiB, which is the limit, and one of four bytes more. */
   build (2 * MIB);
   file_size = 1024 * MIB;
   put (384, 4, 0x08000000);

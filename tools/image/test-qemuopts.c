@@ -26,7 +26,9 @@ assert_and_free (char *string, const char *expected)
   free (string);
 }
 
-/* Check the target for the tree OPTIONS, and drop the caller's reference. */
+/* Check the result of qemuopts_target for the tree OPTIONS, and drop the
+ * caller's reference.
+ */
 static void
 assert_target (struct json_object *options, bool force_share,
                const char *expected)
@@ -95,7 +97,7 @@ test_string (void **state)
                  "backing=");
 }
 
-/* Parse TEXT, which is JSON, to a tree. */
+/* Parse TEXT, which is JSON, into a tree. */
 static struct json_object *
 tree (const char *text)
 {

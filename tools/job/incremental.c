@@ -42,8 +42,8 @@ is_read (const struct audit_sample *sample, uint64_t offset, uint64_t *len)
 }
 
 /* Returns whether the *LEN bytes at OFFSET are to be read.  *LEN limits the
- * size of a read, so adjacent units of the audit sample, which have the same
- * result, are joined: see util/audit-sample.h.
+ * size of a read, so adjacent units of the audit sample (util/audit-sample.h)
+ * are joined while the result for them is the same.
  */
 static bool
 is_wanted (void *opaque, uint64_t offset, uint64_t *len)

@@ -7,7 +7,8 @@
  * The hashing threads can be two batches ahead of the consumer; then they wait.
  * Each image has its own batches and threads, because two images that are
  * compared could deadlock if they shared these.  In a group, an error of one
- * image stops the other image, which may be waiting for a stalled pipe.
+ * image stops the hashing of the other image, which may be waiting for a
+ * stalled pipe.
  */
 
 #ifndef BLKSUM_IMAGE_RUNS_H
@@ -53,7 +54,8 @@ struct image_runs {
 
   pthread_mutex_t lock;         /* protects the fields below */
   pthread_cond_t has_leaves, has_room; /* BACK has leaves, or room for more */
-  struct image_batch *back;     /* filled by the sink; becomes FRONT */
+  struct image_batch *back;     /* filled by the sink of LEAVES; becomes
+                                 * FRONT */
   bool closed;                  /* no more leaves are needed */
   bool ended;                   /* the thread adds no more leaves, and has set
                                  * the two fields below */
@@ -64,9 +66,10 @@ struct image_runs {
 };
 
 /* Start to hash the image of SOURCE, as a member of GROUP unless it is NULL.
- * SOURCE, GROUP, ERROR and what REQUEST points to must outlive the iterator,
- * which replaces request->stopped by its own function.  Returns 0, or -1 with
- * the reason in ERROR; then there is nothing to close.
+ * The iterator has a copy of *REQUEST, with its own STOPPED function.  SOURCE,
+ * GROUP, ERROR and what the members of REQUEST point to must outlive the
+ * iterator.  Returns 0, or -1 with the reason in ERROR; then there is nothing
+ * to close.
  *
  * If the image cannot be read, the iterator returns ECANCELED.  The reason is
  * stored in ERROR, unless ERROR is already set, at the latest when

@@ -117,7 +117,7 @@ find_next (struct conn *conn)
 
 /* read_chunk and request_done run in the thread of the connection, inside a
  * call of libnbd.  Older versions of libnbd accept a structured reply whose
- * chunks are shorter than the request, so the bytes that were received are
+ * chunks do not cover the whole request, so the bytes that were received are
  * counted.
  */
 static int
@@ -286,8 +286,8 @@ start_request (struct conn *conn, size_t len)
   return 0;
 }
 
-/* Start reads up to the limits of reads in flight and memory.  Returns the same
- * as find_next.
+/* Start as many reads as the limits on reads in flight and on memory allow.
+ * Returns the same as find_next.
  */
 static int
 start_reads (struct conn *conn)

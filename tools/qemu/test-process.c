@@ -136,7 +136,7 @@ test_failures (void **state)
 }
 
 /* The program inherits no open file, and SIGPIPE is not ignored in it.  Of all
- * signals only SIGUSR1 is blocked.
+ * signals only SIGUSR1 is blocked, see process.h.
  */
 static void
 test_inherited (void **state)

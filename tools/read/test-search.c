@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: a scan without a table finds the first byte that is not zero, from
- * an offset on, and reads little after that byte.
+ * Unit test: a search, which is a scan without a leaf table, finds the first
+ * byte at or after an offset that is not zero, and reads little after that
+ * byte.
  */
 
 #include <config.h>

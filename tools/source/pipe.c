@@ -101,8 +101,8 @@ end (struct pipe *pipe, struct error *error)
   return err ? error_errno (error, err, "cannot hash") : 0;
 }
 
-/* No byte after the image is read: it may never arrive, or it is for the next
- * reader of the pipe.
+/* Do not read beyond the end of the image: the next byte may never arrive, or
+ * is for the next reader of the pipe.
  */
 static int
 pipe_read_next (void *opaque, void *buf, size_t size, struct range *range,

@@ -40,7 +40,9 @@ join (struct ranges *ranges, uint64_t gap)
     ranges->count = last - ranges->items + 1;
 }
 
-/* Make room for another range. */
+/* Make room for another range.  If there are RANGES_MAX ranges, join ranges
+ * with small gaps between them, and set WIDENED.
+ */
 static int
 make_room (struct ranges *ranges)
 {
