@@ -6,6 +6,8 @@
 
 #include <config.h>
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,11 +19,13 @@ bool
 in_child (void (*run) (void))
 {
   int status;
-  pid_t pid = fork ();
+  pid_t pid;
 
+  fflush (NULL);                /* so that exit does not print it again */
+  pid = fork ();
   if (pid == 0) {
     run ();
-    _exit (0);
+    exit (0);                   /* not _exit: LeakSanitizer runs at exit */
   }
   return pid != -1 && waitpid (pid, &status, 0) == pid && status == 0;
 }
