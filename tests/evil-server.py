@@ -213,10 +213,10 @@ class Connection:
         self.send("IHHQI", 0x668e33ef, flags, kind, cookie, len(payload),
                   payload)
 
-    def data_chunk(self, cookie, offset, length, said=None, flags=0):
+    def data_chunk(self, cookie, offset, length, said=None, flags=0, more=b""):
         self.chunk(DATA, cookie, struct.pack(
             ">Q", offset if said is None else said) +
-            self.data[offset:offset + length], flags)
+            self.data[offset:offset + length] + more, flags)
 
     def error_chunk(self, cookie, offset=None):
         text = b"no good"
@@ -240,7 +240,7 @@ class Connection:
         elif fault == "empty":
             self.data_chunk(cookie, offset, 0, flags=DONE)
         elif fault == "long":
-            self.data_chunk(cookie, offset, length + 1, flags=DONE)
+            self.data_chunk(cookie, offset, length, flags=DONE, more=b"\0")
         elif fault == "elsewhere":
             self.data_chunk(cookie, offset, length, offset + length, DONE)
         elif fault == "error":
