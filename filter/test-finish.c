@@ -13,21 +13,16 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "test-nbdkit.h"
-#include "test-sums.h"
+#include "test-result.h"
 
 #define BLOCK 65536
 #define SIZE (4 * BLOCK)
 
-static char directory[] = "/tmp/blkhash-test-XXXXXX";
-static char path[sizeof directory + 5];
 static atomic_uint reads;       /* by the filter or the client */
 static bool fail;               /* reads fail */
 
@@ -36,28 +31,6 @@ on_read (void)
 {
   reads++;
   return fail ? EIO : 0;
-}
-
-static bool
-result_has (const char *what)
-{
-  char text[1024];
-  FILE *f = fopen (path, "r");
-
-  assert_non_null (f);
-  text[fread (text, 1, sizeof text - 1, f)] = '\0';
-  fclose (f);
-  return strstr (text, what) != NULL;
-}
-
-static bool
-has_sum (const char *name)
-{
-  char sum[SUM_LEN], line[256];
-
-  disk_sum (sum, SIZE, BLOCK);
-  snprintf (line, sizeof line, "%s  %s\n", sum, name);
-  return result_has (line);
 }
 
 static void
@@ -69,7 +42,7 @@ test_written (void **state)
   reads = 0;
   assert_int_equal (client_write (client, 'w', SIZE, 0, 0), 0);
   client_disconnect (client);
-  assert_true (has_sum ("written"));
+  assert_true (result_has_sum ("written"));
   assert_int_equal (reads, 0);
 }
 
@@ -84,7 +57,7 @@ test_zeros (void **state)
   reads = 0;
   assert_int_equal (client_read (client, 1, 0), 0);
   client_disconnect (client);
-  assert_true (has_sum ("zeros"));
+  assert_true (result_has_sum ("zeros"));
   assert_int_equal (reads, 1);
 }
 
@@ -104,30 +77,24 @@ test_last_failed (void **state)
   client = client_open ("failed");
   assert_int_equal (client_write (client, 'x', 1, 0, 0), 0);
   client_disconnect (client);
-  assert_true (has_sum ("failed"));
+  assert_true (result_has_sum ("failed"));
 }
 
 static int
 begin (void **state)
 {
   (void) state;
-  if (!mkdtemp (directory))
-    return -1;
-  sprintf (path, "%s/sums", directory);
   disk_on_read = on_read;
   server_configure ("blkhash-missing", "read");
   server_configure ("blkhash-distinct-exports", "true");
-  server_start (SIZE, path, NULL, "65536");
-  return 0;
+  return result_start (SIZE, BLOCK, false);
 }
 
 static int
 end (void **state)
 {
   (void) state;
-  server_stop ();
-  unlink (path);
-  return rmdir (directory);
+  return result_stop ();
 }
 
 int

@@ -14,22 +14,16 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "export.h"
 #include "test-nbdkit.h"
-#include "test-sums.h"
+#include "test-result.h"
 
 #define BLOCK 65536
 #define SIZE (4 * BLOCK)
-
-static char directory[] = "/tmp/blkhash-test-XXXXXX";
-static char path[sizeof directory + 5];
 
 static bool no_memory;          /* for an export */
 
@@ -42,28 +36,6 @@ __wrap_calloc (size_t count, size_t size)
   if (no_memory && size == sizeof (struct export))
     return NULL;
   return __real_calloc (count, size);
-}
-
-/* Returns true if the result file has a sum.  Checks that each sum is that of
- * the disk.
- */
-static bool
-has_sum (void)
-{
-  char text[1024], sum[SUM_LEN], *line, *rest = text;
-  FILE *f = fopen (path, "r");
-  bool found = false;
-
-  assert_non_null (f);
-  text[fread (text, 1, sizeof text - 1, f)] = '\0';
-  fclose (f);
-  disk_sum (sum, SIZE, BLOCK);
-  while ((line = strsep (&rest, "\n")) && *line)
-    if (*line != '#') {
-      assert_memory_equal (line, sum, strlen (sum));
-      found = true;
-    }
-  return found;
 }
 
 static struct client *reader;
@@ -99,37 +71,31 @@ test_change (void **state)
   assert_int_equal (client_write (client, 'x', BLOCK, BLOCK, 0), 0);
   assert_int_equal (errors_reported (), errors + 1);
   client_disconnect (reader);
-  assert_false (has_sum ());
+  assert_int_equal (result_sums (), 0);
   client_disconnect (client);
-  assert_false (has_sum ());
+  assert_int_equal (result_sums (), 0);
 
   reader = client_open ("a");
   assert_int_equal (client_read (reader, BLOCK, BLOCK), 0);
   client_disconnect (reader);
-  assert_true (has_sum ());
+  assert_int_equal (result_sums (), 1);
 }
 
 static int
 begin (void **state)
 {
   (void) state;
-  if (!mkdtemp (directory))
-    return -1;
-  sprintf (path, "%s/sums", directory);
   disk_mode.multi_conn = true;
   server_configure ("blkhash-distinct-exports", "true");
   server_configure ("blkhash-missing", "fail");
-  server_start (SIZE, path, NULL, "65536");
-  return 0;
+  return result_start (SIZE, BLOCK, false);
 }
 
 static int
 end (void **state)
 {
   (void) state;
-  server_stop ();
-  unlink (path);
-  return rmdir (directory);
+  return result_stop ();
 }
 
 int

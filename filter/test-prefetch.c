@@ -15,22 +15,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "test-nbdkit.h"
-#include "test-sums.h"
+#include "test-result.h"
 
 #define BLOCK 65536             /* bytes; block size of the layers below */
 #define HASH_BLOCK 4096
 #define SIZE (4 * BLOCK)
-
-static char directory[] = "/tmp/blkhash-test-XXXXXX";
-static char path[sizeof directory + 5], manifest[sizeof directory + 9];
 
 /* Returns true if the export NAME has a sum.  Checks that each sum, of whatever
  * export, is that of the disk.
@@ -38,32 +31,7 @@ static char path[sizeof directory + 5], manifest[sizeof directory + 9];
 static bool
 has_sum (const char *name)
 {
-  char text[1024], sum[SUM_LEN], *line, *rest = text;
-  FILE *f = fopen (path, "r");
-  bool found = false;
-
-  assert_non_null (f);
-  text[fread (text, 1, sizeof text - 1, f)] = '\0';
-  fclose (f);
-  disk_sum (sum, SIZE, HASH_BLOCK);
-  while ((line = strsep (&rest, "\n")) && *line)
-    if (*line != '#') {
-      assert_memory_equal (line, sum, strlen (sum));
-      found |= strcmp (line + strlen (sum) + 2, name) == 0;
-    }
-  return found;
-}
-
-static bool
-result_has (const char *what)
-{
-  char text[1024];
-  FILE *f = fopen (path, "r");
-
-  assert_non_null (f);
-  text[fread (text, 1, sizeof text - 1, f)] = '\0';
-  fclose (f);
-  return strstr (text, what) != NULL;
+  return result_sums () > 0 && result_has_sum (name);
 }
 
 /* Returns a client of the export "old" that does not see the trim of block 1 by
@@ -184,24 +152,16 @@ static int
 begin (void **state)
 {
   (void) state;
-  if (!mkdtemp (directory))
-    return -1;
-  sprintf (path, "%s/sums", directory);
-  sprintf (manifest, "%s/manifest", directory);
   disk_mode.multi_conn = true;
   server_configure ("blkhash-missing", "read");
-  server_start (SIZE, path, manifest, "4096");
-  return 0;
+  return result_start (SIZE, HASH_BLOCK, true);
 }
 
 static int
 end (void **state)
 {
   (void) state;
-  server_stop ();
-  unlink (path);
-  unlink (manifest);
-  return rmdir (directory);
+  return result_stop ();
 }
 
 int

@@ -18,21 +18,16 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "export.h"
 #include "test-locks.h"
 #include "test-nbdkit.h"
-#include "test-sums.h"
+#include "test-result.h"
 
 #define THREADS 6
-#define STRING2(x) #x
-#define STRING(x) STRING2 (x)
 #define SIZE ((uint64_t) BLOCK_SIZE * BLOCKS - 1234)
 #define MAX_LEN (3 * BLOCK_SIZE < 65536 ? 3 * BLOCK_SIZE : 65536)
 
@@ -87,30 +82,10 @@ run_clients (void *opaque)
 }
 
 static void
-check_manifest (const char *path)
+check_manifest (void)
 {
-  if (path)
-    assert_true (manifest_is_right (path, SIZE, BLOCK_SIZE));
-}
-
-/* Check that the result file has the sum of the export NAME, and no other. */
-static void
-check_result (const char *path, const char *name)
-{
-  char text[1024], sum[SUM_LEN], line[256], *start;
-  FILE *f = fopen (path, "r");
-  size_t sums = 0;
-
-  assert_non_null (f);
-  text[fread (text, 1, sizeof text - 1, f)] = '\0';
-  fclose (f);
-  disk_sum (sum, SIZE, BLOCK_SIZE);
-  snprintf (line, sizeof line, "%s  %s\n", sum, name);
-  if (!strstr (text, line))
-    fail_msg ("expected %sgot %s", line, text);
-  for (start = text; *start; start = strchr (start, '\n') + 1)
-    sums += *start != '#';
-  assert_int_equal (sums, 1);
+  if (WITH_MANIFEST)
+    assert_true (result_manifest_is_right ());
 }
 
 static void *
@@ -144,17 +119,11 @@ finish_in_parallel (int byte)
 static void
 test_threads (void **state)
 {
-  char directory[] = "/tmp/blkhash-test-XXXXXX", path[sizeof directory + 5];
-  char manifest_path[sizeof directory + 9];
-  const char *manifest = WITH_MANIFEST ? manifest_path : NULL;
   pthread_t threads[THREADS];
   size_t i;
 
   (void) state;
-  assert_non_null (mkdtemp (directory));
-  sprintf (path, "%s/sums", directory);
-  sprintf (manifest_path, "%s/manifest", directory);
-  server_start (SIZE, path, manifest, STRING (BLOCK_SIZE));
+  assert_int_equal (result_start (SIZE, BLOCK_SIZE, WITH_MANIFEST), 0);
   disk_failures = 101;
   for (i = 0; i < THREADS; i++)
     assert_int_equal (pthread_create (&threads[i], NULL, run_clients,
@@ -171,23 +140,21 @@ test_threads (void **state)
 
     client_write (client, 'x', 1, 0, 0);
     client_disconnect (client);
-    check_result (path, names[i]);
-    check_manifest (manifest);
+    assert_true (result_has_sum (names[i]));
+    assert_int_equal (result_sums (), 1);
+    check_manifest ();
   }
 
   for (i = 0; i < ROUNDS; i++) {
     finish_in_parallel (i);
-    check_manifest (manifest);
+    check_manifest ();
   }
 
   /* At least two kinds of locks were taken with exports_lock held: that of a
    * leaf table and that of report.c.
    */
   assert_true (locks_below (&exports_lock) >= 2);
-  server_stop ();
-  unlink (path);
-  unlink (manifest_path);
-  assert_int_equal (rmdir (directory), 0);
+  assert_int_equal (result_stop (), 0);
 }
 
 int
