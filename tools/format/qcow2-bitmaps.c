@@ -8,7 +8,9 @@
  * opens the image.  An entry of a bitmap table, 8 bytes, can stand for a whole
  * cluster of ones, so a small image can make qemu allocate any amount of
  * memory.  An image is refused here only if the bitmaps take too much memory,
- * or if an error makes it impossible to count.  qemu reports all other errors.
+ * if an error makes it impossible to count, or if the bitmap tables together
+ * are larger than the file, which limits the time.  qemu reports all other
+ * errors.
  */
 
 #include <config.h>

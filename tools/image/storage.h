@@ -31,7 +31,9 @@ struct node {
   char prefix[OPTIONS_TREE_DEPTH * sizeof "data-file"];
 };
 
-/* Returns the value of an option, or NULL if it is not given. */
+/* Returns the value of an option; or NULL if it is not given, is null, or has
+ * suboptions.
+ */
 const char *node_get (const struct node *node, const char *name);
 
 /* Is an option NAME given, or an option of a child NAME? */

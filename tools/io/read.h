@@ -33,7 +33,9 @@ struct read_file {
   enum read_mode mode;
 };
 
-/* Offsets, lengths and buffers of direct I/O are multiples of this. */
+/* Offsets, lengths and buffers of direct I/O are multiples of this.  In a
+ * repair, only the buffers are (see direct-file.h).
+ */
 #define READ_ALIGN 4096
 
 /* Allocate a buffer that is aligned for direct I/O, which the caller frees.  It

@@ -15,10 +15,10 @@ struct error;
  * and block devices that it is built on, and the writable loop devices that are
  * backed by one of these.  Check that no other process has any of the following
  * open for writing: a layer, a partition of a layer, or, if a layer is a
- * partition, the device that has this partition.  Check also that no loop
- * device backed by a layer is in exclusive use, for example mounted, unless the
- * disk is built on this loop device.  Returns 0, or -1 with the reason in
- * ERROR.
+ * partition, the device that has this partition.  Check also that none of these
+ * loop devices is in exclusive use, for example mounted; one that is the disk,
+ * or that the disk is built on or is a partition of, is not checked.  Returns
+ * 0, or -1 with the reason in ERROR.
  */
 int writers_check (int fd, const struct stat *st, struct error *error);
 

@@ -39,7 +39,8 @@
 #define IMAGE_FD 4
 #define FREE_FD 10              /* the first number without a fixed use */
 #define EXIT_TIMEOUT 5000       /* ms to wait until qemu-nbd has printed the
-                                 * reason of an error, and exits */
+                                 * reason of an error, and exits; also until the
+                                 * child has removed the name of its socket */
 #define MAX_MESSAGES 16384      /* of qemu-nbd, bytes; paths can be long */
 
 /* Why the child could not run qemu-nbd: errno, and what failed. */

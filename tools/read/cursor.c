@@ -56,7 +56,9 @@ fetch_extent (struct cursor *cursor, uint64_t offset, struct extent *extent,
   return 0;
 }
 
-/* Join the zero extents that follow the current one, which started at START. */
+/* Join the zero extents that follow the current one.  The length for JOIN_LIMIT
+ * is counted from START.
+ */
 static int
 join_zeros (struct cursor *cursor, uint64_t start, struct error *error)
 {

@@ -4,8 +4,8 @@
  * A queue of ranges, for many threads.
  *
  * Ranges that one read can return (see adjoin_function) are taken in the same
- * turn, and so are the zeros between them.  The first range that does not
- * adjoin is kept as the pending range, and is taken next.
+ * turn, and so are the zeros between and after them.  The first range that does
+ * not adjoin is kept as the pending range, and is taken next.
  */
 
 #include <config.h>
@@ -18,9 +18,9 @@
 #define ZERO_STEPS 256          /* maximum number of steps to add a hole */
 #define MIN_ZEROS 65536         /* minimum number of blocks in a step, except
                                  * for the last one */
-#define MAX_JOINED_ZEROS 4096   /* maximum number of zero blocks between all
-                                 * joined ranges: other threads wait while
-                                 * these blocks are added */
+#define MAX_JOINED_ZEROS 4096   /* maximum number of zero blocks between and
+                                 * after all joined ranges: other threads wait
+                                 * while these blocks are added */
 
 void
 range_queue_init (struct range_queue *queue, struct scan *scan,
@@ -187,7 +187,8 @@ struct joined {
   struct taken_range *ranges;
   unsigned count, max;          /* number of ranges */
   uint64_t len, max_len;        /* bytes of all ranges */
-  uint64_t zeros;               /* bytes of zeros between the ranges */
+  uint64_t zeros;               /* bytes of zeros between and after the
+                                 * ranges */
 };
 
 /* RANGE is the next range, data or zero.  Returns 1 if it can be taken together
@@ -223,7 +224,8 @@ join_zeros (struct range_queue *queue, const struct range *zeros,
 }
 
 /* Take the next range too, if can_join accepts it.  Returns 1 if it was taken;
- * otherwise the range, the end or the error is pending.
+ * otherwise the range or the error is pending.  The end is not: next_range is
+ * called again, and returns it again.
  */
 static int
 join_next (struct range_queue *queue, void *worker, struct joined *joined)

@@ -42,8 +42,8 @@ struct range_queue {
   pthread_mutex_t turn;         /* held by the thread that takes ranges;
                                  * protects the next three fields */
   int pending;                  /* result of next_range that was not used yet,
-                                 * or -1 after an error of adjoin; 0 if there
-                                 * is none */
+                                 * or -1 after an error of adjoin or of adding
+                                 * joined zeros; 0 if there is none */
   struct range pending_range;
   struct error pending_error;
 
@@ -69,7 +69,8 @@ void range_queue_init (struct range_queue *queue, struct scan *scan,
 void range_queue_destroy (struct range_queue *queue);
 
 /* Returns the maximum length of a range, in bytes, with which the window allows
- * COUNT ranges in flight.
+ * COUNT ranges in flight, or somewhat fewer if COUNT is large: the nodes of the
+ * ranges (see RANGE_COST in window.c) are not considered.
  */
 uint64_t range_queue_max_range (const struct range_queue *queue,
                                 unsigned count);

@@ -13,8 +13,8 @@
  * data stays in the cache of one core.  When reads wait for the storage, there
  * are more threads than may hash, and most of them are in a read.
  *
- * A thread that gets work wakes another thread if there is more work, so no
- * thread is woken without work.
+ * A thread that gets work wakes another thread if there is more work.  So
+ * threads are woken one by one; at the end all are woken, to return.
  */
 
 #include <config.h>

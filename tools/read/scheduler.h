@@ -94,7 +94,8 @@ bool scheduler_needs_thread (struct scheduler *scheduler);
 
 /* Set the ranges of BUFFER to the next ones for WORKER, and shrink BUFFER to
  * COPIES times their length.  Returns true; or false, after freeing BUFFER, if
- * there are no more ranges, or on an error, which fails the scan.
+ * there are no more ranges, if the scheduler was stopped, or on an error, which
+ * fails the scan.
  */
 bool scheduler_next_ranges (struct scheduler *scheduler, void *worker,
                             struct buffer *buffer, unsigned copies);

@@ -41,7 +41,8 @@ struct window {
 void window_init (struct window *window, uint64_t block_size, size_t memory);
 
 /* Returns the maximum length of a range, in bytes, with which the window allows
- * COUNT ranges in flight.
+ * COUNT ranges in flight, or somewhat fewer if COUNT is large: the nodes of the
+ * ranges (see RANGE_COST in window.c) are not considered.
  */
 uint64_t window_max_range (const struct window *window, unsigned count);
 
