@@ -71,8 +71,8 @@ bool compare_input_is_same_pipe (const struct compare_input *a,
  * depending on the size of OTHER, and on whether OTHER is an image or a
  * manifest.  If both are images, they are hashed in the same GROUP.  If INPUT
  * is from compare_input_open_both, OTHER is one of the two images, and GROUP is
- * NULL.  PROGRESS is NULL if OTHER reports the progress.  Returns an iterator
- * that is a part of INPUT; or NULL with the reason in INPUT: then
+ * NULL.  PROGRESS is NULL if only OTHER reports the progress.  Returns an
+ * iterator that is a part of INPUT; or NULL with the reason in INPUT: then
  * compare_input_stop must not be called.
  */
 struct leaf_runs *

@@ -3,7 +3,8 @@
  *
  * The job: find the ranges in which two images differ.
  *
- * If both inputs are files, source/pair.c compares them, and presents them as
+ * If both inputs are images that can be read at any offset (see the function
+ * image in source/source.h), source/pair.c compares them, and presents them as
  * one image, which is zero where they are identical.  Other images are hashed,
  * and manifests are read.  This is done for both inputs at the same time, and
  * the leaves are compared as they arrive.  Bytes after the end of the shorter

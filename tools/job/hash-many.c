@@ -49,7 +49,7 @@
 #include "util/semaphore.h"
 
 #define SMALL (4 * 1024 * 1024) /* bytes; maximum size of a small file */
-/* Larger blocks do not fit into an equal share of the memory. */
+/* Few larger blocks, or none, fit into an equal share of the memory. */
 #define MAX_BLOCK_SIZE (1024 * 1024)
 
 struct result {

@@ -233,7 +233,9 @@ print_missing (const struct parts *parts, uint64_t block, uint64_t end,
              part_offset (end, parts->size, block_size) - start, start);
 }
 
-/* Check that no blocks are missing.  The parts do not overlap. */
+/* Check that no blocks are missing.  The parts do not overlap, except for
+ * duplicates.
+ */
 static int
 check_gaps (const struct parts *parts, struct error *error)
 {

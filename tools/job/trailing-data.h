@@ -13,8 +13,8 @@ struct source;
 struct trailing_data;
 
 /* Search for data after the image of SOURCE.  The image must have been read.
- * Returns 0, or -1 with the reason if the disk cannot be read; then SOURCE can
- * only be closed.
+ * Returns 0, or -1 with the reason if the disk cannot be read, or was modified;
+ * then SOURCE can only be closed.
  */
 int trailing_data_find (const struct progress_form *form, struct source *source,
                         struct trailing_data *trailing, struct error *error);

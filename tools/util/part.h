@@ -19,7 +19,9 @@ struct part {
   uint32_t i, n;                /* I < N; if N is 0, there is no part */
 };
 
-/* Parse "I/N".  Returns 0, or -1 if TEXT does not have this form. */
+/* Parse "I/N".  Returns 0, or -1 if TEXT is anything else, I >= N, or N is more
+ * than PART_MAX.
+ */
 int part_parse (struct part *part, const char *text);
 
 /* Set *FIRST to the first block of the part in an image of SIZE bytes, and

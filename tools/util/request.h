@@ -66,8 +66,8 @@ struct check_request {
   bool ignore_missing;          /* missing files are not an error */
   bool allow_uris;              /* the list can contain URIs */
 
-  /* Called for each line of the list, except comments other than "# bad" and
-   * "# incomplete".
+  /* Called for each line of the list, except empty lines, and comments other
+   * than "# bad" and "# incomplete".
    */
   void (*report) (void *opaque, const struct check_line *line);
   void *opaque;
@@ -100,8 +100,8 @@ struct compare_request {
                                  * be compared with the ranges that differ */
 
   /* Called for each range of LENGTH bytes at START that differs, and, with
-   * CHANGED, is not in that list; or NULL.  If it returns an errno value, the
-   * job ends.
+   * CHANGED, is not in that list; not called with FIRST_ONLY; or NULL.  If it
+   * returns an errno value, the job ends.
    */
   int (*report) (void *opaque, const struct difference *difference,
                  uint64_t start, uint64_t length);

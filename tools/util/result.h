@@ -24,8 +24,7 @@ struct sum {
   char format[32];              /* format of the source */
   uint64_t size;                /* size of the image in bytes; DATA, ZERO and
                                  * HOLE are its parts */
-  uint64_t data;                /* bytes read, in blocks that are not all
-                                 * zero */
+  uint64_t data;                /* bytes in blocks that are not all zero */
   uint64_t zero;                /* bytes read, in blocks that are all zero */
   uint64_t hole;                /* bytes known to be zero without reading */
   bool incremental;             /* only READ bytes were read; the leaves of the
@@ -127,11 +126,13 @@ enum check_outcome {
                                  * --ignore-missing */
   LINE_MALFORMED,               /* the line is neither a checksum nor a
                                  * comment */
-  LINE_DAMAGED,                 /* the line is a damaged checksum */
+  LINE_DAMAGED,                 /* the line is a checksum that is damaged, or
+                                 * cannot be checked, for example because the
+                                 * digest is unknown */
   LINE_OUTCOMES,
 };
 
-/* The result of a line of --check, after its image was hashed. */
+/* The result of a line of --check, after its image, if any, was hashed. */
 struct check_line {
   enum check_outcome outcome;
   const char *name;             /* name of the image; NULL if the line has no

@@ -15,7 +15,9 @@
 struct semaphore;
 
 #define SOURCE_WHOLE UINT64_MAX
-/* Memory of all buffers, bytes; shared by images that are read in parallel. */
+/* Memory of all buffers of an image, bytes.  Small files that are hashed in
+ * parallel share it; each of two images that are compared has its own.
+ */
 #define SOURCE_MEMORY (108 * 1024 * 1024)
 
 struct source_options {
