@@ -2,7 +2,8 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Completions of a partial command line, for the completion functions of the
- * shells in completions/.  Opens no file.
+ * shells in completions/.  The files that the words name are not opened.  To
+ * list the formats, qemu-img is run.
  */
 
 #ifndef BLKSUM_COMPLETE_H

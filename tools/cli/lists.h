@@ -3,7 +3,7 @@
  *
  * Options that only print: the digests, the kernels (SIMD implementations of
  * hashes), or the version.  These functions print to stdout and return; or exit
- * with status 2 if there is no memory.
+ * with status 2 if there is no memory, or if a digest or a kernel fails.
  */
 
 #ifndef BLKSUM_LISTS_H

@@ -3,8 +3,9 @@
  *
  * Print the result of a repair, as a line or as JSON.
  *
- * Each range is printed when it is found, so that memory use does not depend
- * on the number of ranges.  If the repair fails, the JSON is not terminated.
+ * Each range is printed when the repair of its blocks has succeeded or failed,
+ * so that memory use here does not depend on the number of ranges.  If the
+ * whole repair fails, the JSON is not terminated.
  */
 
 #include <config.h>

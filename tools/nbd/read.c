@@ -35,11 +35,13 @@
                                               * stopped, or has all data */
 #define MAX_THREADS 128
 #define MAX_REQUEST (32 * 1024 * 1024) /* bytes, which every server accepts */
-#define MAX_SPARE (12 * 1024 * 1024) /* bytes: maximum of the memory for data
-                                      * that waits to be hashed or is hashed,
-                                      * in addition to that for reads in
-                                      * flight */
-#define START_READS 2           /* reads in flight on a connection, at first */
+#define MAX_SPARE (12 * 1024 * 1024) /* bytes: if QUEUE_SIZE requires more than
+                                      * the documented limit, maximum of the
+                                      * memory for data that waits to be hashed
+                                      * or is hashed, in addition to that for
+                                      * reads in flight */
+#define START_READS 2           /* reads in flight on a connection, at first;
+                                 * each thread that does not hash adds one */
 #define MIN_DEPTH 64            /* the memory does not limit the maximum depth
                                  * to less than this, because short reads take
                                  * little memory */

@@ -28,7 +28,9 @@ void nbd_uri_connect_others (struct source *source, const char *uri);
 /* Close all connections except the first one. */
 void nbd_uri_close_others (struct source *source);
 
-/* Returns the first connection of SOURCE, or NULL if it was lost. */
+/* Returns the first open connection of SOURCE, or NULL if the scan has lost or
+ * closed all of them.
+ */
 struct nbd_handle *nbd_uri_handle (const struct source *source);
 
 #endif /* BLKSUM_NBD_URI_H */

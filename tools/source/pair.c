@@ -108,9 +108,10 @@ pair_extent_at (void *opaque, uint64_t offset, struct extent *extent,
   return 0;
 }
 
-/* Returns the flag of the half in which RANGE is zero, or 0 if it is zero in
- * neither.  RANGE is never zero in both halves, because pair_extent_at reports
- * such a range as zero, and it is not read.
+/* Returns the flags of the halves in which RANGE is known to be zero.  It is
+ * rarely zero in both: pair_extent_at reports such a range as zero, and the
+ * cursor returns it as data only if it is a block that two zero extents share,
+ * the first of which is too long to be joined.
  */
 static unsigned
 pair_range_flags (void *opaque, const struct range *range)

@@ -4,13 +4,13 @@
  * A target: a raw file, block device or NBD export in which blocks are
  * replaced.
  *
- * A target is opened only once.  First it is scanned: all blocks are read to
- * find the bad ones.  Then, for each bad block, the same file descriptor or NBD
- * connection is used for the read before the write, for the write, and for
- * reading back.  So these cannot access different disks.  Only the scan can use
- * more connections, if the server announces that all of them show the same
- * content (multi-conn).  Even if they do not, nothing is written to a good
- * block, because each block is read again before it is written.
+ * A target is opened only once.  First it is scanned, to find the bad blocks;
+ * holes of a file need not be read.  Then, for each bad block, the same file
+ * descriptor or NBD connection is used for the read before the write, for the
+ * write, and for reading back.  So these cannot access different disks.  Only
+ * the scan can use more connections, if the server announces that all of them
+ * show the same content (multi-conn).  Even if they do not, nothing is written
+ * to a good block, because each block is read again before it is written.
  */
 
 #ifndef BLKSUM_TARGET_H
@@ -34,9 +34,11 @@ struct target {
   uint64_t size;                /* of the image, bytes */
   uint32_t align;               /* alignment of offsets and lengths, bytes */
   bool read_only;
-  struct source *source;        /* for the scan */
+  struct source *source;        /* for the scan; that of an NBD export has the
+                                 * connection for all other requests, too */
 
-  struct direct_file file;      /* if the target is not an NBD export */
+  /* If the target is not an NBD export. */
+  struct direct_file file;
   struct disk_id id;
 };
 
@@ -67,13 +69,14 @@ void target_begin_scan (const struct target *target);
 
 /* Called after a scan that succeeded.  Close the connections that were opened
  * for the scan.  Check that a file was not written since it was opened, as far
- * as this can be detected.  Returns 0, or -1 with the reason in ERROR.
+ * as this can be detected, or that an NBD export still has a connection.
+ * Returns 0, or -1 with the reason in ERROR.
  */
 int target_end_scan (const struct target *target, struct error *error);
 
-/* Check that a file still has the same size and its path still names it, or
- * that an NBD connection was not lost.  Returns 0, or -1 with the reason in
- * ERROR.
+/* Check that a file still has the same size and its path still names it.  For
+ * an NBD export, a connection that was lost after the scan is not detected
+ * here: its next request fails.  Returns 0, or -1 with the reason in ERROR.
  */
 int target_check_same (const struct target *target, struct error *error);
 
