@@ -92,7 +92,9 @@ int blkhash_leaves_set_size (struct blkhash_leaves *l, uint64_t size);
  *
  * The table keeps digests, not content: if a part of a complete block of data
  * is replaced or set to missing, the rest of that block becomes missing.  The
- * rest of a complete block of zeros remains zero.
+ * rest of a complete block of zeros remains known.  If data is set in such a
+ * block, its content is kept until the memory is needed or the table is folded;
+ * after that it is a block of data like any other.
  *
  * The leaves of zeros are hashed when they are folded, which takes as long as
  * blkhash_zero.  With BLKHASH_LEAVES_ONCE this call or a later one folds them;
@@ -121,8 +123,8 @@ int blkhash_leaves_forget (struct blkhash_leaves *l, uint64_t len,
 /*
  * Find the first missing range at or after OFFSET, and store its start in
  * *START and its length in *LEN, in bytes.  Another missing range may begin
- * where this one ends.  A range that a call in another thread is setting is
- * missing until that call returns.
+ * where this one ends.  A range that a call in another thread is setting can
+ * be missing until that call returns.
  *
  * As long as the size is unknown, all bytes after the last block that was set
  * are missing, up to UINT64_MAX.

@@ -67,7 +67,8 @@ extern struct libnbd libnbd;
 int libnbd_load (char *reason, size_t size);
 
 /* Returns the last error of libnbd in this thread, without the name of the
- * function.  The text is valid until the next call of libnbd.
+ * function; or that the server closed the connection, if libnbd has no error.
+ * The text is valid until the next call of libnbd.
  */
 const char *nbd_error_text (void);
 

@@ -32,7 +32,8 @@ union lane_state {
 };
 
 struct lane_kernel {
-  const char *name;             /* family-xLANES, for example "avx512-x16" */
+  const char *name;             /* family-xLANES, for example "avx512-x16"; a
+                                 * letter can follow: "avx512-x16s" */
   unsigned lanes;
   unsigned cpu;                 /* required CPU features, see cpu.h */
   unsigned cost;                /* assumed cost of one call until it is

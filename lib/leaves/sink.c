@@ -3,9 +3,10 @@
  *
  * Pass leaves, in order, to the callbacks of a program.
  *
- * A run of zeros is held back until its end is known.  So the calls for zeros
- * depend only on the image, and not on the order in which its parts were
- * hashed.  Leaves of data are passed as they come.
+ * A run of zeros is held back until its end is known, or sink_end is called.
+ * leaves-fold.c calls sink_end within a run only if no sum is computed.
+ * Otherwise the calls for zeros depend only on the image, and not on the order
+ * in which its parts were hashed.  Leaves of data are passed as they come.
  */
 
 #include <config.h>

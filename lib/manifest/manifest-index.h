@@ -25,8 +25,8 @@ struct manifest_index;
 
 /* Read the header of the manifest in FD, a regular file whose file offset is 0.
  * FD must stay open.  FLAGS, REASON, SIZE and the errors are those of
- * blkhash_manifest_reader_new.  Other errors are ESPIPE if FD is not a regular
- * file, and EINVAL if SHA-256 is not available.
+ * blkhash_manifest_reader_new, but REASON must not be NULL.  Other errors are
+ * ESPIPE if FD is not a regular file, and EINVAL if SHA-256 is not available.
  */
 struct manifest_index *manifest_index_new (int fd, unsigned flags,
                                            char *reason, size_t size);
