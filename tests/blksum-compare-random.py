@@ -6,7 +6,7 @@
     blksum-compare-random.py --dir DIR [--seed S] [--rounds N] [--qemu]
 
 Data and holes begin and end at any offset, and the images differ in holes and
-size.  With --qemu one can be a qcow2.  The seed is printed; BLKHASH_SEED and
+size.  With --qemu each can be a qcow2.  The seed is printed; BLKHASH_SEED and
 BLKHASH_ROUNDS have the effect of the options.
 """
 

@@ -3,9 +3,10 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Damaged and crafted lists of checksums and manifests.
 
-Small ones are cut at every byte, and have every bit flipped; others are
-composed incorrectly.  No job that reads them succeeds: it prints an error,
-exits with status 2, and uses little memory.
+A small list and a small manifest have every bit flipped; the manifest is also
+cut at every byte, and others are composed incorrectly.  A line with a bit
+flipped is OK only if it means the same.  No job that reads one of the manifests
+succeeds: it prints an error, and exits with status 2.  All use little memory.
 
     blksum-damaged.py --dir DIR [--seed S] [--memory KIB] [--short]
 

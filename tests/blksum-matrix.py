@@ -50,7 +50,7 @@ BLOCK_SIZES = [4 * KIB, 32 * KIB, 64 * KIB, 512 * KIB, MIB, 4 * MIB]
 CONSTRUCTIONS = ["flat", "linear", "streams"]
 # Kinds for which holes are unknown: 6 GiB are read.
 READ_ALL = {"device", "pipe"}
-# qemu stores these in whole sectors.
+# These consist of whole sectors, for qemu or the kernel.
 SECTOR = 512
 ROUNDED = {"qcow2", "qcow2-qemu", "vmdk", "device"}
 

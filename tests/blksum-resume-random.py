@@ -228,7 +228,7 @@ class Case:
     @staticmethod
     def audited(blocks):
         """The number of audited blocks, one of each stratum: strata have the
-        same length, at most 0.1 % of the blocks, and there are at least 64."""
+        same length, and there are at least 64, and 0.1 % of the blocks."""
         if blocks == 0:
             return 0
         stratum = blocks // min(blocks, max(64, -(-blocks // 1000)))

@@ -134,7 +134,7 @@ def bitmaps(path):
 
 def qcow(path, entries):
     """An empty qcow of version 1.  Its header has ENTRIES for the L1 table,
-    which are zero; the file has 500."""
+    which are zero; the file has 506."""
     with open(path, "wb") as f:
         f.write(struct.pack(">4sIQIIQBBHIQ", b"QFI\xfb", 1, 0, 0, 0,
                             int(entries) << 21, 12, 9, 0, 0, 48) + bytes(4048))

@@ -52,7 +52,7 @@ negotiation:
   block-size    NUMBER is MIN,PREFERRED,MAX
   second-hangs  multi-conn is advertised, only the first connection gets replies
   second-small  multi-conn is advertised, later connections have another size
-  second-gone   multi-conn is advertised, the second connection is closed
+  second-gone   multi-conn is advertised, later connections are closed
 
 no reply; the file REACHED is created at the first one that is missing:
   hold-open     to the option that opens the export

@@ -47,7 +47,8 @@ def first(image, size):
 
 
 class Image:
-    """RUNS are (leaf or None, count); a manifest ends at its own end."""
+    """Runs are (leaf or None, count).  In a manifest the last block has its own
+    length; the zeros beyond the end begin after it."""
 
     def __init__(self, operand):
         name = operand.removeprefix("manifest:")

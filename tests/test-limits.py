@@ -12,7 +12,8 @@ the next run without a limit is right.
     test-limits.py --clock FILE.so --library FILE.so --blksum FILE --driver FILE
         --examples DIR [--no-nbd] [--filter FILE --verify FILE]
 
-BLKHASH_SEED is the seed, and BLKHASH_ROUNDS the number of runs.
+BLKHASH_SEED is the seed, and BLKHASH_ROUNDS the number of runs, of programs
+and again of servers.
 """
 
 import argparse

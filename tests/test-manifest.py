@@ -124,7 +124,7 @@ def refused(driver, what, data, why, flags=("0", "1")):
 
 
 def test_damaged(driver, rng):
-    """Cut at any byte; any bit flipped."""
+    """Cut at some bytes; some bits flipped."""
     image = bytes(200) + rng.randbytes(300) + bytes(500) + rng.randbytes(77)
     data = refmanifest.write(image, "md5", 64)
     cuts = {0, 1, 511, 512, 513, 527, 528, 535, 536, len(data) - 1,

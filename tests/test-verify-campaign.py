@@ -6,9 +6,9 @@ manifests that change, read by four kinds of client.
 
 Not one byte may be delivered that is not the disk's; no block may be refused
 that the plugin can read; and nothing hangs.  The faults of the plugin
-(faults-plugin.c) are flipped bits, zeros, blocks of another place, of another
-disk or of an older one, reads that store less than they should, that fail, and
-that differ each time.  What the filter writes about the disks, result, status
+(faults-plugin.c) are flipped bits, zeros, bytes of another place or of another
+disk, shifted reads, reads that store less than they should, that fail, and that
+differ each time.  What the filter writes about the disks, result, status
 and mapfile, agrees with that.
 
 A run has one manifest, or several exports with a manifest for each, whose

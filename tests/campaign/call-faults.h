@@ -100,8 +100,8 @@ enum module_caller module_of (const void *caller);
 void module_allocated (void *p, const void *caller);
 void module_freed (void *p);
 
-/* Returns how much memory the module has not freed, and prints a backtrace of the
- * first one.
+/* Returns how many blocks of memory the module has not freed, and prints a
+ * backtrace of the first one.
  */
 unsigned module_leaks (char *to, size_t size);
 

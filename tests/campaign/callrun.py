@@ -177,7 +177,7 @@ class Runner:
     # ---- Judging ----
 
     def run_fault(self, job, fault, before, right):
-        """Returns (RIGHT or ERROR, outcome), or raises a finding."""
+        """Returns (RIGHT, ERROR or LIBRARY; outcome), or raises a finding."""
         self.prepare(job)
         outcome = self.run(job, fault)
         try:

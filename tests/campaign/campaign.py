@@ -14,7 +14,7 @@ the disk: of what a new connection reads at blkhash's place in the stack, and,
 after the end, of the content of the image.  The manifest must be that of
 refmanifest.py.  Nothing else is predicted, with two exceptions: after a change
 was acknowledged there is no sum of this name, and a single client that behaves
-well gets a sum.
+well, or a program that copies, gets a sum.
 
     campaign.py --filter FILE.so --snapshot PLUGIN.so
 

@@ -249,7 +249,8 @@ BELOW = EITHER + [extentlist, ddrescue,
                   checkwrite]
 ABOVE = EITHER + [simple("exportname", ("default-export=canonical",))]
 
-# Filters with views, caches or other state are chosen more often.
+# Filters with views, caches or other state are chosen more often, some of the
+# others less often.
 WEIGHTS = {cache: 4, cow: 3, multi_conn: 3, error: 2, delay: 2, blocksize: 2,
            ddrescue: 0.3, retry: 0.5, retry_request: 0.5}
 

@@ -32,7 +32,7 @@
 #define SECTOR 512              /* bytes; never torn */
 #define FIRST_INO 2             /* 1 is the directory */
 
-/* A change of a file, or of the names if NAME is set. */
+/* A change of a file, or of the names if NAME or OLD is set. */
 struct change {
   struct change *next;
   uint64_t number;

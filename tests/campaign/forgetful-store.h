@@ -35,7 +35,8 @@ enum keep {
   KEEP_LAST,                    /* the last one of each file and of the names */
   KEEP_SUBSET,                  /* random ones, which can be torn */
   KEEP_TORN,                    /* all, but the last write is torn */
-  KEEP_ZEROS,                   /* all names and sizes; new data is zeros */
+  KEEP_ZEROS,                   /* all names and sizes, and no data: what is
+                                 * new in a file is zeros */
   KEEP_INVALID
 };
 

@@ -46,7 +46,7 @@ class Limit:
         return self.kind in ("one CPU", "clock")
 
     def fault(self):
-        """For the judge of calls that fail.  nbdkit and its plugin fail too."""
+        """For the judge of calls that fail.  Other libraries fail too."""
         return Fault("limit" if self.must_be_right() else "library_malloc", 0,
                      str(self), False)
 

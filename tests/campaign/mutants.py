@@ -69,7 +69,7 @@ class Body:
         return before in (";", "{", "}", "else", "do", ":")
 
     def mutants(self, choose):
-        """Pairs of a kind, the first and last token, and the new text."""
+        """Of each a kind, the first and last token, and the new text."""
         skip_to = 0
         for i, word in enumerate(self.words):
             if i < skip_to:

@@ -126,7 +126,7 @@ class Tree:
         return time.monotonic() - start if status == 0 else None
 
     def object_code(self, name):
-        """Of the file as it is, optimized: a text, and None if it is wrong."""
+        """Of the file as it is, optimized: assembly.  It must compile."""
         top, name = name.split("/", 1)
         flags = subprocess.run(
             ["pkg-config", "--cflags", "json-c", "libcrypto", "libnbd"],
@@ -265,7 +265,7 @@ def read_log(path):
 
 
 def report(results):
-    """By folder; then the survivors."""
+    """By folder; then the survivors, and equivalent ones."""
     table = collections.defaultdict(collections.Counter)
     for result in results:
         fate = "killed" if result["by"] else result["fate"]

@@ -154,7 +154,7 @@ class RepairDisk(Disk):
         return base
 
     def has_of(self, block):
-        """Which of the sources has it."""
+        """Does one of the sources have it?  NO, MAY or YES."""
         if self.is_zero(block):
             return YES if self.sources else NO
         return max((source.has[block] for source in self.sources), default=NO)

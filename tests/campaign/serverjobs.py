@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The jobs of test-call-faults.py with nbdkit: the life of a server with one of our
-filters, four clients at a time and then another one, and what may come of it when
+filters, four clients at a time and then one or two, and what may come of it when
 a call of the filter fails."""
 
 import os
@@ -264,7 +264,7 @@ class Hashed(ServerJob):
 # ---- The verify filter ----
 
 class Verified(ServerJob):
-    """A damaged disk.  The twin has half of the bad blocks, a server the others."""
+    """A damaged disk.  The twin has some of the bad blocks, a server all."""
 
     plugin_of_several = "file", "dir=%s/disks"
 

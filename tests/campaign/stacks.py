@@ -27,9 +27,9 @@ is not seen" in the manual):
   (tmpdisk);
 - a plugin with views per connection that advertises multi-conn, by itself or by
   multi-conn-mode=unsafe, or whose flush does not update a view;
-- such a plugin below multi-conn-track-dirty=conn or fast, or fuamode=discard,
-  which drop flushes, or below multi-conn-exportname=true, by which a flush
-  counts for one name of the disk;
+- such a plugin below multi-conn-track-dirty=conn or fast, which drop flushes;
+  or, between it and blkhash, fuamode=discard, which drops them too, or
+  multi-conn-exportname=true, by which a flush counts for one name of the disk;
 - cow-on-read: nbdkit 1.32 loses a write if that block is read meanwhile;
 - cache, cow and cacheextents over names that are different disks: they have one
   state for all;

@@ -60,7 +60,7 @@ class Machine:
         self.changed |= blocks_of([(start, len(data))], self.granularity)
 
     def write_some(self):
-        """One of the writes changes whole blocks."""
+        """One of the writes changes a whole unit."""
         rng, size = self.rng, len(self.disk)
         for _ in range(rng.randrange(8)):
             start = rng.choice((rng.randrange(size), *self.often))
