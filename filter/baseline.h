@@ -4,9 +4,10 @@
  * The baseline: with blkhash-update, the leaves of the manifest that an earlier
  * server wrote.  The leaf table of one export begins with them.
  *
- * The baseline is valid until the first change begins.  Until then the manifest
- * file is left as it is; before the change it is emptied and synced, like the
- * manifest of a sum that is withdrawn.  So a manifest that is in the file
+ * The baseline is valid until the first change begins, or a read contradicts a
+ * leaf table (see observe.c).  Until then the manifest file is left as it is.
+ * Before the change, or at the end of that read, it is emptied and synced, like
+ * the manifest of a sum that is withdrawn.  So a manifest that is in the file
  * always describes the disk as this filter left it.
  */
 

@@ -4,9 +4,10 @@
  * Connections to exports.
  *
  * A connection is OPENING until .prepare, PREPARED until its first request,
- * JOINED until .finalize or .close, and then DISCONNECTED.  While it is JOINED,
- * it counts as a client of the export.  A connection without requests can join
- * only in .finalize (see disconnect_locked).  A connection that ends during the
+ * JOINED until .finalize or .close, and then DISCONNECTED.  A flush does not
+ * count as a request here.  While the connection is JOINED, it counts as a
+ * client of the export.  A connection without requests can join only in
+ * .finalize (see disconnect_locked).  A connection that ends during the
  * handshake, such as that of a port scan, never joins, because nbdkit calls
  * .close for it, but not .finalize.  So it does not delay or cancel the sum of
  * the export.
@@ -53,11 +54,11 @@ void conn_init (struct conn *conn, const char *name, bool tls);
 /* Called from .prepare; requests can follow. */
 void conn_prepare (struct conn *conn, uint64_t size, bool multi_conn);
 
-/* Called at each request.  The first request makes the connection a client of
- * the export.  If the connection gets no export (no memory, too many names, or
- * see conn_lacks_tls_locked), the request continues without one.  Returns true
- * if the caller must call conn_join_end after it has released the lock;
- * conn_join_end logs errors and waits for withdrawals of sums.
+/* Called at each request except a flush.  The first one makes the connection a
+ * client of the export.  If the connection gets no export (no memory, too many
+ * names, or see conn_lacks_tls_locked), the request continues without one.
+ * Returns true if the caller must call conn_join_end after it has released the
+ * lock; conn_join_end logs errors and waits for withdrawals of sums.
  */
 bool conn_join_locked (struct conn *conn);
 void conn_join_end (const struct conn *conn);
@@ -80,7 +81,9 @@ bool conn_lacks_tls_locked (const struct conn *conn);
 bool conn_disconnect (struct conn *conn);
 void conn_finish_end (struct conn *conn);
 
-/* Called from .close, whether or not conn_disconnect was called before. */
+/* Called from .close, whether or not conn_disconnect was called before; and
+ * from .open if the plugin fails to open.
+ */
 void conn_close (struct conn *conn);
 
 /* conn_is_behind_locked returns true if other connections changed the disk

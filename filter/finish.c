@@ -14,8 +14,8 @@
  * A client that only probes the disk, such as nbdinfo, must not cause a read of
  * the whole disk.  So if no client wrote, the missing ranges are read only if
  * they are smaller than the data that clients read.  The result file gets no
- * line for an export that was only probed: clients can probe any number of
- * export names.
+ * line for an export that was only probed, unless the server ends and there is
+ * no other line (see final.h): clients can probe any number of export names.
  */
 
 #include <config.h>
@@ -247,8 +247,8 @@ end_manifest (struct pass *p)
 }
 
 /* Returns true if the table began with the manifest of an earlier server, and
- * there was no change since then.  In this case the manifest file is left as it
- * is.
+ * that is still valid (see baseline.h).  In this case the manifest file is left
+ * as it is.
  */
 static bool
 has_manifest (const struct pass *p)

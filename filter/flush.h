@@ -3,7 +3,8 @@
  *
  * Flush a connection whose client has disconnected.  After the flush, this
  * connection sees the changes that other connections flushed, and they see its
- * changes (without multi-conn, only after they are flushed too).
+ * changes (without multi-conn, only after they are flushed too).  Trims are an
+ * exception: see visibility.c.
  */
 
 #ifndef NBDKIT_BLKHASH_FLUSH_H
@@ -22,9 +23,10 @@ struct pass;
  */
 bool flush_conn (nbdkit_next *next, struct conn *conn);
 
-/* Flush the connection if it might not see all changes that other connections
- * flushed.  Returns false if it might still not see them: the flush failed, or
- * the plugin cannot flush and does not advertise multi-conn.
+/* Flush the connection if other connections changed the disk after it was
+ * opened or last flushed, even with multi-conn.  Returns false if it might
+ * still not see the changes that they flushed: this flush failed, or the plugin
+ * cannot flush and does not advertise multi-conn.
  */
 bool flush_to_see_changes (const struct pass *p);
 

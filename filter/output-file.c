@@ -15,10 +15,10 @@
  * directory could not be synced, the path could refer to the old inode again
  * after a crash, so the old inode is truncated too.
  *
- * At the start, an existing file is emptied and synced if an earlier server
- * wrote it.  Any other file may be valuable, such as the disk itself.  In that
- * case the start fails and changes nothing, so a mistyped path destroys
- * nothing.
+ * At the start, an existing file is emptied and synced, or kept as it is (see
+ * output_file_keep), if an earlier server wrote it.  Any other file may be
+ * valuable, such as the disk itself.  In that case the start fails and changes
+ * nothing, so a mistyped path destroys nothing.
  */
 
 #include <config.h>

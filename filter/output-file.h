@@ -39,9 +39,9 @@ struct output_file {
 };
 
 /* At start-up, each of these functions is called for all files before the next
- * one is called, so that no file is changed unless all files pass.  They return
- * 0, or -1 after nbdkit_error.  If the file was not opened, check and empty do
- * nothing.
+ * one is called, so that no file is changed unless all files pass.  All but
+ * keep return 0, or -1 after nbdkit_error.  If the file was not opened, check
+ * and empty do nothing.
  *
  * open: sets PATH, creates the file if it does not exist, locks it, and checks
  * that an earlier server may have written it.  The caller sets only the members

@@ -166,7 +166,7 @@ print_lines (const struct state *state)
 
 /* The manifest is renamed before the line with its sum is written.  Returns
  * false, and leaves the result file as it is, if another program has changed
- * it: then the next attempt replaces the file.
+ * it, or if the last write failed: then the next attempt replaces the file.
  */
 static bool
 write_state (const struct state *state)

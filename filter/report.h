@@ -35,8 +35,9 @@ struct report_line {
 };
 
 /* Keep the manifest of an earlier server in the manifest file until
- * report_withdraw is called with LINE.  LINE stands for this manifest, and has
- * no text.  Called before the first connection.
+ * report_withdraw is called with LINE, or report_sum sets a new manifest or
+ * finds that two sums differ.  LINE stands for this manifest, and has no text.
+ * Called before the first connection.
  */
 void report_keep_manifest (struct report_line *line);
 

@@ -29,8 +29,8 @@ struct result_change {
 };
 
 /* These call the functions open, check, empty and stop of output-file.h for the
- * result file.  They return 0, or -1 after nbdkit_error.  If PATH, the value of
- * the parameter PARAM, is NULL, they do nothing.
+ * result file.  All but stop return 0, or -1 after nbdkit_error.  If PATH, the
+ * value of the parameter PARAM, is NULL, they do nothing.
  */
 int result_file_open (const char *param, const char *path);
 int result_file_check (void);
@@ -47,7 +47,8 @@ bool result_file_takes_changes (void);
  * Errors are reported with nbdkit_error.
  *
  * result_file_change returns false, without a change, if another program has
- * changed the file.  Then the file must be replaced.
+ * changed the file, or if the last write failed.  Then the file must be
+ * replaced.
  */
 bool result_file_change (const struct result_change *changes, size_t count,
                          bool sync);

@@ -83,7 +83,9 @@ extern _Thread_local unsigned disk_seed;
 /* A client of the export NAME. */
 struct client *client_open (const char *name);
 
-/* Close CLIENT; client_vanish omits .finalize, as after a lost connection. */
+/* Close CLIENT; client_vanish omits .finalize, as nbdkit does if .finalize of a
+ * filter above fails.  (nbdkit calls .finalize even after a lost connection.)
+ */
 void client_disconnect (struct client *client);
 void client_vanish (struct client *client);
 

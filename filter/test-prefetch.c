@@ -113,7 +113,7 @@ test_overwritten (void **state)
  * the rest of the block as this client sees it: the parts before and after the
  * written range.  The test changes both parts on the disk.  When a client of
  * "new" has read one part, the other part must still count as unknown: a sum
- * with the zeros of the trim would not be that of the disk.
+ * with what the trim left there would not be that of the disk.
  */
 static void
 test_written (void **state)

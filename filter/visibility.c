@@ -31,16 +31,17 @@
  * connection sees it; modify.c invalidates the hash of that rest.
  *
  * Blocks can still be hidden when the connection that changed them is closed:
- * trimmed blocks, or all changed blocks if the plugin cannot flush or a flush
- * failed.  These blocks reach the disk when the plugin closes the connection,
- * which is after the filter's .close.  So they stay hidden from connections
- * that were opened before the filter's .close.  A connection that is opened
- * between the two callbacks is not detected, because a filter has no callback
- * after the plugin's .close.  The blocks of all closed connections are added to
- * two sets: one is hidden from older connections with TLS, the other from those
- * without TLS.  Each set is kept as long as such an older connection is open.
- * So an open connection without TLS does not prolong the time for which blocks
- * of closed connections are hidden from connections with TLS.
+ * trimmed blocks, or all changed blocks if the plugin cannot flush, a flush
+ * failed, or there was no .finalize, in which the filter flushes.  These blocks
+ * reach the disk when the plugin closes the connection, which is after the
+ * filter's .close.  So they stay hidden from connections that were opened
+ * before the filter's .close.  A connection that is opened between the two
+ * callbacks is not detected, because a filter has no callback after the
+ * plugin's .close.  The blocks of all closed connections are added to two sets:
+ * one is hidden from older connections with TLS, the other from those without
+ * TLS.  Each set is kept as long as such an older connection is open.  So an
+ * open connection without TLS does not prolong the time for which blocks of
+ * closed connections are hidden from connections with TLS.
  *
  * The blocks of all these sets have a size of at least 64 KiB (params.unit),
  * whatever the block size of the hash.  The reason is that caches and filters
