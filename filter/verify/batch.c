@@ -10,13 +10,14 @@
  *
  * A request fails as a whole.  If it fails because of a bad block, the other
  * blocks of the same read are still verified, so that all bad blocks among
- * them are reported.  If it fails because of an unreadable block, nothing more
- * is read, because each block of a disk that does not answer would cost a
- * timeout.  Clients can read the other blocks with smaller requests.  If the
- * unreadable block can be repaired, the request goes on.  After MAX_UNREADABLE
- * unreadable blocks were repaired, the request reads each further block from
- * the repair sources first, and from the plugin only if no source has it.  A
- * block that is served without a read from the plugin keeps its state.
+ * them are reported, unless they cannot be read again.  If it fails because of
+ * an unreadable block, nothing more is read, because each block of a disk that
+ * does not answer would cost a timeout.  Clients can read the other blocks with
+ * smaller requests.  If the unreadable block can be repaired, the request goes
+ * on.  After MAX_UNREADABLE unreadable blocks were repaired, the request reads
+ * each further block from the repair sources first, and from the plugin only if
+ * no source has it.  A block that is served without a read from the plugin
+ * keeps its state.
  */
 
 #include <config.h>
@@ -93,7 +94,7 @@ retry_block (const struct check *check, const struct compare_batch *block,
 /* BLOCK is bad or unreadable, as STATE says.  Replace its content with that of
  * a repair source, and with blkhash-verify-repair-write also write it to the
  * plugin.  Returns the new state of BLOCK.  Sets *WRITTEN if BLOCK was written
- * to the plugin.
+ * to the plugin, and was good when it was read again.
  */
 static enum block_state
 repair_block (struct check *check, const struct compare_batch *block,
@@ -117,8 +118,8 @@ repair_block (struct check *check, const struct compare_batch *block,
 
 /* Apply the effect of a block in STATE on the request and the disk.  Returns
  * true if the request fails.  Even FAIL_STOP does not stop the disk if the
- * client or nbdkit is ending: this can be why a filter below failed to read the
- * block, or why no repair source was read.
+ * client or nbdkit is ending, and this can be why a filter below failed to read
+ * the block, or why no repair source was read.
  */
 static bool
 apply_state (struct check *check, enum block_state state)
@@ -230,8 +231,9 @@ int
 batch_read (struct check *check, const struct compare_batch *batch)
 {
   struct finding finding = { .count = 0 };
-  size_t at = 0, fail_end = 0;  /* if AT < FAIL_END, one of the blocks from AT
-                                 * to FAIL_END - 1 is unreadable */
+  size_t at = 0, fail_end = 0;  /* FAIL_END is the end of the last range of
+                                 * several blocks that could not be read; if
+                                 * AT < FAIL_END, its rest is read by halves */
   size_t most = batch->count;   /* maximum blocks of the next read */
   int result = 0;
 

@@ -24,11 +24,13 @@ struct check {
   const struct source *source;
   struct nbdkit_next_ops *next;
   int *err;                     /* set if the request fails */
-  bool unproven;                /* the request serves content that was not
-                                 * verified: zeros that were not read, or, with
-                                 * FAIL_WARN, a bad block */
-  unsigned unreadable;          /* number of unreadable blocks that a repair
-                                 * source had */
+  bool unproven;                /* content was served that was not verified:
+                                 * zeros that were not read, or, with FAIL_WARN,
+                                 * a bad block; cleared before each block of
+                                 * which the request has only a part */
+  unsigned unreadable;          /* number of unreadable blocks that were
+                                 * repaired: a repair source had them, or they
+                                 * must be zero */
   struct repair_waits waits;
 };
 

@@ -15,9 +15,10 @@ struct source;
 
 /* Read COUNT bytes of the disk at OFFSET into BUF.  Returns 0, or -1 with *ERR
  * set: a block cannot be read, does not match the manifest, or cannot be
- * verified, because the manifest has changed or there is no memory; or the disk
- * is stopped (see disk.h).  With FAIL_WARN a mismatch is not an error.  After
- * an error the content of BUF is undefined, and must not be sent.  Thread-safe.
+ * verified, because the manifest has changed or cannot be read, the block
+ * cannot be hashed, or there is no memory; or the disk is stopped (see disk.h).
+ * With FAIL_WARN a mismatch is not an error.  After an error the content of BUF
+ * is undefined, and must not be sent.  Thread-safe.
  */
 int check_read (struct disk *disk, const struct source *source,
                 struct nbdkit_next_ops *next, void *buf, uint32_t count,

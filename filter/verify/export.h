@@ -18,9 +18,10 @@
 
 struct disk;
 
-/* Protects the list of exports, and their members USERS, CONNECTED and HAS_SUM.
- * A thread that holds this lock can take the lock of a tally or of the block
- * cache.
+/* Protects the list of exports, their members USERS, CONNECTED and HAS_SUM, and
+ * all members of an export without users, which are replaced when it is opened
+ * again.  A thread that holds this lock can take the lock of a tally or of the
+ * block cache.
  */
 extern pthread_mutex_t exports_lock;
 

@@ -82,7 +82,8 @@ struct repair_nbd {
 enum end {
   END_DONE,                     /* the server did not fail: the block was read,
                                  * or ENDS is set, or there was no memory */
-  END_FAILED,                   /* with a reply that is an error */
+  END_FAILED,                   /* with a reply that is an error, or libnbd
+                                 * refused to send the request */
   END_LOST,                     /* could not connect, or the connection broke */
   END_TIMEOUT,
   END_STOPPED,                  /* nbdkit or the client is ending */

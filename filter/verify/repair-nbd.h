@@ -25,9 +25,10 @@ void repair_nbd_free (struct repair_nbd *nbd);
 /* Read LEN bytes at OFFSET, and connect first if there is no connection.
  * *WAITED is how long the client's request has waited for this server so far,
  * in nanoseconds; the wait for this read is added to it.  Returns false if the
- * server fails, is suspended or does not reply in time; if the export ends
- * before OFFSET + LEN, which sets *ENDS; or if the client or nbdkit is ending,
- * which sets *STOPPED.  Thread-safe.
+ * server fails, is suspended or does not reply in time; if *WAITED has reached
+ * the timeout, or other threads use the connection for so long; if there is no
+ * memory; if the export ends before OFFSET + LEN, which sets *ENDS; or if the
+ * client or nbdkit is ending, which sets *STOPPED.  Thread-safe.
  */
 bool repair_nbd_read (struct repair_nbd *nbd, void *buf, size_t len,
                       uint64_t offset, uint64_t *waited, bool *stopped,

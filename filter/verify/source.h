@@ -38,7 +38,9 @@ int source_init (struct source *source, struct nbdkit_next_ops *next);
 int source_read (const struct source *source, struct nbdkit_next_ops *next,
                  void *buf, size_t len, uint64_t offset, int *err);
 
-/* The same, with a function PREAD that reads from another disk. */
+/* The same, with a function PREAD that reads from another disk.  After an error
+ * of PREAD, nbdkit_error was called only if PREAD calls it.
+ */
 typedef int source_pread (void *opaque, void *buf, uint32_t len,
                           uint64_t offset, int *err);
 int source_read_by (const struct source *source, source_pread *pread,

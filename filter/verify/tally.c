@@ -4,10 +4,10 @@
  * The state of each block of a disk.
  *
  * The states are in pages.  A page is allocated when one of its blocks is read,
- * or if some but not all of its blocks are zero in the manifest.  If all of its
- * blocks are zero in the manifest, zeros_page is used instead.  That page is
- * never modified, because blocks that are zero in the manifest are never read
- * from the plugin: their state does not change.
+ * or if tally_set_zeros sets some but not all of its blocks.  If one call sets
+ * all of its blocks, zeros_page is used instead.  That page is never modified,
+ * because blocks that tally_set_zeros sets are never read from the plugin:
+ * their state does not change.
  */
 
 #include <config.h>

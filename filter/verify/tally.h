@@ -18,7 +18,9 @@ enum block_state {
   BLOCK_BAD,                    /* it differs from the manifest */
   BLOCK_UNREADABLE,             /* the plugin failed to read it */
   BLOCK_IN_FLIGHT,              /* bad, but repaired in flight: the client got
-                                 * the right content from a repair source */
+                                 * the right content from a repair source, or
+                                 * zeros; or good, but marked, see
+                                 * tally_begin_write */
   BLOCK_UNREADABLE_IN_FLIGHT,   /* the same for an unreadable block */
   BLOCK_STATES,
 };
