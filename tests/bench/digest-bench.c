@@ -253,7 +253,7 @@ run_threads (struct worker *workers)
 struct sum {
   double bytes_per_second;
   double cpu_seconds;
-  double cycles_per_byte;
+  double cycles_per_byte;       /* the mean of the threads */
 };
 
 static void

@@ -7,7 +7,7 @@
  *   disk-counts=FILE   file of the counts, struct counts; it can be read, and
  *                      set to zero, while no read is in flight
  *   disk-rate=BYTES    of the hard disk, per second
- *   disk-seek=MS       seek time of the hard disk
+ *   disk-seek=MS       seek time of the hard disk; needs disk-rate
  *
  * The hard disk does one read at a time.  Of the waiting reads it chooses the
  * next one in the direction in which its head moves, and begins again at the
@@ -54,7 +54,7 @@ static struct counts no_file, *counts = &no_file;
 static int64_t rate;
 static unsigned seek;
 
-/* Protects the variables below. */
+/* Protects the counts, and the variables below. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct waiting *waiting;
 static bool busy;

@@ -16,9 +16,10 @@
 struct hasher {
   void (*run) (struct hasher *hasher,
                const unsigned char *data, size_t size, size_t count);
-  /* Store the digest of the last block, or of the message, in MD, and return
-   * its length.  The next call of run starts a new message.  NULL for OpenSSL,
-   * of which only the speed is measured.
+  /* Store the digest of a block of the last call of run, or of the message, in
+   * MD, and return its length, which is 0 if there is no digest.  The next call
+   * of run starts a new message.  NULL for OpenSSL, of which only the speed is
+   * measured.
    */
   size_t (*checksum) (struct hasher *hasher, unsigned char *md);
   void (*free) (struct hasher *hasher);

@@ -2,9 +2,9 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Measures how good the selection of kernels is.  For each number of blocks the
- * library's selection, each kernel alone and OpenSSL take turns on the same
- * blocks.  The result, as JSON, compares the selection with the best of the
- * others.
+ * library's selection, each kernel alone and the library that the digest comes
+ * from, such as OpenSSL, take turns on the same blocks.  The result, as JSON,
+ * compares the selection with the best of the others.
  *
  * Times are CPU time.  The ratio is computed for each turn, so changes of the
  * machine's speed affect all.

@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * A filter for nbdkit with the callbacks for requests of the blkhash filter,
- * which do nothing: the cost of any filter.  Filters of nbdkit that do nothing
- * here, as nozero, have fewer callbacks, and nbdkit skips a filter without a
- * callback.
+ * A filter for nbdkit with the callbacks of the blkhash filter for reads,
+ * writes and zeros, which do nothing: the cost of any filter.  Filters of
+ * nbdkit that do nothing here, as nozero, have fewer callbacks, and nbdkit
+ * skips a filter without a callback.
  *
  * With noop-hash=true it hashes data that is read and written, each request
  * alone by OpenSSL, and keeps nothing: the minimum cost of hashing, including
