@@ -25,7 +25,9 @@
  *            times the smaller gain of the rate, plus a margin, and a smaller
  *            probe follows.  Otherwise the old limit is restored, and the next
  *            probe is delayed.
- *   DRAIN    The limit is a quarter lower, but more reads are still in flight.
+ *   DRAIN    The limit was lowered, but more reads are still in flight.  They end
+ *            in quick succession, so the rate is ignored.  STEADY follows.
+ *   DRAIN_DOWN  The same for a limit that is a quarter lower.  DOWN follows.
  *   DOWN     The rate at the lower limit is measured.  The lower limit is kept
  *            if this rate is near the best rate so far.  It is not compared
  *            with the rate at the old limit, because many small losses would
@@ -118,7 +120,7 @@ start_probe (struct depth *depth, int phase, unsigned limit)
 static void
 set_steady (struct depth *depth, unsigned limit, unsigned up_in)
 {
-  depth->phase = DEPTH_STEADY;
+  depth->phase = limit < depth->limit ? DEPTH_DRAIN : DEPTH_STEADY;
   depth->limit = limit;
   depth->up_in = up_in;
 }
@@ -236,7 +238,7 @@ end_steady (struct depth *depth, double rate)
   if (depth->up_in == 0)
     start_up_probe (depth);
   else if (depth->down_in == 0 && depth->limit > depth->min)
-    start_probe (depth, DEPTH_DRAIN,
+    start_probe (depth, DEPTH_DRAIN_DOWN,
                  MAX (depth->limit - (depth->limit + 3) / 4, depth->min));
   if (depth->up_in > 0)
     depth->up_in--;
@@ -259,6 +261,8 @@ end_round (struct depth *depth, uint64_t now)
   if (depth->phase == DEPTH_UP || depth->phase == DEPTH_CONFIRM)
     end_up (depth, rate, waits);
   else if (depth->phase == DEPTH_DRAIN)
+    depth->phase = DEPTH_STEADY;
+  else if (depth->phase == DEPTH_DRAIN_DOWN)
     depth->phase = DEPTH_DOWN;
   else if (depth->phase == DEPTH_DOWN)
     end_down (depth, rate);

@@ -41,7 +41,8 @@ struct depth {
   unsigned min, max;            /* bounds of the limit */
   unsigned threads;             /* maximum number of busy threads */
   enum {
-    DEPTH_STEADY, DEPTH_UP, DEPTH_CONFIRM, DEPTH_DRAIN, DEPTH_DOWN
+    DEPTH_STEADY, DEPTH_UP, DEPTH_CONFIRM, DEPTH_DRAIN, DEPTH_DRAIN_DOWN,
+    DEPTH_DOWN
   } phase;
   struct depth_round round;
   unsigned base;                /* the limit before the probe */

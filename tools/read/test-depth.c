@@ -364,6 +364,44 @@ test_one_by_one (void **state)
   assert_true (result.changes < 100);
 }
 
+/* Report a read that ends INTERVAL after the last one, and took LATENCY. */
+static void
+report (struct depth *depth, uint64_t *now, uint64_t interval,
+        uint64_t latency)
+{
+  *now += interval;
+  depth_read_done (depth, &(struct depth_read) {
+    .start = *now - latency, .end = *now, .len = MIB, .waited = latency,
+  });
+}
+
+/* Reads that share the storage end in quick succession after a probe, because
+ * fewer follow them.  They do not count for the rate at the lower limit.
+ */
+static void
+test_drain (void **state)
+{
+  struct depth depth;
+  uint64_t now = SECOND;
+  unsigned raised;
+  double best;
+
+  (void) state;
+  depth_init (&depth, START, MAX, THREADS);
+  while (depth.limit == START)
+    report (&depth, &now, 10 * MS, 20 * MS);
+  raised = depth.limit;
+  while (depth.limit == raised)
+    report (&depth, &now, 10 * MS, raised * 10 * MS);
+  assert_true (depth.limit < raised);
+  best = depth.best;
+  for (unsigned i = depth.limit; i < raised; i++)
+    report (&depth, &now, 5 * MS, raised * 5 * MS);
+  for (unsigned i = 0; i < 2 * depth.limit; i++)
+    report (&depth, &now, 10 * MS, depth.limit * 10 * MS);
+  assert_true (depth.best < 1.05 * best);
+}
+
 /* Delays by other processes do not keep the limit high. */
 static void
 test_neighbours (void **state)
@@ -433,6 +471,7 @@ main (void)
     cmocka_unit_test (test_bimodal),
     cmocka_unit_test (test_stall),
     cmocka_unit_test (test_one_by_one),
+    cmocka_unit_test (test_drain),
     cmocka_unit_test (test_neighbours),
     cmocka_unit_test (test_limited),
     cmocka_unit_test (test_becomes_slow),
