@@ -8,25 +8,20 @@
 
 . "$(dirname "$0")/functions.sh"
 [ "$PYTHON" != no ] || skip "python3 is missing"
-requires_nbdkit file --filter=delay
+requires_nbdkit file
 requires_program qemu-img nbdcopy
 bench=$abs_top_srcdir/tests/bench
 disk=./bench/.libs/disk-filter.so
 [ -e "$disk" ] || skip "built without nbdkit"
 
-# ---- disk-filter ----
+# ---- disk-filter and disk-fs ----
 
-# With and without the latency of a hard disk, the disk has the same content,
-# and all reads are counted.
-make_image "$dir/image"
-sum=$(reference "$dir/image")
-for parameters in "" "disk-rate=1000000000 disk-seek=1"; do
-  rm -f "$dir/counts"
-  start_nbdkit -r "--filter=$disk" file "$dir/image" \
-    disk-counts="$dir/counts" $parameters
-  prints_sum "$sum" blksum --no-extents --read-size 64k "$uri"
-  PYTHONPATH=$bench "$PYTHON" - "$dir/counts" << 'END_OF_CHECK' ||
+# counts_are_right READS [SECONDS]: 8 MiB were read with at least that many reads,
+# which took at least that long.
+counts_are_right () {
+  PYTHONPATH=$bench "$PYTHON" - "$dir/counts" "$@" << 'END_OF_CHECK' ||
 import storage, sys
+reads, seconds = int(sys.argv[2]), float((sys.argv + ["0"])[3])
 with open(sys.argv[1], "rb") as f:
     before = f.read()
 counts = storage.Counts(sys.argv[1])
@@ -34,12 +29,46 @@ assert set(counts.get().values()) == {0}
 with open(sys.argv[1], "r+b") as f:
     f.write(before)
 got = counts.get()
-assert got["bytes"] == 8 << 20 and got["reads"] >= 128, got
+assert got["bytes"] == 8 << 20 and got["reads"] >= reads, got
 assert got["in-flight"] == 0 and 1 <= got["most"] <= 128, got
-assert got["nanoseconds"] > 0, got
+assert got["nanoseconds"] > seconds * 1e9, got
 END_OF_CHECK
-    fail "wrong counts, with '$parameters'"
+    fail "wrong counts"
+  rm "$dir/counts"
+}
+
+# With and without latency the disk has the same content, and all reads are counted.
+mkdir "$dir/disks"
+make_image "$dir/disks/image"
+sum=$(reference "$dir/disks/image")
+for parameters in "" "disk-rate=1000000000 disk-seek=1"; do
+  start_nbdkit -r "--filter=$disk" file "$dir/disks/image" \
+    disk-counts="$dir/counts" $parameters
+  prints_sum "$sum" blksum --no-extents --read-size 64k "$uri"
+  counts_are_right 128
 done
+start_nbdkit -r "--filter=$disk" file "$dir/disks/image" \
+  disk-counts="$dir/counts" disk-delay=2
+prints_sum "$sum" blksum --no-extents --read-size 64k "$uri"
+counts_are_right 128 0.256
+
+can_mount=no
+[ ! -e ./bench/disk-fs ] || [ ! -e /dev/fuse ] ||
+  ! command -v fusermount3 > /dev/null || can_mount=yes
+if [ $can_mount = yes ]; then
+  mkdir "$dir/mnt"
+  for options in "" ,delay=2 ,rate=1000000000,seek=1; do
+    ./bench/disk-fs -f -o "directory=$dir/disks,counts=$dir/counts$options" \
+      "$dir/mnt" &
+    pid=$!
+    kill_at_exit $pid
+    wait_until [ -e "$dir/mnt/image" ]
+    prints_sum "$sum" blksum --no-extents "$dir/mnt/image"
+    fusermount3 -u "$dir/mnt"
+    wait $pid
+    counts_are_right 8
+  done
+fi
 
 # ---- A short run ----
 
@@ -52,9 +81,9 @@ latency () {
 }
 
 sections="nbd sparse"
-if [ -e /dev/fuse ] && command -v nbdfuse > /dev/null &&
-   command -v fusermount3 > /dev/null; then
-  sections="file nbd qcow2 sparse"
+if [ $can_mount = yes ]; then
+  sections="file nbd qcow2 sparse large"
+  [ "$(id -u)" != 0 ] || [ ! -e /dev/loop-control ] || sections="$sections many"
 fi
 latency 0 --before "$abs_top_builddir" --storage "0 ms,1 ms,50 MB/s,disk"
 "$PYTHON" - "$dir/results/latency.json" $sections << 'END_OF_CHECK' ||
@@ -65,16 +94,18 @@ assert list(dict.fromkeys(r["section"] for r in results)) == sections, results
 for section in sections:
     got = {r["name"]: r for r in results if r["section"] == section}
     ours = {"blksum", "blksum again", "blksum before"}
-    by_nbd = section in ("nbd", "sparse")
-    others = ({"best --queue-size", "nbdcopy"} if by_nbd else
-              {"blksum -c", "sha256sum", "b3sum", "best of fio"})
+    by_nbd = {"best --queue-size", "nbdcopy"}
+    files = {"blksum null", "blksum -c", "sha256sum", "b3sum", "best of fio"}
+    others = {"nbd": by_nbd, "sparse": by_nbd, "file": files, "qcow2": files,
+              "large": set(), "many": {"one by one", "sha256sum"}}[section]
     assert set(got) == ours | others, got
     for name in ours:
         assert got[name]["throughput"] > 0 and got[name]["most"] > 0, got
         assert len(got[name]["runs"]) == len(got[name]["ratios"]) == 1, got
     places = {r["storage"] for r in results if r["section"] == section}
-    assert places == ({"10 ms"} if section in ("qcow2", "sparse") else
-                      {"0 ms", "1 ms", "50 MB/s", "disk"}), places
+    assert places == {"qcow2": {"10 ms"}, "sparse": {"10 ms"},
+                      "large": {"0 ms", "5 ms"}, "many": {"5 ms"}}.get(
+        section, {"0 ms", "1 ms", "50 MB/s", "disk"}), places
 END_OF_CHECK
   fail "the cases are not the expected ones"
 [ -z "$(ls -A "$TMPDIR")" ] || fail "left files behind"

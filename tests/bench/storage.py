@@ -66,16 +66,14 @@ def server(socket, *command):
 
 
 @contextlib.contextmanager
-def file_on_fuse(mountpoint, uri):
-    """The path of a file with the content of an NBD export."""
-    os.makedirs(mountpoint, exist_ok=True)
-    path = os.path.join(mountpoint, "disk")
-    pid_file = mountpoint + ".pid"
+def file_system(mountpoint, command, directory):
+    """disk-fs, which provides the files of DIRECTORY below MOUNTPOINT."""
+    os.mkdir(mountpoint)
     try:
-        with running(["nbdfuse", "--readonly", "--pidfile", pid_file, path,
-                      uri], pid_file) as process:
+        wanted = os.path.join(mountpoint, os.listdir(directory)[0])
+        with running([*command, mountpoint], wanted) as process:
             try:
-                yield path
+                yield mountpoint
             finally:
                 # Lazily: a process that was killed may not be gone yet.
                 subprocess.run(["fusermount3", "-u", "-z", mountpoint],
@@ -86,8 +84,31 @@ def file_on_fuse(mountpoint, uri):
         os.rmdir(mountpoint)
 
 
+@contextlib.contextmanager
+def ext4_on_loop(mountpoint, path):
+    """The ext4 in the file PATH, on a loop device that does not cache it."""
+    # Processes that do this at the same time take turns: losetup opens the
+    # first device that is free, and another one may set it up first.
+    device = bench.output_of(
+        "flock", "/dev/loop-control", "losetup", "--find", "--show",
+        "--read-only", "--direct-io=on", path)
+    if not device:
+        bench.die("no loop device for " + path)
+    os.mkdir(mountpoint)
+    try:
+        subprocess.run(["mount", "-o", "ro,noload", device, mountpoint],
+                       check=True)
+        try:
+            yield mountpoint
+        finally:
+            subprocess.run(["umount", mountpoint], check=False)
+    finally:
+        subprocess.run(["losetup", "--detach", device], check=False)
+        os.rmdir(mountpoint)
+
+
 class Counts:
-    """The counters of disk-filter in a file; zero at first."""
+    """The counts of disk-filter or disk-fs in a file; zero at first."""
 
     NAMES = ("reads", "bytes", "in-flight", "most", "nanoseconds")
     FORMAT = "=%dQ" % len(NAMES)
