@@ -11,7 +11,10 @@
  * $CACHED_FILE is the file, $CACHED_PAGES a file with a byte for each of its
  * pages, 1 if it is cached; both must exist.  With $NO_DONTCACHE the flag
  * RWF_DONTCACHE is refused, as by Linux before 6.14 and by tmpfs, except for a
- * read of 0 bytes; that file counts the refused calls.  Without $CACHED_PAGES
+ * read of 0 bytes; that file counts the refused calls.  With $NO_NOWAIT the flag
+ * RWF_NOWAIT is refused, too, as on FUSE and NFS; then mincore shows the cache,
+ * or, if $NO_NOWAIT is "denied", only the owner of the file would see it: all
+ * pages seem to be cached, and O_NOATIME is refused.  Without $CACHED_PAGES
  * there is no model, and the kernel decides.
  */
 
@@ -19,9 +22,11 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
@@ -35,11 +40,15 @@
 typedef ssize_t pread_function (int, void *, size_t, off_t);
 typedef ssize_t preadv2_function (int, const struct iovec *, int, off_t, int);
 typedef int fadvise_function (int, off_t, off_t, int);
+typedef void *mmap_function (void *, size_t, int, int, int, off_t);
+typedef int fcntl_function (int, int, ...);
 
 static struct stat file;
 static volatile unsigned char *pages;
 static off_t count;             /* of pages */
 static volatile bool is_random; /* no readahead */
+static __thread off_t mapped = -1; /* first page of the last mapping of the file
+                                    * by this thread */
 
 static void __attribute__ ((constructor))
 load (void)
@@ -143,6 +152,10 @@ preadv64v2 (int fd, const struct iovec *iov, int n, off64_t offset, int flags)
                                                          "preadv64v2");
     return real (fd, iov, n, offset, flags);
   }
+  if ((flags & NOWAIT) && is_ours (fd) && getenv ("NO_NOWAIT")) {
+    errno = EOPNOTSUPP;
+    return -1;
+  }
   if ((flags & NOWAIT) && is_ours (fd))
     return nowait_pread (fd, iov->iov_base, iov->iov_len, offset);
   if (flags & DONTCACHE)
@@ -202,4 +215,74 @@ int
 posix_fadvise (int fd, off_t offset, off_t len, int advice)
 {
   return posix_fadvise64 (fd, offset, len, advice);
+}
+
+/* ---- Which pages are cached? ---- */
+
+static bool
+is_denied (void)
+{
+  const char *value = getenv ("NO_NOWAIT");
+
+  return value && strcmp (value, "denied") == 0;
+}
+
+void *
+mmap64 (void *addr, size_t len, int protection, int flags, int fd,
+        off64_t offset)
+{
+  mmap_function *real = (mmap_function *) dlsym (RTLD_NEXT, "mmap64");
+
+  mapped = fd != -1 && is_ours (fd) ? offset / PAGE : -1;
+  return real (addr, len, protection, flags, fd, offset);
+}
+
+void *
+mmap (void *addr, size_t len, int protection, int flags, int fd, off_t offset)
+{
+  return mmap64 (addr, len, protection, flags, fd, offset);
+}
+
+/* blksum calls this only for its last mapping. */
+int
+mincore (void *addr, size_t len, unsigned char *vec)
+{
+  (void) addr;
+  if (mapped == -1)
+    abort ();
+  for (size_t i = 0; i * PAGE < len; i++)
+    vec[i] = is_denied () ||
+      (mapped + (off_t) i < count && pages[mapped + i]);
+  return 0;
+}
+
+/* All commands of blksum have an integer or a pointer as argument, or none. */
+int
+fcntl64 (int fd, int command, ...)
+{
+  fcntl_function *real = (fcntl_function *) dlsym (RTLD_NEXT, "fcntl64");
+  va_list args;
+  void *argument;
+
+  va_start (args, command);
+  argument = va_arg (args, void *);
+  va_end (args);
+  if (command == F_SETFL && is_denied () &&
+      ((long) argument & O_NOATIME) != 0) {
+    errno = EPERM;
+    return -1;
+  }
+  return real (fd, command, argument);
+}
+
+int
+fcntl (int fd, int command, ...)
+{
+  va_list args;
+  void *argument;
+
+  va_start (args, command);
+  argument = va_arg (args, void *);
+  va_end (args);
+  return fcntl64 (fd, command, argument);
 }

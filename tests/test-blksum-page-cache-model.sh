@@ -5,7 +5,8 @@
 # blksum leaves no pages of a raw file in the page cache that were not cached,
 # except with -c, and keeps those that were.  The model is a kernel that follows
 # all requests page by page.  The first and last pages, in which blksum probes
-# the format, may stay.
+# the format, may stay.  On FUSE and NFS cached pages are kept, too, if the system
+# shows which ones are cached.
 
 . "$(dirname "$0")/functions.sh"
 . "$(dirname "$0")/page-cache-functions.sh"
@@ -38,3 +39,26 @@ model_keeps 0 2
 model_has 4000
 prints_sum "$sum" modelled from_stdin
 model_keeps 4000 4001
+
+# ---- FUSE and NFS ----
+
+NO_DONTCACHE=$dir/refused NO_NOWAIT=yes
+export NO_DONTCACHE NO_NOWAIT
+: > "$NO_DONTCACHE"
+for command in blksum "blksum -t 1"; do
+  NO_NOWAIT=yes
+  model_has 0
+  prints_sum "$sum" modelled $command "$dir/image"
+  model_keeps 0 2
+  model_has "$all"
+  prints_sum "$sum" modelled $command "$dir/image"
+  model_keeps "$all" "$all"
+  model_has 4000
+  prints_sum "$sum" modelled $command "$dir/image"
+  model_keeps 4000 4001
+  # All pages seem to be cached, so what is read is dropped.
+  NO_NOWAIT=denied
+  model_has 0
+  prints_sum "$sum" modelled $command "$dir/image"
+  model_keeps 0 2
+done

@@ -273,6 +273,8 @@ file_avoid_cache (struct file *file)
   if (file->data.mode == READ_ADVISE && file->data.direct_fd == -1 &&
       !file_is_tmpfs (file))
     file->data.direct_fd = reopen_direct (file);
+  if (file->data.direct_fd != -1)
+    file->data.shows_cached = read_shows_cached (file->data.direct_fd);
 }
 
 int

@@ -52,15 +52,33 @@ advise (int fd, off_t offset, off_t len, int advice)
 #endif
 }
 
+enum cached { NOT_CACHED, CACHED, UNKNOWN };
+
 #ifdef __linux__
 
+/* Linux shows which pages are cached, to prevent side channels, only to those
+ * that may change the file, and seems to have all pages in the cache for others.
+ * The owner is one of them, and only the owner can set O_NOATIME (or a process
+ * with the capability CAP_FOWNER).
+ */
+bool
+read_shows_cached (int fd)
+{
+  int flags = fcntl (fd, F_GETFL);
+
+  if (flags == -1 || fcntl (fd, F_SETFL, flags | O_NOATIME) == -1)
+    return false;
+  fcntl (fd, F_SETFL, flags);
+  return true;
+}
+
 /* Are the pages from OFFSET on in the page cache?  *LEN is reduced to the pages
- * with the same answer.  If the system does not report this, the pages count as
- * cached, and are read through the cache.  The mapping is only for mincore(2),
+ * with the same answer.  If the system does not show this, the answer is
+ * UNKNOWN for pages that seem to be cached.  The mapping is only for mincore(2),
  * and is never accessed.
  */
-static bool
-is_cached (int fd, size_t *len, uint64_t offset)
+static enum cached
+find_cached (const struct read_file *file, size_t *len, uint64_t offset)
 {
   unsigned char pages[MAX_PAGES];
   size_t size = sysconf (_SC_PAGESIZE), asked = MIN (*len, MAX_PAGES * size);
@@ -69,26 +87,35 @@ is_cached (int fd, size_t *len, uint64_t offset)
   bool known;
 
   if (offset % size == 0)
-    map = mmap (NULL, asked, PROT_READ, MAP_SHARED, fd, offset);
+    map = mmap (NULL, asked, PROT_READ, MAP_SHARED, file->fd, offset);
   if (map == MAP_FAILED)
-    return true;
+    return UNKNOWN;
   known = mincore (map, asked, pages) == 0;
   munmap (map, asked);
   if (!known)
-    return true;
+    return UNKNOWN;
   while (n < count && ((pages[n] ^ pages[0]) & 1) == 0)
     n++;
   *len = MIN (n * size, *len);
-  return pages[0] & 1;
+  if ((pages[0] & 1) == 0)
+    return NOT_CACHED;
+  return file->shows_cached ? CACHED : UNKNOWN;
 }
 
 #else
 
-static bool
-is_cached (int fd, size_t *len, uint64_t offset)
+bool
+read_shows_cached (int fd)
 {
-  (void) fd; (void) len; (void) offset;
-  return true;
+  (void) fd;
+  return false;
+}
+
+static enum cached
+find_cached (const struct read_file *file, size_t *len, uint64_t offset)
+{
+  (void) file; (void) len; (void) offset;
+  return UNKNOWN;
 }
 
 #endif
@@ -96,14 +123,15 @@ is_cached (int fd, size_t *len, uint64_t offset)
 /* Read cached data without waiting, and other data with direct I/O, with which
  * FUSE and NFS have the whole read in flight, instead of pieces of 128 KiB one
  * after the other.  If direct I/O fails, for example because of the alignment,
- * read through the cache.  Direct I/O can also use the cache, so all data that
- * RWF_NOWAIT did not return is dropped from the cache after the read.
+ * read through the cache.  Direct I/O can also use the cache, so all data is
+ * dropped from the cache after the read, unless it was cached before.
  */
 static ssize_t
 read_advise (const struct read_file *file, void *buf, size_t len,
              uint64_t offset)
 {
   bool direct = file->direct_fd != -1;
+  enum cached cached = UNKNOWN;
   ssize_t r = -1;
 
 #if defined HAVE_PREADV2 && defined RWF_NOWAIT
@@ -111,14 +139,16 @@ read_advise (const struct read_file *file, void *buf, size_t len,
   if (r > 0)
     return r;
   /* FUSE and NFS do not support RWF_NOWAIT. */
-  if (r == -1 && errno == EOPNOTSUPP && direct)
-    direct = !is_cached (file->fd, &len, offset);
+  if (r == -1 && errno == EOPNOTSUPP && direct) {
+    cached = find_cached (file, &len, offset);
+    direct = cached == NOT_CACHED;
+  }
 #endif
   if (direct)
     r = pread (file->direct_fd, buf, len, offset);
   if (!direct || (r == -1 && errno != EINTR))
     r = pread (file->fd, buf, len, offset);
-  if (r > 0)
+  if (r > 0 && cached != CACHED)
     advise (file->fd, offset, r, POSIX_FADV_DONTNEED);
   return r;
 }

@@ -4,7 +4,8 @@
  * Reads, through the page cache or past it.
  *
  * By default reading an image leaves the page cache unchanged: cached pages of
- * a regular file are read from the cache, and other pages past it.  A block
+ * a regular file are read from the cache, and other pages past it.  Cached pages
+ * are dropped only on FUSE and NFS, if they cannot be distinguished.  A block
  * device is read with direct I/O: other hosts can write it, and then cached
  * pages are stale.
  */
@@ -30,6 +31,8 @@ enum read_mode {
 struct read_file {
   int fd;
   int direct_fd;                /* for READ_ADVISE; or -1 */
+  bool shows_cached;            /* the system shows this process which pages of
+                                 * the file are cached; for READ_ADVISE */
   enum read_mode mode;
 };
 
@@ -66,5 +69,10 @@ void read_extend_readahead (int fd);
  */
 void read_disable_readahead (int fd);
 enum read_mode read_detect_mode (int fd);
+
+/* Returns true if the system shows this process which pages of the file are
+ * cached.  Can be false although it does.
+ */
+bool read_shows_cached (int fd);
 
 #endif /* BLKSUM_READ_H */
