@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# plot makes a PNG of each result.
+# plot makes a PNG of each result, except those of benchmarks without a graph.
 
 . "$(dirname "$0")/functions.sh"
 [ "$PYTHON" != no ] || skip "python3 is missing"
@@ -34,6 +34,7 @@ results = {
                     for image in ("empty", "10p", "80p", "full")],
     "filter": [{"image": "full", "name": "no filter", **time},
                {"image": "full", "name": "filter", **time}],
+    **{name: [] for name in ("jobs", "peers", "requests", "verify")},
 }
 for name, result in results.items():
     with open("%s/%s.json" % (sys.argv[1], name), "w") as f:
@@ -49,3 +50,8 @@ sys.exit(open(sys.argv[1], "rb").read(8) != b"\x89PNG\r\n\x1a\n")' \
     "$dir/graphs/$name.png" || fail "no PNG of $name"
 done
 [ ! -e "$dir/graphs/blksum-data.png" ] || fail "a graph of one image"
+for name in jobs peers requests verify; do
+  grep -qx "$dir/results/$name.json: plot has no graph of $name" \
+    "$dir/stderr" || fail "no line that there is no graph of $name"
+  [ ! -e "$dir/graphs/$name.png" ] || fail "a graph of $name"
+done
