@@ -89,6 +89,23 @@ for name in data zero hole null digest; do
 done
 grep -q "^| NULL-MEMCPY |" "$dir/stdout" || fail "no memcpy"
 
+# Numbers have no exponent.
+"$PYTHON" - "$dir/results" << 'END_OF_RESULT'
+import json, sys
+with open(sys.argv[1] + "/hole.json") as f:
+    result = json.load(f)
+run = {"time": 999.6, "user": 999.4, "system": 0.00001}
+result.update(benchmark="filter", results=[{
+    "image": "full", "size": 1 << 30, "name": "filter", **run, "runs": [run],
+    "ratio": 0.5, "added-cpu": -0.00001, "lanes": 12345}])
+with open(sys.argv[1] + "/filter.json", "w") as f:
+    json.dump(result, f)
+END_OF_RESULT
+run 0 "$PYTHON" "$bench/bench-report" "$dir/results/filter.json"
+row="| full | 1 GiB | filter | 1000 | 1000 – 1000 | 999 | 0.000010 | 0.50"
+row="$row | -0.000010 | 12345 |"
+grep -qxF "$row" "$dir/stdout" || fail "no row '$row'"
+
 # In a page one table is replaced, the others stay.
 cat > "$dir/page.md" << 'END_OF_PAGE'
 before
