@@ -158,3 +158,15 @@ run 0 "$PYTHON" "$bench/bench-jobs" --build "$abs_top_builddir" \
   --vs "$abs_top_builddir" --output "$dir/results" --runs 1 --size 16 "$dir"
 [ "$(grep -c "^[a-z].* time .* cpu .* peak " "$dir/stdout")" = 24 ] ||
   fail "bench-jobs measured other jobs"
+# jobs_rows REGEX: the table has a row for each of 8 jobs and 3 block sizes, and
+# REGEX matches all of them.
+jobs_rows () {
+  run 0 "$PYTHON" "$bench/bench-report" "$dir/results/jobs.json"
+  [ "$(grep -c "^| [a-z]* | [0-9]* | $1 |$" "$dir/stdout")" = 24 ] ||
+    fail "the table of the jobs does not have 24 rows"
+}
+number="[0-9.]*"
+jobs_rows "$number | $number | $number | $number | $number | $number"
+run 0 "$PYTHON" "$bench/bench-jobs" --build "$abs_top_builddir" \
+  --output "$dir/results" --runs 1 --size 16 "$dir"
+jobs_rows "$number | $number | $number"
