@@ -36,7 +36,7 @@ static const char usage[] =
 "  -s, --input-size N        hash N bytes, however long that takes\n"
 "  -a, --aio                 use the asynchronous API (holes have no buffers)\n"
 "  -q, --queue-depth N       asynchronous updates in flight, default 16\n"
-"  -t, --threads N           threads that hash, default: online CPUs\n"
+"  -t, --threads N           threads that hash, default: CPUs, at most 16\n"
 "  -S, --streams N           default 64, the construction of blkhash 0.9;\n"
 "                            0 is flat\n"
 "  -b, --block-size N        default 64k\n"

@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Measures how good the selection of kernels is.  For each number of blocks the
- * library's selection, each kernel alone and the library that the digest comes
- * from, such as OpenSSL, take turns on the same blocks.  The result, as JSON,
+ * Measures how good the selection of kernels is.  For each number of blocks our
+ * selection, each kernel alone and the library that implements the digest,
+ * OpenSSL or libb2, take turns on the same blocks.  The result, as JSON,
  * compares the selection with the best of the others.
  *
  * Times are CPU time.  The ratio is computed for each turn, so changes of the
@@ -33,7 +33,8 @@ const char program[] = "lanes-bench";
 static const char usage[] =
 "Usage: lanes-bench [OPTION]...\n"
 "Measure the choice of kernels for 1 to 64 blocks, beside each kernel by\n"
-"itself and OpenSSL, in turn, and print the result as JSON.\n"
+"itself and the library of the digest (OpenSSL or libb2), in turn, and print\n"
+"the result as JSON.\n"
 "\n"
 "  -d, --digest-name NAME    digest, default sha256\n"
 "  -r, --read-size N         size of a block, default 64k\n"
