@@ -157,6 +157,13 @@ edited block 2 6 $first
 as_qemu_reads
 edited block 3 0xffffe
 as_qemu_reads
+# "-" does not change the state or the offset.
+edited block 3 - -
+cmp "$dir/good" "$dir/image" || fail "an unchanged entry was changed"
+edited block 3 2
+mv "$dir/image" "$dir/unmapped"
+edited block 3 2 -
+cmp "$dir/unmapped" "$dir/image" || fail "an edit of the state changed the offset"
 
 edited item flags 1
 as_qemu_reads

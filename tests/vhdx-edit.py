@@ -104,7 +104,7 @@ with open(name, "r+b") as f:
         entry, = get("<Q", at)
         if numbers[1] is not None:
             entry = entry & ~7 | numbers[1]
-        if len(args) > 2:
+        if len(args) > 2 and numbers[2] is not None:
             entry = entry & 0xfffff | numbers[2]
         put("<Q", at, entry)
     elif command == "bitmap":
