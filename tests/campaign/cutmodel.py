@@ -233,12 +233,23 @@ def check_failures(check):
     check.equal("an open fails", copy, "all", options=["-f", "1", "-r"], d=OLD)
     # All later ones, because the kernel repeats a read that failed.
     check.equal("reads fail", copy, "all", options=["-f", "2", "-r", "-a"])
-    spoiled = check.left(copy, ["-w", "2"])
-    if spoiled["c"] == OLD or len(spoiled["c"]) != len(OLD) or \
-       spoiled["a"] != OLD:
-        raise SystemExit("forgetful-fs: no wrong bytes")
     check.equal("an exempt file", copy, "all", options=["-w", "2", "-x", "a"],
                 c=OLD, d=OLD)
+
+
+def check_wrong_bytes(check):
+    """Also of sectors that are zeros or equal to the first one already."""
+    for data in OLD, bytes(len(OLD)), b"x", bytes(1):
+        def copy(d):
+            d.write("c", data)
+            d.write("d", d.read("c"))
+
+        for seed in range(3):
+            found = check.left(copy, ["-w", "2", "-s", str(seed)])
+            if found["d"] == data or len(found["d"]) != len(data) or \
+               found["c"] != data:
+                raise SystemExit("forgetful-fs, seed %d: no wrong bytes in %r"
+                                 % (seed, data[:16]))
 
 
 def check(program, where):
@@ -249,3 +260,4 @@ def check(program, where):
     check_moment(checks)
     check_random(checks)
     check_failures(checks)
+    check_wrong_bytes(checks)

@@ -132,24 +132,24 @@ read_fails (fuse_req_t req, const char *what, const struct inode *inode)
   return true;
 }
 
-/* Wrong bytes: a bit, or a sector of zeros or of other data. */
+/* Wrong bytes: a bit, or a sector of zeros or of other data.  A sector that has
+ * the same bytes already gets a wrong bit, because the job would see no fault.
+ */
 static void
 spoil (char *bytes, size_t len)
 {
   size_t at = nrand48 ((unsigned short[3]) {
                          options.seed, options.seed >> 16, reads }) % len;
   size_t sector = at / 512 * 512, n = len - sector < 512 ? len - sector : 512;
+  char before[512];
 
-  switch (options.seed % 3) {
-  case 0:
-    bytes[at] ^= 1 << at % 8;
-    break;
-  case 1:
+  memcpy (before, bytes + sector, n);
+  if (options.seed % 3 == 1)
     memset (bytes + sector, 0, n);
-    break;
-  default:
+  else if (options.seed % 3 == 2)
     memmove (bytes + sector, bytes, n);
-  }
+  if (memcmp (before, bytes + sector, n) == 0)
+    bytes[at] ^= 1 << at % 8;
   log_line ("wrong", reads, "-", at);
 }
 
