@@ -80,17 +80,9 @@ class Limited:
 
     @staticmethod
     def killed(job, outcome):
-        """The shell would say so."""
-        if not hasattr(job, "module"):
-            return outcome._replace(status=job.trouble,
-                                    stderr=job.says + "killed by SIGXFSZ\n")
-        # A server leaves these files, and the next one uses or replaces them.
-        return outcome._replace(
-            status=1, errors=["killed by SIGXFSZ"],
-            files={name: data for name, data in outcome.files.items()
-                   if not name.endswith((".blkhash-lock", ".blkhash-new",
-                                         ".blkhash-saving"))},
-            wrong="" if outcome.wrong.startswith("SILENT") else outcome.wrong)
+        """The shell would say so.  A server has no limit of the size of files."""
+        return outcome._replace(status=job.trouble,
+                                stderr=job.says + "killed by SIGXFSZ\n")
 
     def judge(self, job, fault, before, right, outcome):
         if not outcome.counts and outcome.status != 0:
