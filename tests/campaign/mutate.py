@@ -13,9 +13,11 @@ equivalent.  Mutants that do not compile, and equivalent ones, are not counted.
         [--configure OPTION]...
 
 LOG has a line of JSON for each mutant, and those that are in it are not run
-again, except survivors, with --again.  With --units no scripts run.  The seed
-of the sample is BLKHASH_SEED.  The mutants run in the order of the sample, so
-the first ones of a run that is interrupted are a random sample too.
+again.  With --again only the survivors in LOG run, all of them, whatever --count
+is; the seed must be that of LOG.  With --units no scripts run.
+
+The seed of the sample is BLKHASH_SEED.  The mutants run in the order of the
+sample, so the first ones of a run that is interrupted are a random sample too.
 
 The working tree is copied, and not changed.  Needs root, for namespaces: files
 of a mutant in /tmp, and its processes, are gone at its end.
