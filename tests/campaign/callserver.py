@@ -12,7 +12,7 @@ import time
 
 import callerrors
 import callrun
-import serverjobs
+import serverjob
 from calljobs import LIMIT
 from callrun import ERROR, LIBRARY, ROW, ROWS, TEXT, Finding, Runner
 
@@ -73,7 +73,7 @@ class Server:
 
     def use(self, crowd):
         """Returns when all connections are closed."""
-        clients = [serverjobs.Client(self.socket, name, use)
+        clients = [serverjob.Client(self.socket, name, use)
                    for name, use in crowd]
         for client in clients:
             client.start()
@@ -133,7 +133,7 @@ class ServerRunner(Runner):
                 server.use(crowd)
                 if not crowds:
                     job.after_crowd(self.work, server.errors())
-        except serverjobs.Wrong as e:
+        except serverjob.Wrong as e:
             server.wrong = server.wrong or str(e)
         status = server.end()
         orphans = callrun.wait_for_orphans(self.server.process.pid)
@@ -153,9 +153,9 @@ class ServerRunner(Runner):
         right = self.run(job)
         try:
             how = job.judge(right, None, None)
-        except serverjobs.Wrong as e:
+        except serverjob.Wrong as e:
             raise SystemExit("%s: %s: %s" % (job.name, e, right.stderr)) from e
-        if how != serverjobs.RIGHT:
+        if how != serverjob.RIGHT:
             raise SystemExit("%s: %s" % (job.name, right))
         job.descriptors = right.descriptors
         return {}, right
@@ -175,7 +175,7 @@ class ServerRunner(Runner):
             if how == ERROR:
                 again = self.run(job, None, job.next())
                 job.judge_next(again, right)
-        except serverjobs.Wrong as e:
+        except serverjob.Wrong as e:
             raise Finding(str(e)) from None
         return how
 
