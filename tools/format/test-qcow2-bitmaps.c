@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Test the bitmap directory of a qcow2 image and the tables of its bitmaps: at
- * the end of the directory and of the file and just beyond them, and with a
- * granularity that is too large.
+ * the end of the directory and of the file and just beyond them, with a
+ * granularity that is too large, and at the limit of memory and just above it.
  */
 
 #include <config.h>
@@ -117,12 +117,70 @@ test_tables (void **state)
   check ("bitmap tables overlap");
 }
 
+/* Clusters of 2 MiB.  The first bitmap has a bit for each byte of the disk, and
+ * 257 entries: those of 512 MiB, for a disk of 4 GiB, and one more.  qemu does
+ * not load the other bitmap.
+ */
+static void
+build_large (uint64_t disk)
+{
+  unsigned i;
+
+  build (disk);
+  qcow2.cluster_bits = 21;
+  bytes[DIRECTORY + 17] = 0;
+  put (DIRECTORY + 8, 4, 257);
+  for (i = 0; i < 257; i++)
+    put (TABLES + 8 * i, 8, 3 * CLUSTER);
+  put (DIRECTORY + ENTRY + 12, 4, 1);
+}
+
+static void
+test_memory (void **state)
+{
+  const uint64_t disk = UINT64_C (4) << 30, second = DIRECTORY + ENTRY;
+  const char *const refused =
+    "the bitmaps of the qcow2 image take more than 512 MiB of memory in qemu";
+
+  (void) state;
+  /* The entry after the last is not used. */
+  build_large (disk);
+  check (NULL);
+  build_large (disk + 1);
+  check (refused);
+  /* A cluster of zeros takes no memory. */
+  put (TABLES + 8 * 256, 8, 0);
+  check (NULL);
+
+  /* The memory of all bitmaps counts: 2 MiB of the other one, which has a bit
+   * for 256 bytes.
+   */
+  build_large (disk);
+  bytes[second + 17] = 8;
+  put (TABLES, 8, 0);
+  put (second + 12, 4, 0);
+  check (NULL);
+  put (TABLES, 8, 3 * CLUSTER);
+  check (refused);
+  put (second + 12, 4, 1);
+  check (NULL);
+
+  /* A cluster that a bitmap does not fill counts as the bytes in it: here one
+   * byte, and 8193 bytes of the other bitmap.
+   */
+  build_large (disk + 1);
+  put (TABLES, 8, 0);
+  put (second + 12, 4, 0);
+  check (NULL);
+}
+
 int
 main (void)
 {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test (test_directory),
     cmocka_unit_test (test_tables),
+    cmocka_unit_test (test_memory),
   };
 
   return cmocka_run_group_tests (tests, NULL, NULL);
