@@ -51,7 +51,8 @@ done
 
 # ---- The manifest ----
 
-# A digest that does not resist attacks: a source could have other content with it.
+# A digest that is not cryptographic: a source could have other content with it.
+# (One that has been broken, such as md5, is not refused.)
 for digest in xxh64 xxh3-128; do
   blksum -l | grep -q -x $digest || continue
   weak=$(blksum -d $digest --tag --no-names --manifest $digest.blkm good)
