@@ -40,3 +40,20 @@ cp a "$dir/before"
 run 143 midway 'kill -TERM $pid' -t 1 --manifest a "$dir/image"
 cmp a "$dir/before" || fail "the manifest differs"
 [ "$(ls)" = a ] || fail "left behind: $(ls)"
+
+# At its end --resume replaces its state while the manifest is complete but not
+# renamed: the second rename is that of the state, and the third that of the
+# manifest.  No other file is left, and the next run continues.
+requires_program strace
+requires strace -f -o "$dir/trace" true
+cut -d' ' -f1 "$dir/sum" > "$dir/expected"
+for inject in signal=SIGTERM:when=2 error=EIO:signal=SIGTERM:when=3; do
+  rm -f a a.state
+  run 143 strace -f -qq -o "$dir/trace" -e trace=/^rename \
+    -e inject="/^rename:$inject" blksum --resume --manifest a "$dir/image"
+  [ ! -s "$dir/stdout" ] || fail "printed a sum"
+  grep -q SIGTERM "$dir/trace" || fail "no signal"
+  [ "$(echo *)" = "a a.state" ] || fail "left behind: $(ls)"
+  prints_sum "$(cat "$dir/expected")" blksum --resume --manifest a "$dir/image"
+  [ "$(ls)" = a ] || fail "not only the manifest: $(ls)"
+done

@@ -12,6 +12,7 @@
 
 #include <config.h>
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
@@ -62,19 +63,24 @@ open_unnamed (const char *path)
 
 /* ---- Signals ---- */
 
-/* The temporary name that a signal handler removes, or NULL.  There is at most
- * one at a time.
+/* The temporary names that a signal handler removes; unused entries are NULL.
+ * There are at most two at a time: --resume replaces its state while the
+ * manifest is complete, but not published.
  */
-static const char *volatile incomplete;
+#define MAX_INCOMPLETE 2
+static const char *volatile incomplete[MAX_INCOMPLETE];
 
-/* Remove the temporary name.  The default action of the signal is executed
+/* Remove the temporary names.  The default action of the signal is executed
  * after this handler returns.
  */
 static void
 remove_incomplete (int sig)
 {
-  if (incomplete)
-    unlink (incomplete);
+  size_t i;
+
+  for (i = 0; i < MAX_INCOMPLETE; i++)
+    if (incomplete[i])
+      unlink (incomplete[i]);
   raise (sig);
 }
 
@@ -95,12 +101,32 @@ catch_signals (void)
       sigaction (signals[i], &action, NULL);
 }
 
+/* Replace the entry OLD of the list, which is NULL to add NEW, and NEW is NULL
+ * to remove OLD.
+ */
 static void
-set_incomplete (const char *path)
+replace_incomplete (const char *old, const char *new)
 {
-  incomplete = path;
-  if (path)
-    catch_signals ();
+  size_t i = 0;
+
+  while (incomplete[i] != old) {
+    i++;
+    assert (i < MAX_INCOMPLETE);
+  }
+  incomplete[i] = new;
+}
+
+static void
+add_incomplete (const char *path)
+{
+  replace_incomplete (NULL, path);
+  catch_signals ();
+}
+
+static void
+drop_incomplete (const char *path)
+{
+  replace_incomplete (path, NULL);
 }
 
 /* ---- The file ---- */
@@ -144,12 +170,12 @@ new_file_resolve (const char *path)
 static void
 open_named (struct new_file *file)
 {
-  set_incomplete (file->temporary_path);
+  add_incomplete (file->temporary_path);
   file->fd = open (file->temporary_path,
                    O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, MODE);
   file->named = file->fd != -1;
   if (!file->named)
-    set_incomplete (NULL);
+    drop_incomplete (file->temporary_path);
 }
 
 /* A blksum on another host, or in another container, may have the same process
@@ -196,11 +222,11 @@ link_temporary (struct new_file *file)
   if (file->named)
     return 0;
   format_fd_path (name, file->fd);
-  set_incomplete (file->temporary_path);
+  add_incomplete (file->temporary_path);
   file->named = linkat (AT_FDCWD, name, AT_FDCWD, file->temporary_path,
                         AT_SYMLINK_FOLLOW) == 0;
   if (!file->named)
-    set_incomplete (NULL);
+    drop_incomplete (file->temporary_path);
   return file->named ? 0 : -1;
 }
 
@@ -235,7 +261,7 @@ new_file_publish (struct new_file *file, struct error *error)
       rename (file->temporary_path, file->path) == -1)
     return error_errno (error, errno, "cannot create %s", file->path);
   file->named = false;
-  set_incomplete (NULL);
+  drop_incomplete (file->temporary_path);
   return new_file_sync_directory (file->path, error);
 }
 
@@ -244,7 +270,7 @@ new_file_close (struct new_file *file)
 {
   if (file->named) {
     unlink (file->temporary_path);
-    set_incomplete (NULL);
+    drop_incomplete (file->temporary_path);
   }
   if (file->fd != -1)
     close (file->fd);
