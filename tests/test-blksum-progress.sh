@@ -7,6 +7,7 @@
 # SIGUSR1 a line of progress is printed.
 
 . "$(dirname "$0")/functions.sh"
+. "$abs_top_srcdir/tests/repair-functions.sh"
 
 make_image "$dir/image"
 sum=$(reference "$dir/image")
@@ -99,6 +100,30 @@ assert status == 2
 assert text.startswith(b"\r["), text
 assert b"\r\033[Kblksum: " in text, text
 END
+
+# A line about bad blocks is printed while the bar is hidden, and the bar is
+# erased after the last line too.
+if can_repair; then
+  make_good "$dir/good"
+  blksum --manifest "$dir/good.blkm" "$dir/good" > "$dir/stdout"
+  cp "$dir/good" "$dir/disk"
+  damage "$dir/disk" 3 64
+  cp "$dir/disk" "$dir/twin"
+  PYTHONPATH=$dir "$PYTHON" - "$dir/good.blkm" "$dir/twin" "$dir/disk" \
+    << 'END' ||
+import sys
+from drawn import drawn
+manifest, twin, disk = sys.argv[1:]
+status, out, text = drawn("--expect", "manifest:" + manifest, "--expect-sum",
+                          "none", "--repair-limit", "100%", "--repair-from",
+                          twin, disk)
+assert status == 1, (status, text)
+assert text.startswith(b"\r["), text
+assert text.count(b"\r\033[Kblksum: %s: " % disk.encode()) == 2, text
+assert text.endswith(b"\r\033[K"), text
+END
+    fail "the bar of a repair"
+fi
 
 # Layout of the bar.
 cat > "$dir/terminal.py" << 'END'

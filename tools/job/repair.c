@@ -154,10 +154,10 @@ repair_all (struct repair *repair, struct error *error)
       break;
     progress_add (progress, repair_batch_size (&repair->batch));
   }
-  progress_end (progress, r == 0);
   err = report_range (repair);  /* also after an error */
   if (r == 0 && err)
-    return error_errno (error, err, "cannot write the result");
+    r = error_errno (error, err, "cannot write the result");
+  progress_end (progress, r == 0);
   return r == 0 ? 0 : -1;
 }
 
