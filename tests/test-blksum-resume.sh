@@ -34,6 +34,34 @@ interrupt KILL "$image"
 refuses "not finished" blksum "manifest:$dir/m"
 refuses "not finished" blksum --expect "manifest:$dir/m" "$image"
 resumes "$sum" "$image"
+
+# A file that others can read is replaced, not written: they may have it open.
+for mode in 644 620; do
+  : > "$dir/m"
+  chmod $mode "$dir/m"
+  exec 7< "$dir/m"
+  interrupt KILL "$image"
+  [ "$(stat -c %a "$dir/m")" = 600 ] || fail "others can read an unfinished file"
+  [ -z "$(cat <&7)" ] || fail "others can read what was written"
+  exec 7<&-
+  resumes "$sum" "$image"
+done
+# So is one of another user, and one that is started over.
+if [ "$(id -u)" = 0 ]; then
+  : > "$dir/m"
+  chmod 600 "$dir/m"
+  chown 1 "$dir/m"
+  interrupt KILL "$image"
+  [ "$(stat -c %u "$dir/m")" = 0 ] || fail "another user can read it"
+  resumes "$sum" "$image"
+fi
+restore_files
+chmod 644 "$dir/m"
+rm "$dir/m.state"
+interrupt KILL "$image"
+[ "$(stat -c %a "$dir/m")" = 600 ] || fail "others can read a file started over"
+resumes "$sum" "$image"
+
 restore_files
 prints_sum "$sum" blksum --resume --manifest "$dir/m" --audit 100% "$image"
 is_complete

@@ -45,13 +45,13 @@ is_at_path (const struct journal_file *file)
 }
 
 static int
-lock (const struct journal_file *file, struct error *error)
+lock (int fd, const char *path, struct error *error)
 {
-  if (flock (file->fd, LOCK_EX | LOCK_NB) == 0)
+  if (flock (fd, LOCK_EX | LOCK_NB) == 0)
     return 0;
   if (errno == EWOULDBLOCK)
-    return error_set (error, "another blksum is using %s", file->path);
-  return error_errno (error, errno, "cannot lock %s", file->path);
+    return error_set (error, "another blksum is using %s", path);
+  return error_errno (error, errno, "cannot lock %s", path);
 }
 
 /* Open and lock the file.  Returns 1; 0 if the file was replaced in between; or
@@ -63,7 +63,7 @@ try_open (struct journal_file *file, struct error *error)
   file->fd = open (file->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOCTTY, 0600);
   if (file->fd == -1)
     return error_errno (error, errno, "cannot create %s", file->path);
-  if (lock (file, error) == -1) {
+  if (lock (file->fd, file->path, error) == -1) {
     close (file->fd);
     return -1;
   }
@@ -175,6 +175,40 @@ journal_file_scan (struct journal_file *file, const struct progress_form *form,
 
 /* ---- Writing ---- */
 
+/* Returns true if no other user than this one, and root, can read the file. */
+static bool
+is_private (int fd)
+{
+  struct stat st;
+
+  return fstat (fd, &st) == 0 && st.st_uid == geteuid () &&
+    (st.st_mode & (S_IRWXG | S_IRWXO)) == 0;
+}
+
+/* Replace the file by a new one, which is locked before it has its name.
+ * Rejected: to change the mode, which does not affect others who have the file
+ * open, and which some file systems refuse.
+ */
+static int
+replace (struct journal_file *file, struct error *error)
+{
+  struct new_file new;
+  int r;
+
+  if (new_file_open (&new, file->path, error) == -1)
+    return -1;
+  r = lock (new.fd, file->path, error);
+  if (r == 0)
+    r = new_file_publish (&new, error);
+  if (r == 0) {
+    close (file->fd);
+    file->fd = new.fd;
+    new.fd = -1;
+  }
+  new_file_close (&new);
+  return r;
+}
+
 /* Sync the truncation before the new header is written, because a crash must
  * not leave old records after the new header.
  */
@@ -186,6 +220,8 @@ journal_file_begin (struct journal_file *file, const struct blkhash_opts *opts,
 
   free_reader (file);
   file->blocks = 0;
+  if (!is_private (file->fd) && replace (file, error) == -1)
+    return -1;
   if (ftruncate (file->fd, 0) == -1 || fsync (file->fd) == -1 ||
       lseek (file->fd, 0, SEEK_SET) == -1)
     err = errno;

@@ -46,7 +46,8 @@ int journal_file_scan (struct journal_file *file,
                        const struct progress_form *form, struct error *error);
 
 /* Truncate the file, and write a header with ID as the value of its key
- * "journal".  Frees the reader.  Returns 0, or -1 with the reason.
+ * "journal".  Frees the reader.  A file that other users can read is replaced
+ * by one that only its owner can read.  Returns 0, or -1 with the reason.
  */
 int journal_file_begin (struct journal_file *file,
                         const struct blkhash_opts *opts, uint64_t size,
