@@ -97,6 +97,19 @@ for options in "--linear" "--streams 64"; do
   compares 0 "[]" manifest:a.blkm manifest:other.blkm
   compares 0 "[]" manifest:other.blkm a.raw
 done
+# Only options that are given must agree with a manifest, not their defaults.
+blksum -d sha512 -b 4k --manifest other.blkm a.raw > /dev/null
+for options in "-d sha512" "-b 4k" "--linear" "--streams 4"; do
+  compares 0 "[]" a.raw manifest:other.blkm $options
+done
+refuses "manifest of blk-sha512/4k, .* compared with blk-sha1/4k" \
+        blksum --compare -d sha1 a.raw manifest:other.blkm
+refuses "manifest of blk-sha512/4k, .* compared with blk-sha512/64k" \
+        blksum --compare -b 64k manifest:other.blkm a.raw
+# Two manifests must agree in all of them.
+blksum -b 4k --manifest other.blkm a.raw > /dev/null
+refuses "other.blkm: it is a manifest of blk-sha256/4k, .* with blk-sha256/64k" \
+        blksum --compare -d sha256 manifest:a.blkm manifest:other.blkm
 refuses "a digest whose length is zero" blksum --compare -d null a.raw b.raw
 
 # Different sizes: beyond the end of the shorter image there are zeros.

@@ -88,6 +88,11 @@ is manifest:linear.blkm raw
 is manifest:other.blkm other
 is manifest:other.blkm other -d md5/4k --streams 3
 is manifest:raw.blkm manifest:raw.blkm
+refuses "manifest of blk-md5/4k/s3, not of blk-sha256/64k" \
+        blksum --expect manifest:raw.blkm manifest:other.blkm
+blksum --tag manifest:raw.blkm | sed s/raw.blkm/other.blkm/ > list
+run 2 blksum --check list
+says "manifest of blk-md5/4k/s3, not of blk-sha256/64k" "could not be read"
 for manifest in "raw.blkm other" "other.blkm raw" "linear.blkm other"; do
   run 1 blksum --expect manifest:${manifest%% *} ${manifest#* }
   [ "$(cat stdout)" = "${manifest#* }: FAILED" ] || fail "not FAILED"

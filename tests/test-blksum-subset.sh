@@ -215,6 +215,12 @@ done
 blksum --streams 3 --manifest a.blkm a > tmp/sum
 run 2 blksum --check --subset 2/6 a.sum
 says "manifest of another image, with blk-sha256/64k/s3 = " "could not be read"
+for kind in md5/64k sha256/4k; do
+  blksum -d $kind --manifest a.blkm a > tmp/sum
+  run 2 blksum --check --subset 2/6 a.sum
+  says "manifest of blk-$kind, .* compared with blk-sha256/64k" \
+    "could not be read"
+done
 head -c 600 a.kept > a.blkm
 run 2 blksum --check --subset 2/6 a.sum
 says "a: 'manifest:a.blkm': the manifest is cut off" "could not be read"

@@ -124,8 +124,7 @@ verify (const struct check *check, const struct sums_line *line, char *verdict,
                       "--allow-uris");
   hash.operand = hash.progress.name = line->name;
   hash.opts = check->expected.opts;
-  hash.construction_fixed = true; /* refuse a manifest with other
-                                   * hash parameters */
+  hash_request_fix (&hash);     /* refuse a manifest with others */
   if (request->subset.n > 0 && !job_manifest_path (line->name))
     return expect_subset_line (&hash, &request->subset, line, verdict, error);
   return verify_whole (&hash, line, verdict, error);

@@ -6,12 +6,14 @@
 
 #include <config.h>
 
+#include <errno.h>
 #include <string.h>
 
 #include "blkhash-manifest.h"
 
 #include "job/compare-input.h"
 #include "job/compare-params.h"
+#include "job/manifest.h"
 #include "util/error.h"
 #include "util/request.h"
 
@@ -42,6 +44,21 @@ refuse_params (const struct blkhash_opts *a, const struct blkhash_opts *b,
   blkhash_opts_get_tag (b, tag_b, sizeof tag_b);
   return error_set (error, "it is a manifest of %s, which cannot be compared "
                     "with %s", tag_a, tag_b);
+}
+
+/* Check that OPTS, those of a manifest, have the digest and the block size that
+ * the user chose, if any.
+ */
+static int
+check_fixed (const struct hash_request *request,
+             const struct blkhash_opts *opts, struct error *error)
+{
+  struct blkhash_opts *fixed = job_manifest_fixed_params (request, opts);
+  int r = !fixed ? error_errno (error, errno, "cannot compare")
+    : are_comparable (opts, fixed) ? 0 : refuse_params (opts, fixed, error);
+
+  blkhash_opts_free (fixed);
+  return r;
 }
 
 /* Refuse a digest of length zero, such as "null": all its leaves are equal. */
@@ -101,16 +118,17 @@ compare_params_choose (struct compare_params *params,
     return -1;
   if (!manifest_opts (&inputs[0]) && !manifest_opts (&inputs[1]))
     params->opts = images_opts (params, request, both);
-  else if (hash_request_is_fixed (request))
-    params->opts = request->opts;
   for (i = 0; i < 2; i++) {
     const struct blkhash_opts *opts = manifest_opts (&inputs[i]);
 
     *failed = i;
-    if (opts && params->opts && !are_comparable (opts, params->opts))
+    if (!opts)
+      continue;
+    if (check_fixed (request, opts, error) == -1)
+      return -1;
+    if (params->opts && !are_comparable (opts, params->opts))
       return refuse_params (opts, params->opts, error);
-    if (opts)
-      params->opts = opts;
+    params->opts = opts;
   }
   return check_length (params->opts, error);
 }

@@ -17,13 +17,13 @@ struct compare_params {
 };
 
 /* If one of the two INPUTS is a manifest, select its digest and block size.  It
- * is an error if two manifests differ in these, or if the user chose any hash
- * parameter and the options, with their defaults, have another digest or block
- * size.  For two images, select the block size of the options, and the digest
- * that the user chose.  If the user chose none, or if the bytes are compared
- * because BOTH has a source, select the fastest suitable digest.  BOTH is the
- * result of compare_input_open_both.  Returns 0, or -1 with the reason, which
- * is about inputs[*FAILED].  PARAMS must be freed either way.
+ * is an error if two manifests differ in these, or if the user chose another
+ * digest or another block size.  For two images, select the block size of the
+ * options, and the digest that the user chose.  If the user chose none, or if
+ * the bytes are compared because BOTH has a source, select the fastest suitable
+ * digest.  BOTH is the result of compare_input_open_both.  Returns 0, or -1
+ * with the reason, which is about inputs[*FAILED].  PARAMS must be freed either
+ * way.
  */
 int compare_params_choose (struct compare_params *params,
                            const struct compare_input *inputs,

@@ -157,8 +157,7 @@ compare (const struct expect_request *request,
   int r;
 
   hash.opts = expected->sum.opts;
-  hash.construction_fixed = true; /* refuse a manifest with other
-                                   * hash parameters */
+  hash_request_fix (&hash);     /* refuse a manifest with others */
   if (!job_manifest_path (hash.operand) &&
       source_open (&hash.source, hash.operand, &source, error) == -1)
     return -1;

@@ -48,6 +48,25 @@ job_manifest_is_stdin (const struct source_options *options,
   return strcmp (path ? path : operand, "-") == 0;
 }
 
+struct blkhash_opts *
+job_manifest_fixed_params (const struct hash_request *request,
+                           const struct blkhash_opts *opts)
+{
+  const struct blkhash_opts *fixed = request->opts;
+  const struct blkhash_opts *digest = request->digest_fixed ? fixed : opts;
+  const struct blkhash_opts *block = request->block_size_fixed ? fixed : opts;
+  const struct blkhash_opts *construction =
+    request->construction_fixed ? fixed : opts;
+  struct blkhash_opts *params = blkhash_opts_copy (digest);
+
+  if (!params)
+    return NULL;
+  blkhash_opts_set_block_size (params, blkhash_opts_get_block_size (block));
+  blkhash_opts_set_streams (params, blkhash_opts_get_streams (construction));
+  blkhash_opts_set_linear (params, blkhash_opts_get_linear (construction));
+  return params;
+}
+
 int
 job_manifest_check_params (const struct hash_request *request,
                            const struct blkhash_opts *opts,

@@ -25,6 +25,14 @@ const char *job_manifest_path (const char *operand);
 bool job_manifest_is_stdin (const struct source_options *options,
                             const char *operand);
 
+/* Returns the parameters OPTS of a manifest, in which those that REQUEST fixes
+ * are replaced by those of REQUEST; or NULL with errno set.  The caller frees
+ * them.
+ */
+struct blkhash_opts *
+job_manifest_fixed_params (const struct hash_request *request,
+                           const struct blkhash_opts *opts);
+
 /* If the user chose any hash parameter, check that OPTS, those of a manifest,
  * are all the same as those of REQUEST.  Returns 0, or -1 with the reason.
  */

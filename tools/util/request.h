@@ -57,6 +57,15 @@ hash_request_is_fixed (const struct hash_request *request)
     request->construction_fixed;
 }
 
+/* Fix all parameters, because they are those of a checksum. */
+static inline void
+hash_request_fix (struct hash_request *request)
+{
+  request->digest_fixed = true;
+  request->block_size_fixed = true;
+  request->construction_fixed = true;
+}
+
 /* The request of --check, for one list. */
 struct check_request {
   struct hash_request hash;     /* with the hash parameters of lines that do
