@@ -59,9 +59,21 @@ $(reference -d md5 image)  manifest:m.blkm
 $(reference image)  image" ] || fail "not three sums"
 says_once "manifest:none: cannot open: No such file"
 
-# Options that contradict the manifest.
-for options in "-d sha256" "-b 4k" "--streams 4" "--linear" "-d md5 -b 4k"; do
-  refuses "manifest of blk-md5/64k, not of" blksum $options manifest:m.blkm
+# Options that contradict the manifest; the defaults of others do not.
+while read -r options asked; do
+  options=$(echo $options | tr , ' ')
+  refuses "manifest of blk-md5/64k, not of $asked$" \
+          blksum $options manifest:m.blkm
+done << 'END'
+-d,sha256 blk-sha256/64k
+-b,4k blk-md5/4k
+--streams,4 blk-md5/64k/s4
+--linear blk-md5/64k/linear
+-d,md5,-b,4k blk-md5/4k
+END
+sum=$(reference -d md5 image)
+for options in "-d md5" "-b 64k" "--streams 0" "-d md5/64k"; do
+  prints_sum "$sum" blksum $options manifest:m.blkm
 done
 refuses "this is a manifest" blksum --manifest out manifest:m.blkm
 refuses "this is a manifest" blksum -f raw manifest:m.blkm

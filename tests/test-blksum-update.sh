@@ -143,6 +143,8 @@ refuses "manifest of blk-sha256/64k, not of blk-sha512/64k" \
         update -d sha512 "$image"
 refuses "manifest of blk-sha256/64k, not of blk-sha256/4k" \
         update -b 4k "$image"
+refuses "manifest of blk-sha256/64k, not of blk-sha256/64k/linear" \
+        update --linear "$image"
 refuses "hash the whole image" update "$dir/small"
 refuses "hash the whole image" update --size 1m "$image"
 refuses "and this is a manifest" update "manifest:$dir/old"

@@ -67,19 +67,29 @@ job_manifest_fixed_params (const struct hash_request *request,
   return params;
 }
 
+static int
+refuse_params (const struct blkhash_opts *opts,
+               const struct blkhash_opts *fixed, struct error *error)
+{
+  char tag[BLKHASH_MAX_TAG_SIZE], fixed_tag[BLKHASH_MAX_TAG_SIZE];
+
+  blkhash_opts_get_tag (opts, tag, sizeof tag);
+  blkhash_opts_get_tag (fixed, fixed_tag, sizeof fixed_tag);
+  return error_set (error, "it is a manifest of %s, not of %s", tag, fixed_tag);
+}
+
 int
 job_manifest_check_params (const struct hash_request *request,
                            const struct blkhash_opts *opts,
                            struct error *error)
 {
-  char asked[BLKHASH_MAX_TAG_SIZE], tag[BLKHASH_MAX_TAG_SIZE];
+  struct blkhash_opts *fixed = job_manifest_fixed_params (request, opts);
+  int r = !fixed ? error_errno (error, errno, "cannot read the manifest")
+    : blkhash_opts_same_hash (opts, fixed) ? 0
+    : refuse_params (opts, fixed, error);
 
-  if (!hash_request_is_fixed (request) ||
-      blkhash_opts_same_hash (request->opts, opts))
-    return 0;
-  blkhash_opts_get_tag (request->opts, asked, sizeof asked);
-  blkhash_opts_get_tag (opts, tag, sizeof tag);
-  return error_set (error, "it is a manifest of %s, not of %s", tag, asked);
+  blkhash_opts_free (fixed);
+  return r;
 }
 
 static int

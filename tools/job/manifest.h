@@ -33,8 +33,8 @@ struct blkhash_opts *
 job_manifest_fixed_params (const struct hash_request *request,
                            const struct blkhash_opts *opts);
 
-/* If the user chose any hash parameter, check that OPTS, those of a manifest,
- * are all the same as those of REQUEST.  Returns 0, or -1 with the reason.
+/* Check that OPTS, the parameters of a manifest, are the same as those that
+ * REQUEST fixes.  Returns 0, or -1 with the reason.
  */
 int job_manifest_check_params (const struct hash_request *request,
                                const struct blkhash_opts *opts,

@@ -47,16 +47,6 @@ struct hash_request {
   void (*warn) (const char *name, const struct error *error);
 };
 
-/* Is any parameter of the hash fixed?  If not, the parameters can be taken from
- * elsewhere, such as a manifest.
- */
-static inline bool
-hash_request_is_fixed (const struct hash_request *request)
-{
-  return request->digest_fixed || request->block_size_fixed ||
-    request->construction_fixed;
-}
-
 /* Fix all parameters, because they are those of a checksum. */
 static inline void
 hash_request_fix (struct hash_request *request)
