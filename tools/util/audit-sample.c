@@ -69,7 +69,8 @@ audit_sample_bytes (const struct audit_sample *sample)
   uint64_t unknown = ranges_bytes (sample->unknown);
   uint64_t rest = sample->size - unknown;
 
-  return unknown + MIN (sample->trusted.chosen * sample->unit, rest);
+  return unknown + (sample->trusted.chosen <= rest / sample->unit
+                    ? sample->trusted.chosen * sample->unit : rest);
 }
 
 /* Returns the index of the first unknown range that ends after OFFSET, or the

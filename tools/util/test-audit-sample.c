@@ -208,6 +208,7 @@ test_enormous (void **state)
   assert_int_equal (audit_sample_init (&sample, size, 4, &unknown, STRATA_ALL,
                                        7), 0);
   assert_int_equal (sample.trusted.chosen, UINT64_C (1) << 48);
+  assert_int_equal (audit_sample_bytes (&sample), size);
   assert_int_equal (audit_sample_at (&sample, size - 1, &len), SAMPLE_AUDITED);
   audit_sample_destroy (&sample);
 }
