@@ -47,7 +47,7 @@ next (struct json_scan *scan)
 }
 
 /* Set the error for C, a character or EOF that is not allowed here.  Called
- * right after C was read, because errno has the reason of a read error.
+ * right after C was read, because then errno has the reason of a read error.
  */
 static int
 unexpected_char (struct json_scan *scan, int c)
@@ -235,7 +235,7 @@ json_scan_number (struct json_scan *scan, uint64_t *number)
     c = getc_unlocked (scan->in);
   }
   text[len] = '\0';
-  if (len == 0)
+  if (len == 0 || (c == EOF && ferror (scan->in)))
     return unexpected_char (scan, c);
   if (parse_number (text, number) == -1)
     return json_scan_error (scan,

@@ -6,6 +6,7 @@
 
 #include <config.h>
 
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,6 +19,7 @@
 
 #include <cmocka.h>
 
+#include "changes/json-list.h"
 #include "changes/list.h"
 #include "util/changes-file.h"
 #include "util/error.h"
@@ -278,6 +280,52 @@ test_files (void **state)
   assert_non_null (strstr (missing.text, "cannot open: Not a directory"));
 }
 
+/* A stream that fails with EIO after the text in OPAQUE. */
+static ssize_t
+read_then_fail (void *opaque, char *buf, size_t size)
+{
+  const char **text = opaque;
+  size_t len = strlen (*text);
+
+  if (len == 0) {
+    errno = EIO;
+    return -1;
+  }
+  assert_true (len <= size);
+  memcpy (buf, *text, len);
+  *text += len;
+  return len;
+}
+
+/* A read error has its own message after any byte, not that the list is wrong
+ * or truncated.
+ */
+static void
+test_read_error (void **state)
+{
+  char start[sizeof rows];
+  size_t len;
+
+  (void) state;
+  for (len = 0; len < sizeof rows; len++) {
+    const char *text = start;
+    FILE *in = fopencookie (&text, "r",
+                            (cookie_io_functions_t) { .read = read_then_fail });
+    struct error error = { "" };
+    struct ranges ranges = { 0 };
+
+    assert_non_null (in);
+    memcpy (start, rows, len);
+    start[len] = '\0';
+    assert_int_equal (json_list_read (in, &list, 64 << 20, &ranges, &error),
+                      -1);
+    if (!strstr (error.text, "cannot read: Input/output error"))
+      fail_msg ("after '%s': %s", start, error.text);
+    ranges_free (&ranges);
+    fclose (in);
+  }
+}
+
 int
 main (void)
 {
@@ -290,6 +338,7 @@ main (void)
     cmocka_unit_test (test_numbers),
     cmocka_unit_test (test_syntax),
     cmocka_unit_test (test_files),
+    cmocka_unit_test (test_read_error),
   };
 
   fd = memfd_create ("list", MFD_CLOEXEC);
