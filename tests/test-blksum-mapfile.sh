@@ -140,6 +140,9 @@ run 2 blksum --compare --output=mapfile a manifest:cut.blkm
 ! grep -q '+' stdout || fail "printed ranges"
 run 2 sh -c '"$@" > /dev/full' -- blksum --compare --output=mapfile a b
 says_once "write error: No space left on device"
+# It is an error at once, not after a comparison of hours.
+run 2 sh -c '"$@" > /dev/full' -- blksum --compare --output=mapfile a missing
+says_once "write error: No space left on device"
 
 refuses "--output=mapfile needs --compare" blksum --output=mapfile a
 refuses "without --changed and --quiet" \

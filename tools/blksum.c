@@ -337,12 +337,13 @@ compare (const struct options *options)
   struct difference difference;
   struct error error = { "" };
   const char *operand;
-  int err = 0;
+  int err = difference_begin (&output);
 
+  if (err)
+    report_write_failed (err);
   /* Flush each range when it is found, also to a pipe. */
   if (options->form == OUTPUT_PLAIN)
     setvbuf (stdout, NULL, _IOLBF, 0);
-  difference_begin (&output);
   if (job_compare (&request, &difference, &operand, &error) == -1) {
     if (output.error)
       report_write_failed (output.error);

@@ -206,11 +206,10 @@ print_range (struct difference_output *output,
   print_json_range (is_first, start, length);
 }
 
-void
+int
 difference_begin (const struct difference_output *output)
 {
-  if (output->options->form == OUTPUT_MAPFILE)
-    domain_begin ();
+  return output->options->form == OUTPUT_MAPFILE ? domain_begin () : 0;
 }
 
 int

@@ -25,9 +25,9 @@ struct difference_output {
 };
 
 /* Called before the comparison: print the start of a mapfile.  Prints nothing
- * for any other form of output.
+ * for any other form of output.  Returns 0, or an errno value.
  */
-void difference_begin (const struct difference_output *output);
+int difference_begin (const struct difference_output *output);
 
 /* Print on stdout that LENGTH bytes at START differ.  Returns 0, or an errno
  * value.  This is the report function of a struct compare_request; OUTPUT is a

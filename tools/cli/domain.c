@@ -16,17 +16,21 @@
 
 #include <config.h>
 
+#include <errno.h>
 #include <stdio.h>
 
 #include "../lib/common/mapfile.h"
 #include "cli/domain.h"
 #include "util/ranges.h"
 
-void
+int
 domain_begin (void)
 {
-  fputs (MAPFILE_SIGNATURE ("blksum") MAPFILE_STATUS_BEGIN, stdout);
-  fflush (stdout);
+  errno = 0;
+  if (fputs (MAPFILE_SIGNATURE ("blksum") MAPFILE_STATUS_BEGIN,
+             stdout) == EOF || fflush (stdout) == EOF)
+    return errno ? errno : EIO;
+  return 0;
 }
 
 void

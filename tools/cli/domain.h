@@ -13,9 +13,9 @@
 struct ranges;
 
 /* Print the start of the mapfile on stdout.  It is not a valid mapfile until
- * domain_end is called.
+ * domain_end is called.  Returns 0, or an errno value.
  */
-void domain_begin (void);
+int domain_begin (void);
 
 /* Print the rest of the mapfile, with RANGES, which this function sorts.  SIZE
  * is the larger size of the two images, in bytes.
