@@ -13,7 +13,7 @@ src=$abs_top_srcdir
 
 # Functions that configure detects; portable.h hides the others.
 checked='EVENTFD|POSIX_FADVISE|PREADV2|PTHREAD_CONDATTR_SETCLOCK'
-checked="HAVE_($checked|LINUX_FS_H|SYS_EVENTFD_H|SYS_PRCTL_H)"
+checked="HAVE_($checked|SYS_EVENTFD_H|SYS_PRCTL_H)"
 grep -v -E "define $checked" "$abs_top_builddir/config.h" > "$dir/config.h"
 
 flags="$CPPFLAGS $OPENSSL_CFLAGS $JSON_C_CFLAGS $LIBNBD_CFLAGS"
