@@ -46,21 +46,27 @@ static char *saving_path;       /* of the new file; set once */
 
 /* ---- Start-up ---- */
 
-/* Returns true if the file is a manifest.  The whole file is read, but its sum
- * is not computed, because that could take long.
+/* Returns 1 if the file is a manifest, or 0 if it is not, or is damaged.  The
+ * whole file is read, but its sum is not computed, because that could take
+ * long.  Returns -1 with the reason in WHY if the file cannot be examined: for
+ * instance, there is no memory, or it is a manifest of a later version.
  */
-static bool
-is_manifest (int fd)
+static int
+is_manifest (int fd, char *why)
 {
   struct blkhash_manifest_reader *r =
-    blkhash_manifest_reader_new (fd, BLKHASH_MANIFEST_NO_SUM, NULL, 0);
+    blkhash_manifest_reader_new (fd, BLKHASH_MANIFEST_NO_SUM, why,
+                                 OUTPUT_FILE_MAX_WHY);
   struct blkhash_manifest_run run;
   int err = r ? 0 : errno;
 
   while (err == 0)
     err = blkhash_manifest_reader_next (r, &run);
+  if (r)
+    snprintf (why, OUTPUT_FILE_MAX_WHY, "%s",
+              blkhash_manifest_reader_error (r));
   blkhash_manifest_reader_free (r);
-  return err == ENOENT;
+  return err == ENOENT ? 1 : err == EBADMSG ? 0 : -1;
 }
 
 static struct output_file file = {

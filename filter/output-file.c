@@ -15,10 +15,9 @@
  * directory could not be synced, the path could refer to the old inode again
  * after a crash, so the old inode is truncated too.
  *
- * At the start, an existing file is emptied and synced, or kept as it is (see
- * output_file_keep), if an earlier server wrote it.  Any other file may be
- * valuable, such as the disk itself.  In that case the start fails and changes
- * nothing, so a mistyped path destroys nothing.
+ * At the start, an existing file that an earlier server wrote is emptied and
+ * synced, or kept (see output_file_keep).  Any other file may be valuable, such
+ * as the disk itself: then the start fails and changes nothing.
  */
 
 #include <config.h>
@@ -47,11 +46,8 @@ open_directory (struct output_file *file)
 {
   char *copy = strdup (file->path);
 
-  if (!copy) {
-    nbdkit_error ("%s: %m", file->param);
-    return -1;
-  }
-  file->directory = open (dirname (copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (copy)
+    file->directory = open (dirname (copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (file->directory == -1)
     nbdkit_error ("%s: %s: cannot open its directory: %m", file->param,
                   file->path);
@@ -114,7 +110,9 @@ set_new_path (struct output_file *file)
 static int
 examine (struct output_file *file)
 {
+  char why[OUTPUT_FILE_MAX_WHY] = "";
   struct stat st;
+  int ours = 0;
 
   file->old = open (file->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY |
                     O_NONBLOCK);
@@ -122,11 +120,15 @@ examine (struct output_file *file)
     nbdkit_error ("%s: %s: %m", file->param, file->path);
     return -1;
   }
-  if (S_ISREG (st.st_mode) && (st.st_size == 0 || file->is_ours (file->old)))
-    return 0;
-  nbdkit_error ("%s: %s exists and is not %s: it is not replaced; remove it "
-                "if it is not needed", file->param, file->path, file->what);
-  return -1;
+  if (S_ISREG (st.st_mode))
+    ours = st.st_size == 0 ? 1 : file->is_ours (file->old, why);
+  if (ours == 0)
+    nbdkit_error ("%s: %s exists and is not %s: it is not replaced; remove it "
+                  "if it is not needed", file->param, file->path, file->what);
+  else if (ours == -1)
+    nbdkit_error ("%s: cannot check that %s is %s: %s", file->param,
+                  file->path, file->what, *why ? why : strerror (errno));
+  return ours == 1 ? 0 : -1;
 }
 
 int
@@ -368,13 +370,11 @@ output_file_written (struct output_file *file, int r)
 void
 output_file_write (struct output_file *file, const char *text, bool sync)
 {
-  if (text)
-    output_file_written (file, replace_file (file, text,
-                                             sync || file->failed));
-  else {
+  int r = text ? replace_file (file, text, sync || file->failed) : -1;
+
+  if (!text)
     errno = ENOMEM;
-    output_file_written (file, -1);
-  }
+  output_file_written (file, r);
 }
 
 void

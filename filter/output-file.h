@@ -14,10 +14,15 @@
 
 #include "lock-file.h"
 
+#define OUTPUT_FILE_MAX_WHY 160  /* bytes, with the NUL */
+
 struct output_file {
   const char *param;            /* name of the parameter, for messages */
-  bool (*is_ours) (int fd);     /* returns true if an earlier server may have
-                                 * written FD */
+  /* Returns 1 if an earlier server may have written FD, or 0 if not.  If FD
+   * could not be examined, returns -1 with the reason in errno, or as text in
+   * WHY, which has OUTPUT_FILE_MAX_WHY bytes and is empty before the call.
+   */
+  int (*is_ours) (int fd, char *why);
   const char *what;             /* what IS_OURS accepts, such as "a manifest",
                                  * for messages */
   mode_t mode;                  /* of each new file; see output_file_open */

@@ -39,8 +39,15 @@
 
 #define PREFIX_LEN (strlen (RESULT_LIVE))
 
+static int
+is_result (int fd, char *why)
+{
+  (void) why;
+  return result_lines_are_ours (fd);
+}
+
 static struct output_file file = {
-  .is_ours = result_lines_are_ours, .what = "a result of this command"
+  .is_ours = is_result, .what = "a result of this command"
 };
 
 static bool is_large;           /* the file is changed in place */

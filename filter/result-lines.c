@@ -20,6 +20,7 @@
 
 #include <config.h>
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -159,8 +160,8 @@ result_lines_need_no_header (const char *lines)
 /* ---- A file ---- */
 
 /* Read the next line without its newline.  *END is the newline, or "" if the
- * line has none.  Returns false at the end of the file, or if the line has a
- * NUL or is too long.
+ * line has none.  Returns false at the end of the file, after an error, or if
+ * the line has a NUL or is too long.
  */
 static bool
 read_line (FILE *in, char *line, const char **end)
@@ -175,7 +176,7 @@ read_line (FILE *in, char *line, const char **end)
   }
   line[len] = '\0';
   *end = c == EOF ? "" : "\n";
-  return c != EOF || len > 0;
+  return c != EOF || (len > 0 && !ferror (in));
 }
 
 /* Returns true if all lines after the header are ours.  The last line may be
@@ -199,26 +200,40 @@ is_one_line (FILE *in, char *line, const char *end)
     getc_unlocked (in) == EOF && feof (in);
 }
 
-bool
+static bool
+is_ours_from_start (FILE *in, char *line)
+{
+  const char *end;
+
+  if (!read_line (in, line, &end))
+    return false;
+  if (begins_with (result_form.header, line) &&
+      strlen (line) + 1 == strlen (result_form.header) && *end == '\n')
+    return is_ours_after_header (in, line);
+  return is_one_line (in, line, end);
+}
+
+int
 result_lines_are_ours (int fd)
 {
   int copy = dup (fd);
   FILE *in = copy == -1 ? NULL : fdopen (copy, "r");
-  char *line = malloc (MAX_LINE);
-  const char *end;
-  bool ours = false;
+  char *line = in ? malloc (MAX_LINE) : NULL;
+  int ours = -1, err;
 
-  if (in && line && read_line (in, line, &end)) {
-    if (begins_with (result_form.header, line) &&
-        strlen (line) + 1 == strlen (result_form.header) && *end == '\n')
-      ours = is_ours_after_header (in, line);
-    else
-      ours = is_one_line (in, line, end);
+  if (line) {
+    errno = 0;
+    ours = is_ours_from_start (in, line);
+    /* Without memory, a line that is ours may not have been recognized. */
+    if (!ours && (ferror (in) || errno == ENOMEM))
+      ours = -1;
   }
+  err = errno;
   free (line);
   if (in)
     fclose (in);
   else if (copy != -1)
     close (copy);
+  errno = err;
   return ours;
 }

@@ -33,10 +33,11 @@ extern struct result_form result_form;
 #define RESULT_LIVE "#\n"
 #define RESULT_DEAD "##"
 
-/* Returns true if an earlier run of this filter may have written the file FD.
- * The offset of FD must be 0; reading changes it.
+/* Returns 1 if an earlier run of this filter may have written the file FD, 0 if
+ * not, or -1 with errno if FD could not be examined.  The offset of FD must be
+ * 0; reading changes it.
  */
-bool result_lines_are_ours (int fd);
+int result_lines_are_ours (int fd);
 
 /* Returns true if result_lines_are_ours recognizes a file that has LINES and no
  * header, or if LINES is empty.

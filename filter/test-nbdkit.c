@@ -12,6 +12,7 @@
 #include <assert.h>
 #include <stdarg.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,12 +43,17 @@ static struct nbdkit_backend { int nothing; } backend;
 /* ---- nbdkit ---- */
 
 static atomic_uint errors;
+_Thread_local char last_error[512];
 
 void
 nbdkit_error (const char *message, ...)
 {
-  (void) message;
+  va_list args;
+
   assert (locks_held () == 0);
+  va_start (args, message);
+  vsnprintf (last_error, sizeof last_error, message, args);
+  va_end (args);
   errors++;
 }
 

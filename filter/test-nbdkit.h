@@ -36,6 +36,9 @@ void server_configure (const char *key, const char *value);
 /* Returns how often the filter has called nbdkit_error. */
 unsigned errors_reported (void);
 
+/* The last message of nbdkit_error in this thread. */
+extern _Thread_local char last_error[512];
+
 extern unsigned char *disk;     /* the content of the disk */
 
 /* If this is N > 0, every Nth of all reads and writes fails. */

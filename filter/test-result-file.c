@@ -3,7 +3,7 @@
  *
  * Unit test: a large result file.  At each write, sync and rename, a reader
  * reads the file, or the call fails.  An appended line is cut off after each
- * byte.
+ * byte.  A file that cannot be examined is neither ours nor not ours.
  */
 
 #include <config.h>
@@ -136,7 +136,7 @@ assert_is_ours (void)
   struct stat st;
 
   assert_true (fd != -1 && fstat (fd, &st) == 0);
-  assert_true (st.st_size == 0 || result_lines_are_ours (fd));
+  assert_true (st.st_size == 0 || result_lines_are_ours (fd) == 1);
   close (fd);
 }
 
@@ -433,6 +433,64 @@ test_cut_off (void **state)
   free (line);
 }
 
+/* ---- A file that cannot be examined ---- */
+
+static unsigned malloc_fails;   /* which of the next mallocs fails; 0: none */
+
+void *__real_malloc (size_t len);
+void *__wrap_malloc (size_t len);
+
+void *
+__wrap_malloc (size_t len)
+{
+  if (malloc_fails == 0 || --malloc_fails > 0)
+    return __real_malloc (len);
+  errno = ENOMEM;
+  return NULL;
+}
+
+/* Each malloc fails in turn.  Returns how many there are. */
+static unsigned
+fail_each_malloc (const char *text)
+{
+  FILE *f = fopen (path, "w");
+  unsigned i = 0;
+  int fd, r;
+
+  assert_true (f && fputs (text, f) != EOF && fclose (f) != EOF);
+  do {
+    fd = open (path, O_RDONLY);
+    malloc_fails = ++i;
+    r = result_lines_are_ours (fd);
+    assert_int_equal (r, malloc_fails > 0 ? 1 : -1);
+    assert_true (r == 1 || errno == ENOMEM);
+    close (fd);
+  } while (malloc_fails == 0);
+  malloc_fails = 0;
+  return i - 1;
+}
+
+static void
+test_not_examined (void **state)
+{
+  int fd = open (directory, O_RDONLY);
+  char line[200];
+
+  (void) state;
+  assert_int_equal (result_lines_are_ours (fd), -1);
+  assert_int_equal (errno, EISDIR);
+  close (fd);
+  assert_int_equal (result_lines_are_ours (-1), -1);
+  assert_int_equal (errno, EBADF);
+
+  sprintf (line, "%0*x  -\n", DIGITS, 1);
+  assert_true (fail_each_malloc (line) >= 2);
+  sprintf (line, HEADER "blk-sha256/64k (a) = %0*x\n", DIGITS, 1);
+  result_form.hash = NULL;
+  assert_true (fail_each_malloc (line) >= 2);
+  result_form.hash = hash;
+}
+
 static unsigned descriptors;    /* before the file was opened */
 
 static int
@@ -473,6 +531,7 @@ main (void)
     cmocka_unit_test (test_others),
     cmocka_unit_test (test_sizes),
     cmocka_unit_test (test_cut_off),
+    cmocka_unit_test (test_not_examined),
   };
 
   return cmocka_run_group_tests (tests, set_up, tear_down);

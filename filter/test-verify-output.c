@@ -13,6 +13,7 @@
 #include <config.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -31,6 +32,7 @@
 #include "verify/disk.h"
 #include "verify/export.h"
 #include "verify/params.h"
+#include "verify/signature.h"
 
 #define BLOCK 4096
 #define MAX_BLOCKS 3000
@@ -402,6 +404,20 @@ test_unwritable (void **state)
   free (sum);
 }
 
+/* A file that cannot be read neither begins with the signature nor with other
+ * bytes.
+ */
+static void
+test_signature (void **state)
+{
+  int fd = open (directory, O_RDONLY);
+
+  (void) state;
+  assert_int_equal (signature_is (fd, "x"), -1);
+  assert_int_equal (errno, EISDIR);
+  close (fd);
+}
+
 static int
 set_up (void **state)
 {
@@ -434,6 +450,7 @@ main (void)
     cmocka_unit_test (test_random),
     cmocka_unit_test (test_no_client),
     cmocka_unit_test (test_unwritable),
+    cmocka_unit_test (test_signature),
   };
 
   seed = get_seed ();

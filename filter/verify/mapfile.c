@@ -26,9 +26,10 @@
 
 #define SIGNATURE MAPFILE_SIGNATURE ("nbdkit-blkhash-verify-filter")
 
-static bool
-is_mapfile (int fd)
+static int
+is_mapfile (int fd, char *why)
 {
+  (void) why;
   return signature_is (fd, SIGNATURE);
 }
 

@@ -6,6 +6,7 @@
 
 #include <config.h>
 
+#include <assert.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -13,12 +14,16 @@
 
 #define MAX_SIGNATURE 128
 
-bool
+int
 signature_is (int fd, const char *signature)
 {
   char start[MAX_SIGNATURE];
   size_t len = strlen (signature);
+  ssize_t n;
 
-  return len <= sizeof start && pread (fd, start, len, 0) == (ssize_t) len &&
-    memcmp (start, signature, len) == 0;
+  assert (len <= sizeof start);
+  n = pread (fd, start, len, 0);
+  if (n == -1)
+    return -1;
+  return n == (ssize_t) len && memcmp (start, signature, len) == 0;
 }

@@ -7,9 +7,9 @@
 #ifndef NBDKIT_BLKHASH_VERIFY_SIGNATURE_H
 #define NBDKIT_BLKHASH_VERIFY_SIGNATURE_H
 
-#include <stdbool.h>
-
-/* Returns true if the content of FD begins with SIGNATURE. */
-bool signature_is (int fd, const char *signature);
+/* Returns 1 if the content of FD begins with SIGNATURE, 0 if not, or -1 with
+ * errno if FD cannot be read.
+ */
+int signature_is (int fd, const char *signature);
 
 #endif /* NBDKIT_BLKHASH_VERIFY_SIGNATURE_H */

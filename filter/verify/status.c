@@ -33,9 +33,10 @@ struct status {
   unsigned ranges_left;         /* of MAX_RANGES */
 };
 
-static bool
-is_status (int fd)
+static int
+is_status (int fd, char *why)
 {
+  (void) why;
   return signature_is (fd, SIGNATURE);
 }
 
