@@ -7,7 +7,9 @@
  * beside it, PATH.blkhash-lock, is locked.  The server that holds the lock
  * removes this file when it unlocks.  Another server can open the lock file
  * before the removal, and lock it after the removal.  That server then finds
- * that PATH.blkhash-lock is not the file that it locked, and retries.
+ * that PATH.blkhash-lock is not the file that it locked, and retries.  On some
+ * file systems lstat and fstat return different inode numbers for one file, so
+ * each try looks like that.  So the number of tries is limited.
  *
  * The lock is taken with flock(2).  It belongs to the open file description and
  * not to the process, so it survives the fork into the background.  If the file
@@ -31,6 +33,8 @@
 
 #include "config-files.h"
 #include "lock-file.h"
+
+#define MAX_TRIES 10
 
 /* Open the lock file.  Refuse anything that an earlier server cannot have
  * created.
@@ -87,27 +91,42 @@ lock_fd (const struct lock_file *lock, const char *param, const char *path)
   return 0;
 }
 
+/* Returns 1 if the file was locked, 0 if the previous holder has removed the
+ * lock file, or -1 after nbdkit_error.
+ */
 static int
-open_and_lock (struct lock_file *lock, const char *param, const char *path)
+try_lock (struct lock_file *lock, const char *param, const char *path)
 {
   int r;
 
-  do {
-    lock->fd = open_lock (lock, param);
-    if (lock->fd == -1)
-      return -1;
-    r = lock_fd (lock, param, path);
-    if (r == 0) {
-      r = has_name (lock);
-      if (r == 1)
-        return 0;
-      if (r == -1)
-        nbdkit_error ("%s: cannot use the lock file %s: %m", param,
-                      lock->path);
-    }
-    close (lock->fd);
-  } while (r == 0);     /* the previous holder has removed the lock file */
-  return -1;
+  lock->fd = open_lock (lock, param);
+  if (lock->fd == -1)
+    return -1;
+  r = lock_fd (lock, param, path);
+  if (r == 0) {
+    r = has_name (lock);
+    if (r == 1)
+      return 1;
+    if (r == -1)
+      nbdkit_error ("%s: cannot use the lock file %s: %m", param, lock->path);
+  }
+  close (lock->fd);
+  return r;
+}
+
+static int
+open_and_lock (struct lock_file *lock, const char *param, const char *path)
+{
+  unsigned tries;
+  int r = 0;
+
+  for (tries = 0; r == 0 && tries < MAX_TRIES; tries++)
+    r = try_lock (lock, param, path);
+  if (r == 0)
+    nbdkit_error ("%s: cannot use the lock file %s: each time it was locked, "
+                  "the file of this name had another inode number", param,
+                  lock->path);
+  return r == 1 ? 0 : -1;
 }
 
 int

@@ -4,7 +4,7 @@
  * Unit test: only one server holds the lock of an output file, even if the
  * holder removes the lock file after another server opened it.  When the holder
  * unlocks, the lock file is removed.  A lock file that cannot be examined is an
- * error.
+ * error, and so is one whose inode number differs from that of its descriptor.
  *
  * One process acts as both servers: flock treats two open file descriptions
  * alike, whether or not they belong to one process.
@@ -129,18 +129,24 @@ test_no_locks (void **state)
 /* ---- A lock file that cannot be examined ---- */
 
 static int lstat_error;
-static unsigned lstat_calls;
+static bool other_inode;        /* lstat returns another inode number than
+                                 * fstat, as on some FUSE and overlay file
+                                 * systems */
+static unsigned lstat_calls;    /* with one of these */
 
 int __wrap_lstat (const char *name, struct stat *st);
 
 int
 __wrap_lstat (const char *name, struct stat *st)
 {
-  if (lstat_error == 0)
-    return fstatat (AT_FDCWD, name, st, AT_SYMLINK_NOFOLLOW);
-  assert_true (lstat_calls++ < 10);
+  int r = fstatat (AT_FDCWD, name, st, AT_SYMLINK_NOFOLLOW);
+
+  if (lstat_error == 0 && !other_inode)
+    return r;
+  assert_true (lstat_calls++ < 100);
+  st->st_ino++;
   errno = lstat_error;
-  return -1;
+  return lstat_error ? -1 : r;
 }
 
 /* The names of lstat in programs with 64-bit offsets and times. */
@@ -169,6 +175,30 @@ test_not_examined (void **state)
   lstat_error = 0;
   assert_true (lock_file_exists ());
   assert_int_equal (unlink (lock_path), 0);
+}
+
+static void
+test_other_inode (void **state)
+{
+  unsigned reported = errors_reported ();
+  char expected[200];
+
+  (void) state;
+  lstat_calls = 0;
+  other_inode = true;
+  assert_int_equal (try_lock (&a), -1);
+  other_inode = false;
+  assert_int_equal (errors_reported (), reported + 1);
+  sprintf (expected, "blkhash-file: cannot use the lock file %s: each time it "
+           "was locked, the file of this name had another inode number",
+           lock_path);
+  assert_string_equal (last_error, expected);
+  assert_true (lstat_calls > 1);
+
+  /* The lock was given up. */
+  assert_int_equal (try_lock (&a), 0);
+  lock_file_unlock (&a);
+  assert_false (lock_file_exists ());
 }
 
 /* ---- Existing files ---- */
@@ -238,6 +268,7 @@ main (void)
     cmocka_unit_test (test_removed_before_flock),
     cmocka_unit_test (test_no_locks),
     cmocka_unit_test (test_not_examined),
+    cmocka_unit_test (test_other_inode),
     cmocka_unit_test (test_existing_files),
   };
 
