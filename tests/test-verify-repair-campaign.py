@@ -117,12 +117,12 @@ class Run:
         yield from ("retry=%d" % params.retry, "fail=" + params.fail,
                     "zero=" + params.zero, "file=" + self.path("result"),
                     "status=" + self.path("status"),
-                    "mapfile=" + self.path("map"),
-                    "repair-limit=%d%%" % params.limit)
+                    "mapfile=" + self.path("map"))
         if params.truncate:
             yield "size=truncate"
         if params.write:
             yield "repair-write=true"
+            yield "repair-limit=%d%%" % params.limit
         if any(source.parameter.startswith("repair-uri=")
                for source in self.sources):
             yield "repair-timeout=%d" % self.timeout

@@ -337,6 +337,11 @@ if grep -q "define HAVE_LIBNBD 1" "$abs_top_builddir/config.h"; then
 fi
 refuses "timeout needs blkhash-verify-repair-uri" blkhash-verify-sum=none \
         blkhash-verify-repair=twin blkhash-verify-repair-timeout=5
+refuses "limit needs blkhash-verify-repair-write=true" blkhash-verify-sum=none \
+        blkhash-verify-repair=twin blkhash-verify-repair-limit=5%
+refuses "limit needs blkhash-verify-repair-write=true" \
+        blkhash-verify-sum="$tagged" blkhash-verify-repair=twin \
+        blkhash-verify-repair-limit=1% blkhash-verify-repair-write=false
 refuses "timeout must be from 1 to 3600" blkhash-verify-sum=none \
         blkhash-verify-repair-timeout=0
 refuses "same file" blkhash-verify-sum=none blkhash-verify-repair=twin \
@@ -347,8 +352,10 @@ for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17; do
 done
 refuses "more than 16 repair sources" blkhash-verify-sum=none "$@"
 mkdir manifests
-refuses_to_start "are for a single disk: they cannot be used with" \
-    file disk blkhash-verify-exports=manifests blkhash-verify-sum=none \
-    blkhash-verify-repair=twin
+for parameter in repair=twin repair-write=true repair-limit=5%; do
+  refuses_to_start "are for a single disk: they cannot be used with" \
+      file disk blkhash-verify-exports=manifests blkhash-verify-sum=none \
+      blkhash-verify-$parameter
+done
 cmp "$image" twin || fail "the source was written"
 cmp kept disk || fail "the disk was written"

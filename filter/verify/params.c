@@ -176,8 +176,10 @@ verify_params_config (const char *key, const char *value)
   }
   if (strcmp (key, "blkhash-verify-repair-write") == 0)
     return parse_flag (key, value, "false", "true", &p->repair_write);
-  if (strcmp (key, "blkhash-verify-repair-limit") == 0)
+  if (strcmp (key, "blkhash-verify-repair-limit") == 0) {
+    p->has_repair_limit = true;
     return parse_share (key, value, &p->repair_limit);
+  }
   return parse_file (key, value);
 }
 
@@ -217,6 +219,9 @@ check_one (const struct verify_params *p)
                    "blkhash-verify-repair-uri, or blkhash-verify-zero=read: "
                    "without a source only blocks of zeros can be repaired, and "
                    "they are not read by default");
+  if (p->has_repair_limit && !p->repair_write)
+    return refuse ("blkhash-verify-repair-limit needs "
+                   "blkhash-verify-repair-write=true");
   if (p->has_repair_timeout && !have_server (p))
     return refuse ("blkhash-verify-repair-timeout needs "
                    "blkhash-verify-repair-uri");
@@ -231,10 +236,12 @@ check_exports (const struct verify_params *p)
     return refuse ("blkhash-verify-manifest, blkhash-verify-name and "
                    "blkhash-verify-mapfile are for a single disk: they cannot "
                    "be used with blkhash-verify-exports");
-  if (p->nr_repair > 0 || p->repair_write || p->has_repair_timeout)
+  if (p->nr_repair > 0 || p->has_repair_timeout || p->repair_write ||
+      p->has_repair_limit)
     return refuse ("blkhash-verify-repair, blkhash-verify-repair-uri, "
-                   "blkhash-verify-repair-timeout and "
-                   "blkhash-verify-repair-write are for a single disk: they "
+                   "blkhash-verify-repair-timeout, "
+                   "blkhash-verify-repair-write and "
+                   "blkhash-verify-repair-limit are for a single disk: they "
                    "cannot be used with blkhash-verify-exports");
   if (p->sum && p->sums)
     return refuse ("blkhash-verify-sum cannot be used with "

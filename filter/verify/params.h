@@ -49,6 +49,7 @@ struct verify_params {
   bool repair_write;            /* write repaired blocks to the plugin */
   uint32_t repair_limit;        /* share of the blocks of data that may be
                                  * written, in millionths of a percent */
+  bool has_repair_limit;        /* the user set REPAIR_LIMIT */
 };
 
 /* Set before the server forks, read-only afterwards. */
