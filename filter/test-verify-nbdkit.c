@@ -33,7 +33,7 @@ struct nbdkit_filter *filter_init (void);
 /* ---- nbdkit ---- */
 
 atomic_uint errors;
-char last_error[512];
+char last_error[512], previous_error[512];
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -43,6 +43,7 @@ nbdkit_error (const char *message, ...)
   SCOPED_LOCK (&lock);
   va_list args;
 
+  strcpy (previous_error, last_error);
   va_start (args, message);
   vsnprintf (last_error, sizeof last_error, message, args);
   va_end (args);
@@ -284,7 +285,7 @@ start (const char *key, ...)
   int r = 0;
 
   errors = 0;
-  *last_error = '\0';
+  *last_error = *previous_error = '\0';
   verify_params = (struct verify_params) {
     .retry = 1, .repair_timeout = 30, .repair_limit = STRATA_ALL / 100
   };

@@ -19,9 +19,9 @@
 
 #include "blkhash.h"
 
-/* The number of calls of nbdkit_error, and the text of the last one. */
+/* The number of calls of nbdkit_error, and the texts of the last two. */
 extern atomic_uint errors;
-extern char last_error[512];
+extern char last_error[512], previous_error[512];
 
 /* Set while nbdkit is ending or the client is gone: nbdkit_nanosleep fails. */
 extern atomic_bool is_ending;

@@ -85,9 +85,11 @@ test_failing_writes (void **state)
     assert_int_equal (errors, i == WRITE ? 1 : 2);
     if (i == WRITE)
       assert_string_equal (last_error, messages[i]);
-    else
+    else {
+      assert_string_equal (previous_error, messages[i]);
       assert_string_equal (last_error, "blkhash-verify: 4096 bytes at 4096 are "
                            "bad, and were repaired in flight");
+    }
     assert_int_equal (state_of (1), i == WRITE ? BLOCK_GOOD : BLOCK_IN_FLIGHT);
     assert_int_equal (the_tally ()->repaired, i == WRITE);
     assert_int_equal (the_tally ()->failed_writes, i != WRITE);
