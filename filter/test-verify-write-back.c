@@ -15,6 +15,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -107,13 +108,14 @@ test_failing_writes (void **state)
   }
 }
 
-/* Writes that fail count towards the limit, too.  Bad blocks that are not
- * written because of the limit are repaired only in flight; that the limit was
- * reached is logged once.
+/* Writes that fail count towards the limit, too, and the message says so.  Bad
+ * blocks that are not written because of the limit are repaired only in flight;
+ * that the limit was reached is logged once.
  */
 static void
 test_limit (void **state)
 {
+  char expected[300];
   unsigned i;
   void *handle;
 
@@ -134,6 +136,11 @@ test_limit (void **state)
   assert_true (the_tally ()->limit_reached);
   /* Logged: the failed write, two blocks repaired in flight, and the limit. */
   assert_int_equal (errors, 4);
+  sprintf (expected, "blkhash-verify: blkhash-verify-repair-limit allows no "
+           "more than 1 writes, failed ones included: bad blocks are only "
+           "repaired in flight, and the disk may not be that of %s",
+           exports_first_locked ()->disk->path);
+  assert_string_equal (previous_error, expected);
   end_client (handle);
 
   /* A limit above 0% allows at least one write. */
