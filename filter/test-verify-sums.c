@@ -7,11 +7,13 @@
 
 #include <config.h>
 
+#include <ctype.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -94,6 +96,24 @@ test_found (void **state)
   sum_list_free ();
 }
 
+/* Digits in upper and in lower case are the same checksum. */
+static void
+test_case (void **state)
+{
+  static const char hex[] = HEX ("1");
+  char text[300], *upper = strdup (LINE ("a", "1")), *p = strchr (upper, '=');
+
+  (void) state;
+  for (; *p; p++)
+    *p = toupper ((unsigned char) *p);
+  sprintf (text, LINE ("a", "1") "\n%s\n" LINE ("b", "2") "\n", upper);
+  free (upper);
+  assert_loads (text);
+  assert_int_equal (strcasecmp (strchr (sum_list_find ("a"), ':') + 1, hex), 0);
+  assert_string_equal (sum_list_find ("b"), FOUND ("2"));
+  sum_list_free ();
+}
+
 static void
 test_refused (void **state)
 {
@@ -173,6 +193,7 @@ main (void)
 {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test (test_found),
+    cmocka_unit_test (test_case),
     cmocka_unit_test (test_refused),
     cmocka_unit_test (test_bad_sums),
     cmocka_unit_test (test_unreadable),

@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #define NBDKIT_API_VERSION 2
 #include <nbdkit-filter.h>
@@ -128,7 +129,9 @@ compare_names (const void *a, const void *b)
   return strcmp (x->name, y->name);
 }
 
-/* Refuse different checksums of one name.  The same line may be repeated. */
+/* Refuse different checksums of one name.  The same line may be repeated.  A
+ * tag has only one spelling, but the digits can be in upper or lower case.
+ */
 static int
 check_names (const char *path)
 {
@@ -138,7 +141,7 @@ check_names (const char *path)
     qsort (entries, nr_entries, sizeof entries[0], compare_names);
   for (i = 1; i < nr_entries; i++)
     if (strcmp (entries[i - 1].name, entries[i].name) == 0 &&
-        strcmp (entries[i - 1].sum, entries[i].sum) != 0) {
+        strcasecmp (entries[i - 1].sum, entries[i].sum) != 0) {
       nbdkit_error (PARAM ": %s: two checksums of %s", path, entries[i].name);
       return -1;
     }
