@@ -102,7 +102,7 @@ not "manifest:good: not a blkhash manifest" \
   blksum --expect manifest:good --expect-sum none $from
 if blksum -l | grep -q -x null; then
   blksum -d null --manifest null.blkm good > stdout
-  not "a digest that has no length" \
+  not "a digest whose length is zero" \
     blksum --expect manifest:null.blkm --expect-sum none $from
 fi
 

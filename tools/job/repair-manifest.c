@@ -116,8 +116,8 @@ check (struct repair_manifest *manifest,
   if (job_manifest_check_params (&request->hash, manifest->opts, error) == -1)
     return -1;
   if (manifest->leaf_size == 0)
-    return error_set (error, "it has a digest that has no length, which proves "
-                      "nothing");
+    return error_set (error, "it has a digest whose length is zero, which "
+                      "proves nothing");
   if (check_digest (manifest, request, error) == -1)
     return -1;
   if (manifest_index_load (manifest->index, count_data, manifest, reason,
