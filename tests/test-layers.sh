@@ -158,6 +158,12 @@ verify/block-cache: ../lib/common/cleanup ../lib/common/lru
 verify/tally: ../lib/common/cleanup
 "
 
+# These call the plugin, as filter/README.md says.
+callers=$(grep -l '\(^\|[^a-z]\)next->[a-z_]* (' filter/*.c |
+          grep -v -e /test- | sed 's|filter/||' | LC_ALL=C sort)
+[ "$(echo $callers)" = "blkhash.c flush.c pass-read.c pass.c" ] ||
+  complain "these files of filter/ call the plugin:" $callers
+
 # ---- tools/ ----
 
 check_folders tools "
