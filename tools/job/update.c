@@ -135,8 +135,8 @@ check_old (const struct update *update, struct error *error)
   return 0;
 }
 
-/* Use the hash parameters of the old manifest.  If the user chose any hash
- * parameter, all must be the same as in the options.
+/* Use the hash parameters of the old manifest.  Parameters that the user chose
+ * must be the same.
  */
 static int
 use_old_params (struct update *update, struct error *error)
