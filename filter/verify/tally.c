@@ -284,7 +284,7 @@ find_end (const unsigned char *page, uint64_t first, uint64_t end)
   enum block_state state = get_state (page, first);
   uint64_t block = first + 1;
 
-  if (!page)
+  if (!page || page == zeros_page)
     return end;
   while (block < end && get_state (page, block) == state)
     if (block % 2 == 0 && block + 2 <= end &&
