@@ -7,9 +7,11 @@
  *
  * Each read takes long enough that the filter starts another thread.  Reads
  * after the first MAX_THREADS also wait until the expected number of reads was
- * in flight, and, if HELD is set, until the test releases them.  The Makefile
- * sets BLOCK_SIZE, and MAX_THREADS: how many threads the filter starts at most
- * (see pass-read.c).  The thread of nbdkit reads, too.
+ * in flight, and, if HELD is set, until the test releases them.
+ *
+ * MAX_THREADS is how many threads the filter starts at most (see pass-read.c);
+ * the thread of nbdkit reads, too.  test-pass-read-pieces.c includes this file
+ * with other blocks.
  */
 
 #include <config.h>
@@ -34,6 +36,11 @@
 #include "test-locks.h"
 #include "test-nbdkit.h"
 #include "test-sums.h"
+
+#ifndef BLOCK_SIZE
+#define BLOCK_SIZE 65536
+#define MAX_THREADS 15
+#endif
 
 #define READ_SIZE (1024 * 1024)
 #define READS 64

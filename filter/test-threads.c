@@ -6,10 +6,10 @@
  * them while it does file I/O or calls the plugin, and in the end the sum and
  * the manifest are right.
  *
- * The Makefile sets BLOCK_SIZE, BLOCKS, ROUNDS and WITH_MANIFEST.  A second
- * program has large blocks, so all threads compete for the memory for pieces of
- * blocks.  A third one has no manifest, so several exports publish their sums
- * at the same time: with a manifest they would wait for each other to write it.
+ * test-threads-pieces.c includes this file with large blocks, so all threads
+ * compete for the memory for pieces of blocks.  test-threads-sums.c includes it
+ * without a manifest, so several exports publish their sums at the same time:
+ * with a manifest they would wait for each other to write it.
  */
 
 #include <config.h>
@@ -26,6 +26,13 @@
 #include "test-locks.h"
 #include "test-nbdkit.h"
 #include "test-result.h"
+
+#ifndef BLOCK_SIZE
+#define BLOCK_SIZE 4096
+#define BLOCKS 50
+#define ROUNDS 100
+#define WITH_MANIFEST 1
+#endif
 
 #define THREADS 6
 #define SIZE ((uint64_t) BLOCK_SIZE * BLOCKS - 1234)
