@@ -34,6 +34,10 @@ results = {
                     for image in ("empty", "10p", "80p", "full")],
     "filter": [{"image": "full", "name": "no filter", **time},
                {"image": "full", "name": "filter", **time}],
+    "latency": [{"section": section, "storage": storage, "name": "blksum",
+                 "throughput": 1e6, "runs": [time]}
+                for section in ("file", "nbd", "large")
+                for storage in ("0 ms", "5 ms", "5 ms at 400 MB/s")],
     **{name: [] for name in ("jobs", "peers", "requests", "verify")},
 }
 for name, result in results.items():
@@ -44,7 +48,7 @@ END_OF_RESULTS
 
 run 0 "$PYTHON" "$bench/plot" --output "$dir/graphs" "$dir"/results/*.json
 for name in data zero hole null digest digest-batch blksum-25p \
-            blksum-threads blksum-cold-data filter; do
+            blksum-threads blksum-cold-data filter latency-file latency-nbd; do
   "$PYTHON" -c 'import sys
 sys.exit(open(sys.argv[1], "rb").read(8) != b"\x89PNG\r\n\x1a\n")' \
     "$dir/graphs/$name.png" || fail "no PNG of $name"
