@@ -46,7 +46,8 @@ def running(command, path):
         if process:
             process.terminate()
             process.wait()
-        with contextlib.suppress(FileNotFoundError):
+        # Also if it is on a file system that no longer answers.
+        with contextlib.suppress(OSError):
             os.unlink(path)
 
 
@@ -94,8 +95,8 @@ def ext4_on_loop(mountpoint, path):
         "--read-only", "--direct-io=on", path)
     if not device:
         bench.die("no loop device for " + path)
-    os.mkdir(mountpoint)
     try:
+        os.mkdir(mountpoint)
         subprocess.run(["mount", "-o", "ro,noload", device, mountpoint],
                        check=True)
         try:
@@ -104,7 +105,8 @@ def ext4_on_loop(mountpoint, path):
             subprocess.run(["umount", mountpoint], check=False)
     finally:
         subprocess.run(["losetup", "--detach", device], check=False)
-        os.rmdir(mountpoint)
+        with contextlib.suppress(FileNotFoundError):
+            os.rmdir(mountpoint)
 
 
 class Counts:
