@@ -42,6 +42,11 @@ model_keeps 4000 4001
 
 # ---- FUSE and NFS ----
 
+# There data that is not cached is read with direct I/O, and a tmpfs has only cached
+# data.
+[ "$(stat -f -c %T "$dir")" != tmpfs ] &&
+  dd if="$dir/image" iflag=direct of=/dev/null bs=4096 count=1 status=none ||
+  skip "FUSE and NFS were not tested: no direct I/O in $dir"
 NO_DONTCACHE=$dir/refused NO_NOWAIT=yes
 export NO_DONTCACHE NO_NOWAIT
 : > "$NO_DONTCACHE"

@@ -10,7 +10,7 @@
     vhdx-edit.py FILE log N                     a log that sets block N to zero
     vhdx-edit.py FILE old-log                   the same in the older header
 
-Numbers are in Python's notation.  STATE can be "-": unchanged.
+Numbers are in Python's notation.  STATE and OFFSET can be "-": unchanged.
 """
 
 import struct

@@ -5,7 +5,8 @@
  *
  * By default reading an image leaves the page cache unchanged: cached pages of
  * a regular file are read from the cache, and other pages past it.  Cached pages
- * are dropped only on FUSE and NFS, if they cannot be distinguished.  A block
+ * are dropped only if RWF_NOWAIT is not supported, as on FUSE and NFS, and they
+ * cannot be distinguished from others.  A block
  * device is read with direct I/O: other hosts can write it, and then cached
  * pages are stale.
  */
