@@ -17,6 +17,8 @@
 #include "../lib/common/numbers.h"
 #include "format/imagefile.h"
 #include "format/qcow2.h"
+#include "io/file.h"
+#include "io/prefetch.h"
 
 #define L1_MAX (UINT32_C (32) << 20) /* limit of qemu for the size of the L1
                                       * table, bytes */
@@ -235,15 +237,18 @@ qcow2_read_header (const struct imagefile *file, struct qcow2 *qcow2,
 /* L2 tables are prefetched: on storage with a high latency it takes long to
  * read one of them, but many can be read at the same time.
  */
-#define AHEAD 32                /* number of L1 entries whose tables are
+#define AHEAD 64                /* number of L1 entries whose tables are
                                  * prefetched */
+#define AHEAD_DIRECT (PREFETCH_COUNT / 2) /* the same with direct I/O: a table
+                                 * of a cluster of 64 KiB can be in two pieces */
 
 void
 qcow2_prefetch (const struct imagefile *file, const struct qcow2 *qcow2,
                 const unsigned char *entry, uint64_t index, uint64_t count,
                 uint64_t *next)
 {
-  uint64_t end = index + MIN (count, AHEAD);
+  unsigned ahead = file->file->prefetch ? AHEAD_DIRECT : AHEAD;
+  uint64_t end = index + MIN (count, ahead);
 
   for (*next = MAX (*next, index); *next < end; ++*next) {
     uint64_t table = be64_at (entry + (*next - index) * 8) & QCOW2_OFFSET;
