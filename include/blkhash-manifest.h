@@ -165,10 +165,11 @@ struct blkhash_manifest_reader;
  *
  * Returns NULL and sets errno: EBADMSG if the file is not a manifest, or is
  * damaged or truncated; ENOTSUP if it has a later version, or a digest that
- * this library does not have; EINVAL for other flags; ENOMEM, EIO, or the error
- * of read(2).  The reason as text, such as "not a blkhash manifest", is then
- * stored in REASON, a buffer of SIZE bytes; BLKHASH_MAX_REASON_SIZE is
- * sufficient, and a longer text is truncated.  REASON may be NULL.
+ * this library does not have; EINVAL for other flags; ENOMEM; EIO; or the error
+ * of read(2), with EIO in place of ENOENT, EBADMSG and ENODATA.  The reason as
+ * text, such as "not a blkhash manifest", is then stored in REASON, a buffer of
+ * SIZE bytes; BLKHASH_MAX_REASON_SIZE is sufficient, and a longer text is
+ * truncated.  REASON may be NULL.
  */
 struct blkhash_manifest_reader *
 blkhash_manifest_reader_new (int fd, unsigned flags, char *reason,

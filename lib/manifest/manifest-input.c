@@ -67,6 +67,17 @@ make_room (struct manifest_input *input, size_t len)
   return 0;
 }
 
+/* Convert an error of read(2).  File systems can return the values that have a
+ * meaning here, for instance EBADMSG if a checksum of their metadata is wrong.
+ * The caller would take ENODATA for the end of the input, ENOENT for the end of
+ * a valid manifest, and EBADMSG for a damaged one.
+ */
+static int
+read_error (int err)
+{
+  return err == ENODATA || err == ENOENT || err == EBADMSG ? EIO : err;
+}
+
 int
 manifest_input_peek (struct manifest_input *input, size_t len,
                      const unsigned char **bytes)
@@ -82,7 +93,7 @@ manifest_input_peek (struct manifest_input *input, size_t len,
     }
     n = read (input->fd, input->buf + input->end, input->size - input->end);
     if (n == -1 && errno != EINTR)
-      return errno;
+      return read_error (errno);
     if (n == 0)
       return ENODATA;
     if (n > 0 && input->observer.read)

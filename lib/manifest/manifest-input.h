@@ -40,7 +40,8 @@ bool manifest_input_may_have (const struct manifest_input *input,
 /* Read until LEN bytes are in the buffer, and set *BYTES to their address,
  * which is valid until the next call.  They are not consumed.  The buffer grows
  * only as bytes arrive, so a false length in the file takes no memory.  Returns
- * 0; ENODATA if the input ends earlier; ENOMEM; or the error of read(2).
+ * 0; ENODATA if the input ends earlier; ENOMEM; or the error of read(2), with
+ * EIO in place of ENODATA, ENOENT and EBADMSG.
  */
 int manifest_input_peek (struct manifest_input *input, size_t len,
                          const unsigned char **bytes);

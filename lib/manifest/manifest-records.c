@@ -47,17 +47,10 @@ cut_off (struct blkhash_manifest_reader *r)
   return damaged (r, "the manifest is cut off");
 }
 
-/* Convert an error of the input. */
 static int
 input_failed (struct blkhash_manifest_reader *r, int err)
 {
-  if (err == ENODATA)
-    return cut_off (r);
-  err = manifest_reader_set_errno (r, err);
-  /* The caller would take ENOENT for the end of the manifest, and EBADMSG for
-   * an invalid record.
-   */
-  return err == ENOENT || err == EBADMSG ? EIO : err;
+  return err == ENODATA ? cut_off (r) : manifest_reader_set_errno (r, err);
 }
 
 /* Peek at a record, which has SIZE bytes and a tail, and check the tail.  The

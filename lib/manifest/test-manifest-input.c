@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: buffered input of a manifest, and the size of the buffer.
+ * Unit test: buffered input of a manifest, the size of the buffer, and errors
+ * of read.
  */
 
 #include <config.h>
@@ -87,12 +88,60 @@ test_input_file (void **state)
   close (fd);
 }
 
+static int read_error;          /* of the next call of read; 0: none */
+
+ssize_t __real_read (int fd, void *buf, size_t len);
+ssize_t __wrap_read (int fd, void *buf, size_t len);
+
+ssize_t
+__wrap_read (int fd, void *buf, size_t len)
+{
+  if (read_error == 0)
+    return __real_read (fd, buf, len);
+  errno = read_error;
+  read_error = 0;
+  return -1;
+}
+
+/* The errors that the reader of manifests also returns for its own reasons
+ * become EIO.  Input continues after an error.
+ */
+static void
+test_errors (void **state)
+{
+  static const struct {
+    int read, peek;
+  } errors[] = {
+    { ENODATA, EIO }, { ENOENT, EIO }, { EBADMSG, EIO }, { EIO, EIO },
+    { EISDIR, EISDIR }, { EINTR, 0 },
+  };
+  struct manifest_input input;
+  const unsigned char *bytes;
+  int fd = temporary ();
+  unsigned i;
+
+  (void) state;
+  assert_int_equal (write (fd, "manifest", 8), 8);
+  for (i = 0; i < sizeof errors / sizeof errors[0]; i++) {
+    lseek (fd, 0, SEEK_SET);
+    manifest_input_init (&input, fd);
+    read_error = errors[i].read;
+    assert_int_equal (manifest_input_peek (&input, 8, &bytes), errors[i].peek);
+    assert_int_equal (read_error, 0);
+    assert_int_equal (manifest_input_peek (&input, 8, &bytes), 0);
+    assert_memory_equal (bytes, "manifest", 8);
+    manifest_input_destroy (&input);
+  }
+  close (fd);
+}
+
 int
 main (void)
 {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test (test_input),
     cmocka_unit_test (test_input_file),
+    cmocka_unit_test (test_errors),
   };
 
   return cmocka_run_group_tests (tests, NULL, NULL);
