@@ -159,12 +159,18 @@ static void
 test_not_examined (void **state)
 {
   unsigned reported = errors_reported ();
+  char expected[200];
 
   (void) state;
+  lstat_calls = 0;
   lstat_error = EACCES;
   assert_int_equal (try_lock (&a), -1);
-  assert_int_equal (errors_reported (), reported + 1);
   lstat_error = 0;
+  assert_int_equal (lstat_calls, 1); /* it did not retry */
+  assert_int_equal (errors_reported (), reported + 1);
+  sprintf (expected, "blkhash-file: cannot use the lock file %s: %s",
+           lock_path, strerror (EACCES));
+  assert_string_equal (last_error, expected);
 
   /* lock_file_unlock cannot find out if the lock file is still the one that A
    * locked, so the file is not removed.
