@@ -252,6 +252,51 @@ test_huge (void **state)
 }
 
 static void
+assert_run (struct tally *t, uint64_t first, uint64_t count,
+            enum block_state state)
+{
+  enum block_state found;
+
+  assert_int_equal (tally_get_run (t, first, &found), count);
+  assert_int_equal (found, state);
+}
+
+/* Disks share the page of blocks that are all zero, until a state in it is set,
+ * or a block is marked.
+ */
+static void
+test_shared_zeros (void **state)
+{
+  const uint64_t bad = PAGE_BLOCKS + 5, marked = 2 * PAGE_BLOCKS + 6;
+  struct tally other;
+  bool is_first;
+
+  (void) state;
+  blocks = 3 * PAGE_BLOCKS;
+  assert_int_equal (tally_init (&tally, blocks), 0);
+  assert_int_equal (tally_init (&other, blocks), 0);
+  assert_int_equal (tally_set_zeros (&tally, 0, blocks), 0);
+  assert_int_equal (tally_set_zeros (&other, 0, blocks), 0);
+  assert_ptr_equal (tally.pages[1], other.pages[1]);
+
+  assert_int_equal (tally_set (&tally, bad, BLOCK_BAD), BLOCK_GOOD);
+  assert_true (tally_begin_write (&tally, marked, 1, &is_first));
+  assert_run (&tally, 0, bad, BLOCK_GOOD);
+  assert_run (&tally, bad, 1, BLOCK_BAD);
+  assert_run (&tally, bad + 1, blocks - bad - 1, BLOCK_GOOD);
+  assert_true (tally_is_marked (&tally, marked));
+  assert_int_equal (tally.counts[BLOCK_BAD], 1);
+  assert_int_equal (tally.counts[BLOCK_GOOD], blocks - 1);
+
+  assert_run (&other, 0, blocks, BLOCK_GOOD);
+  assert_run (&other, bad, blocks - bad, BLOCK_GOOD);
+  assert_false (tally_is_marked (&other, marked));
+  assert_ptr_equal (tally.pages[0], other.pages[0]);
+  tally_destroy (&tally);
+  tally_destroy (&other);
+}
+
+static void
 test_empty (void **state)
 {
   (void) state;
@@ -270,6 +315,7 @@ main (void)
     cmocka_unit_test (test_marks),
     cmocka_unit_test (test_random),
     cmocka_unit_test (test_huge),
+    cmocka_unit_test (test_shared_zeros),
     cmocka_unit_test (test_empty),
   };
 

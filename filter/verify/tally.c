@@ -5,9 +5,10 @@
  *
  * The states are in pages.  A page is allocated when one of its blocks is read,
  * or if tally_set_zeros sets some but not all of its blocks.  If one call sets
- * all of its blocks, zeros_page is used instead.  That page is never modified,
- * because blocks that tally_set_zeros sets are never read from the plugin:
- * their state does not change.
+ * all of its blocks, zeros_page, which all disks share, is used instead.  It is
+ * never modified: a block that tally_set_zeros set is not read from the plugin,
+ * so its state does not change; if one were set all the same, the disk would
+ * get a copy of the page.
  */
 
 #include <config.h>
@@ -26,7 +27,7 @@
 #define MARK 8                  /* set by tally_begin_write, beside the 3 bits
                                  * of the state */
 
-static unsigned char zeros_page[PAGE] = {
+static const unsigned char zeros_page[PAGE] = {
   [0 ... PAGE - 1] = BLOCK_GOOD * TWO
 };
 
@@ -96,15 +97,24 @@ is_marked (const unsigned char *page, uint64_t block)
   return page && page[block % PAGE_BLOCKS / 2] >> shift_of (block) & MARK;
 }
 
-/* Returns the byte with the state of BLOCK, or NULL if there is no memory. */
+/* Returns the byte with the state of BLOCK, which the caller may modify, or
+ * NULL if there is no memory.
+ */
 static unsigned char *
 get_byte_locked (struct tally *tally, uint64_t block)
 {
   unsigned char **page = &tally->pages[block / PAGE_BLOCKS];
 
-  if (!*page)
-    *page = calloc (1, PAGE);
-  return *page ? *page + block % PAGE_BLOCKS / 2 : NULL;
+  if (!*page || *page == zeros_page) {
+    unsigned char *own = calloc (1, PAGE);
+
+    if (!own)
+      return NULL;
+    if (*page)
+      memcpy (own, zeros_page, PAGE);
+    *page = own;
+  }
+  return *page + block % PAGE_BLOCKS / 2;
 }
 
 static enum block_state
@@ -224,7 +234,7 @@ set_zeros_locked (struct tally *tally, uint64_t first, uint64_t count)
   uint64_t all = MIN (tally->blocks - first, PAGE_BLOCKS);
 
   if (first % PAGE_BLOCKS == 0 && count >= all) {
-    *page = zeros_page;
+    *page = (unsigned char *) zeros_page; /* see get_byte_locked */
     tally->counts[BLOCK_NOT_READ] -= all;
     tally->counts[BLOCK_GOOD] += all;
     return all;
