@@ -124,8 +124,8 @@ open_and_lock (struct lock_file *lock, const char *param, const char *path)
     r = try_lock (lock, param, path);
   if (r == 0)
     nbdkit_error ("%s: cannot use the lock file %s: each time it was locked, "
-                  "the file of this name had another inode number", param,
-                  lock->path);
+                  "the file of this name did not exist or had another inode "
+                  "number", param, lock->path);
   return r == 1 ? 0 : -1;
 }
 
