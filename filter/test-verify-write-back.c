@@ -136,8 +136,8 @@ test_limit (void **state)
   assert_true (the_tally ()->limit_reached);
   /* Logged: the failed write, two blocks repaired in flight, and the limit. */
   assert_int_equal (errors, 4);
-  sprintf (expected, "blkhash-verify: blkhash-verify-repair-limit allows no "
-           "more than 1 writes, failed ones included: bad blocks are only "
+  sprintf (expected, "blkhash-verify: blkhash-verify-repair-limit limits the "
+           "number of writes, failed ones included, to 1: bad blocks are only "
            "repaired in flight, and the disk may not be that of %s",
            exports_first_locked ()->disk->path);
   assert_string_equal (previous_error, expected);

@@ -177,9 +177,9 @@ copies
 final_status 'e["repair-limit-reached"]' 'e["repaired-blocks"] == 1' \
              'e["verified-bytes"] == 65536' 'e["result"] == "bad"'
 [ "$(grep -c ' Write ' writes)" = 1 ] || fail "$(cat writes)"
-logged 1 "blkhash-verify: blkhash-verify-repair-limit allows no more than 1 writes, \
-failed ones included: bad blocks are only repaired in flight, and the disk may not be \
-that of $manifest"
+logged 1 "blkhash-verify: blkhash-verify-repair-limit limits the number of writes, \
+failed ones included, to 1: bad blocks are only repaired in flight, and the disk may not \
+be that of $manifest"
 [ "$(cmp -l other disk | awk '{ print int(($1 - 1) / 65536) }' | uniq |
      wc -l)" = 1 ] || fail "more than one block was written"
 cp other disk

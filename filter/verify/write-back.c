@@ -212,10 +212,10 @@ begin_write (struct disk *disk, uint64_t block)
   if (tally_begin_write (&disk->tally, block, limit, &is_first))
     return true;
   if (is_first)
-    nbdkit_error ("blkhash-verify: blkhash-verify-repair-limit allows no more "
-                  "than %" PRIu64 " writes, failed ones included: bad blocks "
-                  "are only repaired in flight, and the disk may not be that "
-                  "of %s", limit, disk->path);
+    nbdkit_error ("blkhash-verify: blkhash-verify-repair-limit limits the "
+                  "number of writes, failed ones included, to %" PRIu64
+                  ": bad blocks are only repaired in flight, and the disk may "
+                  "not be that of %s", limit, disk->path);
   return false;
 }
 
