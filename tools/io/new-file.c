@@ -101,8 +101,8 @@ catch_signals (void)
       sigaction (signals[i], &action, NULL);
 }
 
-/* Replace the entry OLD of the list, which is NULL to add NEW, and NEW is NULL
- * to remove OLD.
+/* Replace the entry OLD by NEW.  To add a path, OLD is NULL; to remove one, NEW
+ * is NULL.
  */
 static void
 replace_incomplete (const char *old, const char *new)

@@ -56,10 +56,10 @@ enum cached { NOT_CACHED, CACHED, UNKNOWN };
 
 #ifdef __linux__
 
-/* Linux shows which pages are cached, to prevent side channels, only to those
- * that may change the file, and seems to have all pages in the cache for others.
- * The owner is one of them, and only the owner can set O_NOATIME (or a process
- * with the capability CAP_FOWNER).
+/* Against side channels, Linux shows which pages are cached only to processes
+ * that may write the file, and reports all pages as cached to others.  Setting
+ * O_NOATIME is the probe: only the owner, or a process with CAP_FOWNER, may do
+ * it, and both may see the cache.
  */
 bool
 read_shows_cached (int fd)
@@ -74,8 +74,8 @@ read_shows_cached (int fd)
 
 /* Are the pages from OFFSET on in the page cache?  *LEN is reduced to the pages
  * with the same answer.  If the system does not show this, the answer is
- * UNKNOWN for pages that seem to be cached.  The mapping is only for mincore(2),
- * and is never accessed.
+ * UNKNOWN for pages that seem to be cached.  The mapping is only for
+ * mincore(2), and is never accessed.
  */
 static enum cached
 find_cached (const struct read_file *file, size_t *len, uint64_t offset)
@@ -123,8 +123,9 @@ find_cached (const struct read_file *file, size_t *len, uint64_t offset)
 /* Read cached data without waiting, and other data with direct I/O, with which
  * FUSE and NFS have the whole read in flight, instead of pieces of 128 KiB one
  * after the other.  If direct I/O fails, for example because of the alignment,
- * read through the cache.  Direct I/O can also use the cache, so all data is
- * dropped from the cache after the read, unless it was cached before.
+ * or if it is unknown what is cached, read through the cache.  Direct I/O can
+ * also use the cache, so all data is dropped from the cache after the read,
+ * unless the whole read was cached before.
  */
 static ssize_t
 read_advise (const struct read_file *file, void *buf, size_t len,

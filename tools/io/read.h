@@ -4,11 +4,12 @@
  * Reads, through the page cache or past it.
  *
  * By default reading an image leaves the page cache unchanged: cached pages of
- * a regular file are read from the cache, and other pages past it.  Cached pages
- * are dropped only if RWF_NOWAIT is not supported, as on FUSE and NFS, and they
- * cannot be distinguished from others.  A block
- * device is read with direct I/O: other hosts can write it, and then cached
- * pages are stale.
+ * a regular file are read from the cache, and other pages past it.  Without
+ * RWF_DONTCACHE, a read that begins with a page that is not cached also drops
+ * the cached pages behind it; and on FUSE and NFS, which do not have RWF_NOWAIT
+ * either, all cached pages are dropped if the system does not show this process
+ * which ones are cached.  A block device is read with direct I/O: other hosts
+ * can write it, and then cached pages are stale.
  */
 
 #ifndef BLKSUM_READ_H
@@ -72,7 +73,7 @@ void read_disable_readahead (int fd);
 enum read_mode read_detect_mode (int fd);
 
 /* Returns true if the system shows this process which pages of the file are
- * cached.  Can be false although it does.
+ * cached.  May return false for a process that can see them.
  */
 bool read_shows_cached (int fd);
 

@@ -185,9 +185,10 @@ is_private (int fd)
     (st.st_mode & (S_IRWXG | S_IRWXO)) == 0;
 }
 
-/* Replace the file by a new one, which is locked before it has its name.
- * Rejected: to change the mode, which does not affect others who have the file
- * open, and which some file systems refuse.
+/* Replace a file that others can read: an unfinished manifest is only for its
+ * owner.  The new file is locked before it has a name, so that no other blksum
+ * can lock it first.  Rejected: to change the mode, because those who have the
+ * file open could still read it, and some file systems refuse it.
  */
 static int
 replace (struct journal_file *file, struct error *error)

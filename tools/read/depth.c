@@ -7,9 +7,9 @@
  * flight.  With more, reads only wait for each other.  Latency and rate are
  * unknown, so the limit is changed as a probe: a higher limit is kept if the
  * rate grows, and a lower one if the rate does not fall.  The rate is measured
- * in rounds.  A round has at least as many reads as the limit, and at least one
- * of them began in the round.  So a round is at least as long as a read, and
- * long enough to measure the rate.
+ * in rounds.  A round lasts at least MIN_ROUND, has at least as many reads as
+ * the limit, and ends with a read that began in it, so it is at least as long
+ * as that read.
  *
  * The phases are:
  *
@@ -25,19 +25,19 @@
  *            times the smaller gain of the rate, plus a margin, and a smaller
  *            probe follows.  Otherwise the old limit is restored, and the next
  *            probe is delayed.
- *   DRAIN    The limit was lowered, but more reads are still in flight.  They end
- *            in quick succession, so the rate is ignored.  STEADY follows.
+ *   DRAIN    The limit was lowered, but more reads are still in flight.  They
+ *            end in quick succession, so the rate is ignored.  STEADY follows.
  *   DRAIN_DOWN  The same for a limit that is a quarter lower.  DOWN follows.
  *   DOWN     The rate at the lower limit is measured.  The lower limit is kept
  *            if this rate is near the best rate so far.  It is not compared
  *            with the rate at the old limit, because many small losses would
  *            add up.
  *
- * A higher limit is not probed while reads do not wait, or while the threads
- * are busy: then hashing is the bottleneck.  If the data is in the page cache,
- * the lowest limit is best, even if other processes use the CPUs.  If only a
- * few reads wait, for a lock or a missing page, their waits count only if they
- * occur in two consecutive rounds.
+ * Reads wait if threads spend much of their time waiting for the device or the
+ * server, and are not busy.  Otherwise hashing is the bottleneck, and no higher
+ * limit is probed.  If reads do not wait at all, because the data is in the
+ * page cache, the limit is lowered to the minimum.  If only a few reads wait,
+ * for a lock or a missing page, that counts only in two consecutive rounds.
  *
  * In STEADY a round with less than half of the mean rate is ignored, because
  * the storage may have stalled.  Two consecutive rounds of this kind mean that
