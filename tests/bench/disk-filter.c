@@ -8,7 +8,9 @@
  *   disk-rate=BYTES    of a hard disk, per second
  *   disk-seek=MS       seek time of the hard disk; needs disk-rate
  *
- * nbdkit's rate filter permits bursts at first.
+ * Rejected: nbdkit's filters delay and rate.  The buckets of rate are full at
+ * the start, which allows a burst, and neither simulates seeks or counts the
+ * reads in flight.
  */
 
 #include <config.h>

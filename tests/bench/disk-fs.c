@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * A file system on FUSE that makes the storage slow: see disk-model.h.  It has
- * the files of a directory, without its directories, for reading.
+ * A read-only file system on FUSE that simulates slow storage: see
+ * disk-model.h.  It passes through the files of a directory.  Directories
+ * cannot be listed, so a program must be given the path of a file.
  *
  *   disk-fs -f -o directory=DIRECTORY[,OPTION]... MOUNTPOINT
  *
@@ -11,7 +12,8 @@
  *   rate=BYTES    of a hard disk, per second
  *   seek=MS       seek time of the hard disk; needs rate
  *
- * Opening a file does not drop its data from the page cache, as on NFS.
+ * Cached pages stay valid when a file is opened again, as on NFS if the file
+ * did not change.
  */
 
 #define FUSE_USE_VERSION 35
@@ -31,11 +33,15 @@
 #define MAX_BACKGROUND 128      /* asynchronous requests that the kernel sends
                                  * at once */
 
-#define MAX_REQUEST (512 * 1024) /* bytes, also of a read: with longer ones than
-                                  * a pipe holds libfuse copies the data */
 
-/* Each thread has one request.  By default there are at most 10 since libfuse
- * 3.12; before, idle ones are ended and started all the time.
+/* Bytes of a request; max_write limits reads, too.  libfuse splices the data of
+ * a read through a pipe, and would copy a longer one than the pipe holds.
+ */
+#define MAX_REQUEST (512 * 1024)
+
+/* A thread serves one request at a time.  libfuse 3.12 and later start at most
+ * 10 by default.  Earlier versions have no maximum, but end idle threads above
+ * 10, and soon start new ones.
  */
 #if FUSE_VERSION >= FUSE_MAKE_VERSION (3, 12)
 #define THREADS "-omax_threads=128,max_idle_threads=128"
@@ -141,7 +147,7 @@ main (int argc, char *argv[])
   if (fuse_opt_parse (&args, &options, option_specs, NULL) == -1)
     return 2;
   if (!options.directory)
-    errx (2, "see the comment in its source");
+    errx (2, "usage: disk-fs -f -o directory=DIRECTORY[,OPTION]... MOUNTPOINT");
   directory = open (options.directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (directory == -1)
     err (2, "%s", options.directory);

@@ -18,7 +18,9 @@
 #include "clock.h"
 #include "disk-model.h"
 
-/* Counts of reads since they were set to zero. */
+/* The content of the counts file: counts of reads since they were set to zero.
+ * storage.py has the same layout.
+ */
 struct counts {
   uint64_t reads, bytes;
   uint64_t in_flight, most;     /* now, and at any time */
@@ -37,7 +39,9 @@ struct disk disk;
 
 static struct counts no_file, *counts = &no_file;
 
-/* Protects the counts and the variables below. */
+/* Protects the counts and the variables below.  HEAD and free_at are used by
+ * the chosen read only, and the lock is taken between two chosen reads.
+ */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct waiting *waiting;
 static bool busy;
@@ -87,7 +91,7 @@ choose_locked (void)
   struct waiting **i, **best = &waiting, *chosen;
 
   for (i = &waiting; *i; i = &(*i)->next)
-    /* Offsets before the head count as if they came after all others. */
+    /* The difference wraps around, so offsets before the head come last. */
     if ((*i)->offset - head < (*best)->offset - head)
       best = i;
   chosen = *best;

@@ -4,11 +4,12 @@
  * A model of slow storage, for a filter and for a file system: it delays reads,
  * and counts those in flight.
  *
- * With a rate it is a hard disk, which does one read at a time.  Of the waiting
- * reads it chooses the next one in the direction in which its head moves, and
- * begins again at the lowest offset: the more reads wait, the longer each
- * takes, and the less the head moves.  A read that starts where the last one
- * ended needs no seek.
+ * With a rate, one read is served at a time, in the order of a one-way elevator
+ * (C-LOOK): the next offset after the head, and after the highest one the
+ * lowest.  With a seek time this is a hard disk.  A seek takes the same time
+ * over any distance; a read that starts where the last one ended needs none.
+ * The delay comes after that, and any number of reads are delayed at a time.
+ * All files share one range of offsets.
  *
  * All functions but disk_map_counts are thread-safe.
  */
@@ -39,7 +40,9 @@ int disk_map_counts (const char *path);
  */
 double disk_begin (uint64_t offset, uint32_t count);
 
-/* The data of the read that began at STARTED was read. */
+/* The read that began at STARTED has ended.  disk-fs calls this before libfuse
+ * moves the data, so there only the simulated time is counted.
+ */
 void disk_end (double started);
 
 /* Wait as for a request that reads no data. */

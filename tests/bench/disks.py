@@ -14,7 +14,7 @@ EXTENT = 64 << 10
 
 
 def make_raw(path, mib):
-    """A full disk."""
+    """Write a raw image of MIB MiB without holes, of pseudo-random data."""
     rng = random.Random(1)
     pool = rng.randbytes(16 * MiB)
     with open(path, "wb") as f:
@@ -24,7 +24,8 @@ def make_raw(path, mib):
 
 
 def make_sparse(path, mib, extents):
-    """A disk with so many extents of 64 KiB, as PATH.raw and PATH.qcow2."""
+    """Write PATH.raw, sparse, with EXTENTS blocks of 64 KiB allocated, and
+    PATH.qcow2 with the same content."""
     rng = random.Random(2)
     blocks = mib * MiB // EXTENT
     with open(path + ".raw", "wb") as f:
@@ -38,7 +39,8 @@ def make_sparse(path, mib, extents):
 
 
 def make_many(path, count):
-    """A directory of so many raw images of 1 MiB, and PATH.ext4 with them."""
+    """Write COUNT raw images of 1 MiB into the directory PATH, and PATH.ext4,
+    an ext4 that contains them."""
     os.mkdir(path)
     rng = random.Random(3)
     for i in range(count):
@@ -56,6 +58,7 @@ def files_of(source):
 
 
 def data_size(source):
+    """Allocated bytes of the images, at most their sizes."""
     sizes = [(os.path.getsize(path), 512 * os.stat(path).st_blocks)
              for path in files_of(source)]
     return sum(min(size) for size in sizes)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Storage for benchmarks to read from: NBD servers, and files on FUSE.
 
-Each exists during its "with".  They run in sessions of their own, so that
+Each is a context manager.  The servers run in sessions of their own, so that
 Ctrl-C ends the benchmark, which then unmounts and ends them in order.
 """
 
@@ -33,7 +33,7 @@ def end_on_signals():
 
 @contextlib.contextmanager
 def running(command, path):
-    """A program that creates the file PATH when it is ready."""
+    """A program, which is ready when PATH exists."""
     process = None
     try:
         process = subprocess.Popen(command, start_new_session=True)
@@ -46,9 +46,6 @@ def running(command, path):
         if process:
             process.terminate()
             process.wait()
-        # Also if it is on a file system that no longer answers.
-        with contextlib.suppress(OSError):
-            os.unlink(path)
 
 
 @contextlib.contextmanager
@@ -62,8 +59,9 @@ def server(socket, *command):
         with running([places.get(a, a) for a in command], pid_file):
             yield "nbd+unix:///?socket=" + socket
     finally:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(socket)
+        for path in (socket, pid_file):
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(path)
 
 
 @contextlib.contextmanager
@@ -71,8 +69,9 @@ def file_system(mountpoint, command, directory):
     """disk-fs, which provides the files of DIRECTORY below MOUNTPOINT."""
     os.mkdir(mountpoint)
     try:
-        wanted = os.path.join(mountpoint, os.listdir(directory)[0])
-        with running([*command, mountpoint], wanted) as process:
+        # Any file: it exists when the file system is mounted.
+        first = os.path.join(mountpoint, os.listdir(directory)[0])
+        with running([*command, mountpoint], first) as process:
             try:
                 yield mountpoint
             finally:
@@ -110,7 +109,8 @@ def ext4_on_loop(mountpoint, path):
 
 
 class Counts:
-    """The counts of disk-filter or disk-fs in a file; zero at first."""
+    """The counts file of disk-filter or disk-fs: struct counts of disk-model.c;
+    zero at first."""
 
     NAMES = ("reads", "bytes", "in-flight", "most", "nanoseconds")
     FORMAT = "=%dQ" % len(NAMES)
