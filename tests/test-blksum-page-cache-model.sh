@@ -18,27 +18,27 @@ sum=$(reference "$dir/image")
 all=$(pages)
 from_stdin () { blksum "$@" < "$dir/image"; }
 
-for command in blksum "blksum -t 1" "blksum --no-extents"; do
+# leaves_as_is COMMAND: pages that were cached stay, and no others.
+leaves_as_is () {
   model_has 0
-  prints_sum "$sum" modelled $command "$dir/image"
+  prints_sum "$sum" modelled "$@"
   model_keeps 0 2
   model_has "$all"
-  prints_sum "$sum" modelled $command "$dir/image"
+  prints_sum "$sum" modelled "$@"
   model_keeps "$all" "$all"
   # Of a file that is partly cached, this part stays, and no other page.
   model_has 4000
-  prints_sum "$sum" modelled $command "$dir/image"
+  prints_sum "$sum" modelled "$@"
   model_keeps 4000 4001
+}
+
+for command in blksum "blksum -t 1" "blksum --no-extents"; do
+  leaves_as_is $command "$dir/image"
   model_has 0
   prints_sum "$sum" modelled $command -c "$dir/image"
   model_keeps "$all" "$all"
 done
-model_has 0
-prints_sum "$sum" modelled from_stdin
-model_keeps 0 2
-model_has 4000
-prints_sum "$sum" modelled from_stdin
-model_keeps 4000 4001
+leaves_as_is from_stdin
 
 # ---- FUSE and NFS ----
 
@@ -52,15 +52,7 @@ export NO_DONTCACHE NO_NOWAIT
 : > "$NO_DONTCACHE"
 for command in blksum "blksum -t 1"; do
   NO_NOWAIT=yes
-  model_has 0
-  prints_sum "$sum" modelled $command "$dir/image"
-  model_keeps 0 2
-  model_has "$all"
-  prints_sum "$sum" modelled $command "$dir/image"
-  model_keeps "$all" "$all"
-  model_has 4000
-  prints_sum "$sum" modelled $command "$dir/image"
-  model_keeps 4000 4001
+  leaves_as_is $command "$dir/image"
   # All pages seem to be cached, so what is read is dropped.
   NO_NOWAIT=denied
   model_has 0
