@@ -5,10 +5,10 @@
  *
  * By default reading an image leaves the page cache unchanged: cached pages of
  * a regular file are read from the cache, and other pages past it.  Without
- * RWF_DONTCACHE, a read that begins with a page that is not cached also drops
- * the cached pages behind it; and on FUSE and NFS, which do not have RWF_NOWAIT
- * either, all cached pages are dropped if the system does not show this process
- * which ones are cached.  A block device is read with direct I/O: other hosts
+ * RWF_DONTCACHE, some cached pages are dropped, too: those behind a page that
+ * is not cached, in the same read; or, on FUSE and NFS, which do not have
+ * RWF_NOWAIT either, all, but only if the system does not show this process
+ * which pages are cached.  A block device is read with direct I/O: other hosts
  * can write it, and then cached pages are stale.
  */
 
