@@ -64,6 +64,15 @@ def server(socket, *command):
                 os.unlink(path)
 
 
+def server_cpu(socket):
+    """CPU seconds of the server, so far."""
+    with open(socket + ".pid") as f:
+        pid = int(f.read())
+    with open("/proc/%d/stat" % pid) as f:
+        fields = f.read().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 @contextlib.contextmanager
 def file_system(mountpoint, command, directory):
     """disk-fs, which provides the files of DIRECTORY below MOUNTPOINT."""
