@@ -54,6 +54,11 @@
 
 #define MIN_ROUND (10 * 1000 * 1000) /* minimum length of a round, ns */
 #define FIRST_GROWTH 4          /* factor on the limit in a probe, at first */
+#define SLOW_GROWTH 16          /* the same if the storage serves reads in
+                                 * parallel, each of which waits longer than
+                                 * MIN_ROUND */
+#define PARALLEL 1.15           /* it serves them in parallel if the first round
+                                 * is shorter than this factor of a read */
 #define GROWTH 2                /* the factor after a probe without enough
                                  * gain, or if reads are short */
 #define MARGIN 1.25             /* factor on the required depth */
@@ -216,22 +221,32 @@ update_rate (struct depth *depth, double rate)
   depth->was_slow = slow;
 }
 
-/* If the first round is much longer than a read, there is time for a good
- * measurement before the first probe, which is then smaller.
+/* After the first round, of LENGTH ns.  If reads are much shorter than the
+ * round, there is time for a good measurement before the first probe, which is
+ * then smaller.  If they are long, each probe takes long, so the first one is
+ * larger; but not if they end one after the other, because with more reads in
+ * flight the storage would only serve each of them later.
  */
 static void
-delay_probe (struct depth *depth)
+prepare_first_probe (struct depth *depth, double length)
 {
-  if (depth->rate == 0 && depth->round.reads >= 2 * depth->limit) {
+  const struct depth_round *round = &depth->round;
+  double waited = (double) round->waited / round->reads;
+
+  if (round->reads >= 2 * depth->limit) {
     depth->growth = GROWTH;
     depth->up_in = PROBE_DELAY;
   }
+  else if (round->reads > 1 && waited > MIN_ROUND &&
+           length < PARALLEL * waited)
+    depth->growth = SLOW_GROWTH;
 }
 
 static void
-end_steady (struct depth *depth, double rate)
+end_steady (struct depth *depth, double rate, double length)
 {
-  delay_probe (depth);
+  if (depth->rate == 0)
+    prepare_first_probe (depth, length);
   update_rate (depth, rate);
   if (depth->was_slow)
     return;
@@ -267,7 +282,7 @@ end_round (struct depth *depth, uint64_t now)
   else if (depth->phase == DEPTH_DOWN)
     end_down (depth, rate);
   else if (waits)
-    end_steady (depth, rate);
+    end_steady (depth, rate, length);
   else if (round->waited < used * NO_WAIT && depth->limit > depth->min)
     set_steady (depth, depth->min, back_off (&depth->up_backoff));
   depth->had_waits = has_waits;
