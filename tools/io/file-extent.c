@@ -5,8 +5,10 @@
  *
  * A lookup can take as long as a read, and cannot begin before the lookup of
  * the previous extent has ended.  So the last extent is cached.  A file that is
- * scanned from start to end takes one lookup for each extent: no lookup is
- * needed to know that data starts where a hole ends.
+ * scanned from start to end takes one lookup for each extent.  The end of data
+ * is looked up first, because most offsets are in data, of which this is all
+ * that has to be known.  Where data ends, there is a hole, and its end is looked
+ * up immediately.
  */
 
 #include <config.h>
@@ -27,11 +29,32 @@
 
 #ifdef SEEK_HOLE
 
-/* Find out if the extent at EXTENT->start is data or a hole.  For a hole, set
- * EXTENT->end.
+/* Find the end of the data at EXTENT->start.  Returns false if there is a hole,
+ * or if this was not looked up.
+ *
+ * On a tmpfs this lookup visits each page, which takes 20 ms for a GiB, before
+ * the first read.  If all blocks of a file on a tmpfs are allocated, the lookup
+ * is omitted, because it could find only preallocated zeros.
  */
+static bool
+find_end_of_data (struct file_extent *extent)
+{
+  const struct file *file = extent->file;
+  off_t hole;
+
+  if (!file_is_sparse (file) && file_is_tmpfs (file))
+    return false;
+  hole = lseek (file->data.fd, extent->start, SEEK_HOLE);
+  if (hole == -1 || hole <= extent->start)
+    return false;
+  extent->end = hole;
+  extent->hole_follows = true;
+  return true;
+}
+
+/* Find out if there is a hole at EXTENT->start, and where it ends. */
 static int
-find_data (struct file_extent *extent, struct error *error)
+find_end_of_hole (struct file_extent *extent, struct error *error)
 {
   const struct file *file = extent->file;
   uint64_t at = extent->start;
@@ -48,50 +71,28 @@ find_data (struct file_extent *extent, struct error *error)
   else if (data > at) {
     extent->hole = true;
     extent->end = MIN (data, SEEK_END_OFFSET);
-    extent->data_follows = data < SEEK_END_OFFSET;
   }
   return 0;
 }
 
-/* Find the end of the data at EXTENT->start.  On a tmpfs this lookup visits
- * each page, which takes 20 ms for a GiB, before the first read.  If all blocks
- * of a file on a tmpfs are allocated, the lookup is omitted, because it could
- * find only preallocated zeros.
- */
-static void
-find_hole (struct file_extent *extent)
-{
-  const struct file *file = extent->file;
-  off_t hole;
-
-  if (!file_is_sparse (file) && file_is_tmpfs (file))
-    return;
-  hole = lseek (file->data.fd, extent->start, SEEK_HOLE);
-  if (hole != -1 && hole > extent->start)
-    extent->end = hole;
-}
-
-/* Find the extent at EXTENT->start.  IS_DATA is set if the caller knows that it
- * is data.  If the file system does not report holes, the whole file is data.
+/* Find the extent at EXTENT->start.  IS_HOLE is set if the caller knows that it
+ * is a hole.  If the file system does not report holes, the whole file is data.
  */
 static int
-find (struct file_extent *extent, bool is_data, struct error *error)
+find (struct file_extent *extent, bool is_hole, struct error *error)
 {
-  if (extent->start >= SEEK_END_OFFSET)
+  if (extent->start >= SEEK_END_OFFSET ||
+      (!is_hole && find_end_of_data (extent)))
     return 0;
-  if (!is_data && find_data (extent, error) == -1)
-    return -1;
-  if (!extent->hole)
-    find_hole (extent);
-  return 0;
+  return find_end_of_hole (extent, error);
 }
 
 #else
 
 static int
-find (struct file_extent *extent, bool is_data, struct error *error)
+find (struct file_extent *extent, bool is_hole, struct error *error)
 {
-  (void) extent; (void) is_data; (void) error;
+  (void) extent; (void) is_hole; (void) error;
   return 0;
 }
 
@@ -102,12 +103,12 @@ file_extent_find (struct file_extent *extent, const struct file *file,
                   uint64_t at, struct error *error)
 {
   bool same = extent->file == file;
-  bool is_data = same && extent->data_follows && at == extent->end;
+  bool is_hole = same && extent->hole_follows && at == extent->end;
 
   if (same && at >= extent->start && at < extent->end)
     return 0;
   *extent = (struct file_extent) {
     .file = file, .start = at, .end = UINT64_MAX
   };
-  return find (extent, is_data, error);
+  return find (extent, is_hole, error);
 }

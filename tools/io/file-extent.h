@@ -21,7 +21,7 @@ struct file_extent {
   const struct file *file;
   uint64_t start, end;
   bool hole;
-  bool data_follows;            /* data begins at END */
+  bool hole_follows;            /* a hole begins at END */
 };
 
 /* Set EXTENT to the extent of FILE that contains offset AT.  A lookup, which
