@@ -83,7 +83,7 @@ raw_close (struct source *source)
 {
   struct raw *raw = (struct raw *) source;
 
-  /* SEEK_DATA moved the file position.  Set it to the end of the image, where
+  /* Lookups moved the file position.  Set it to the end of the image, where
    * the next reader of standard input continues.
    */
   lseek (raw->files.first->fd, raw->start + source->size, SEEK_SET);
