@@ -55,10 +55,12 @@
 #define MIN_ROUND (10 * 1000 * 1000) /* minimum length of a round, ns */
 #define FIRST_GROWTH 4          /* factor on the limit in a probe, at first */
 #define SLOW_GROWTH 16          /* the same if the storage serves reads in
-                                 * parallel, each of which waits longer than
-                                 * MIN_ROUND */
-#define PARALLEL 1.15           /* it serves them in parallel if the first round
-                                 * is shorter than this factor of a read */
+                                 * parallel, and they wait longer than
+                                 * MIN_ROUND: each probe takes long */
+#define PARALLEL 1.15           /* reads that start together are served in
+                                 * parallel if all of them end within this
+                                 * factor of their mean wait; for N serialized
+                                 * reads it is 2N/(N+1), at least 1.33 */
 #define GROWTH 2                /* the factor after a probe without enough
                                  * gain, or if reads are short */
 #define MARGIN 1.25             /* factor on the required depth */
@@ -85,7 +87,7 @@ depth_init (struct depth *depth, unsigned start, unsigned max,
 {
   *depth = (struct depth) {
     .limit = start, .min = start, .max = MAX (start, max), .threads = threads,
-    .growth = FIRST_GROWTH, .up_backoff = MIN_BACKOFF,
+    .up_backoff = MIN_BACKOFF,
     .down_in = MIN_BACKOFF, .down_backoff = MIN_BACKOFF,
   };
 }
@@ -221,32 +223,22 @@ update_rate (struct depth *depth, double rate)
   depth->was_slow = slow;
 }
 
-/* After the first round, of LENGTH ns.  If reads are much shorter than the
- * round, there is time for a good measurement before the first probe, which is
- * then smaller.  If they are long, each probe takes long, so the first one is
- * larger; but not if they end one after the other, because with more reads in
- * flight the storage would only serve each of them later.
+/* If the first round with waits is much longer than a read, there is time for a
+ * good measurement before the first probe, which is then smaller.
  */
 static void
-prepare_first_probe (struct depth *depth, double length)
+delay_probe (struct depth *depth)
 {
-  const struct depth_round *round = &depth->round;
-  double waited = (double) round->waited / round->reads;
-
-  if (round->reads >= 2 * depth->limit) {
+  if (depth->rate == 0 && depth->round.reads >= 2 * depth->limit) {
     depth->growth = GROWTH;
     depth->up_in = PROBE_DELAY;
   }
-  else if (round->reads > 1 && waited > MIN_ROUND &&
-           length < PARALLEL * waited)
-    depth->growth = SLOW_GROWTH;
 }
 
 static void
-end_steady (struct depth *depth, double rate, double length)
+end_steady (struct depth *depth, double rate)
 {
-  if (depth->rate == 0)
-    prepare_first_probe (depth, length);
+  delay_probe (depth);
   update_rate (depth, rate);
   if (depth->was_slow)
     return;
@@ -261,6 +253,19 @@ end_steady (struct depth *depth, double rate, double length)
     depth->down_in--;
 }
 
+/* Select the size of the first probe, after the first round, of LENGTH ns.
+ * Only in this round all reads start together.
+ */
+static void
+end_first_round (struct depth *depth, double length)
+{
+  unsigned reads = depth->round.reads;
+  double waited = (double) depth->round.waited / reads;
+  bool parallel = reads > 1 && length < PARALLEL * waited;
+
+  depth->growth = parallel && waited > MIN_ROUND ? SLOW_GROWTH : FIRST_GROWTH;
+}
+
 static void
 end_round (struct depth *depth, uint64_t now)
 {
@@ -273,6 +278,8 @@ end_round (struct depth *depth, uint64_t now)
   bool waits = has_waits &&
     (depth->had_waits || 2 * round->slow > round->reads);
 
+  if (depth->growth == 0)
+    end_first_round (depth, length);
   if (depth->phase == DEPTH_UP || depth->phase == DEPTH_CONFIRM)
     end_up (depth, rate, waits);
   else if (depth->phase == DEPTH_DRAIN)
@@ -282,7 +289,7 @@ end_round (struct depth *depth, uint64_t now)
   else if (depth->phase == DEPTH_DOWN)
     end_down (depth, rate);
   else if (waits)
-    end_steady (depth, rate, length);
+    end_steady (depth, rate);
   else if (round->waited < used * NO_WAIT && depth->limit > depth->min)
     set_steady (depth, depth->min, back_off (&depth->up_backoff));
   depth->had_waits = has_waits;

@@ -46,7 +46,8 @@ struct depth {
   } phase;
   struct depth_round round;
   unsigned base;                /* the limit before the probe */
-  unsigned growth;              /* factor for the limit in the next probe */
+  unsigned growth;              /* factor for the limit in the next probe; 0 in
+                                 * the first round */
   double rate;                  /* mean rate at the limit, work per ns; 0:
                                  * unknown */
   double best;                  /* best rate so far, at this limit or a higher

@@ -33,7 +33,7 @@ struct storage {
   uint64_t base;                /* latency, ns */
   uint64_t free_at;             /* end of the last read, ns, if reads are
                                  * serialized */
-  uint64_t until, early;        /* ns; see stalls and becomes_slow */
+  uint64_t until, early;        /* ns; see stalls, becomes_slow, cached_first */
   uint64_t hash;                /* time to hash the data of a read, ns */
   bool cached;                  /* reads are from the cache, and do not wait */
 };
@@ -120,6 +120,14 @@ becomes_slow (struct storage *storage, uint64_t now, unsigned depth)
 {
   (void) depth;
   return now < storage->until ? storage->early : storage->base;
+}
+
+/* An HDD.  Data that is read before UNTIL is in the page cache. */
+static uint64_t
+cached_first (struct storage *storage, uint64_t now, unsigned depth)
+{
+  storage->cached = now < storage->until;
+  return storage->cached ? storage->early : one_by_one (storage, now, depth);
 }
 
 /* ---- The program ---- */
@@ -367,6 +375,25 @@ test_one_by_one (void **state)
   assert_true (result.changes < 100);
 }
 
+/* The same, if the first round ends before the HDD is read, and reads do not
+ * start together any more.
+ */
+static void
+test_cached_first (void **state)
+{
+  unsigned i;
+
+  (void) state;
+  for (i = 0; i < 20; i++) {
+    struct storage storage = {
+      .latency = cached_first, .base = 7 * MS, .hash = MS / 10,
+      .until = SECOND + 100 * MS + i * MS, .early = MS / 10
+    };
+
+    assert_true (run (&storage, 10).most <= 4 * START);
+  }
+}
+
 /* Report a read that ends INTERVAL after the last one, and took LATENCY. */
 static void
 report (struct depth *depth, uint64_t *now, uint64_t interval,
@@ -474,6 +501,7 @@ main (void)
     cmocka_unit_test (test_bimodal),
     cmocka_unit_test (test_stall),
     cmocka_unit_test (test_one_by_one),
+    cmocka_unit_test (test_cached_first),
     cmocka_unit_test (test_drain),
     cmocka_unit_test (test_neighbours),
     cmocka_unit_test (test_limited),
