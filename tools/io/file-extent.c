@@ -5,10 +5,10 @@
  *
  * A lookup can take as long as a read, and cannot begin before the lookup of
  * the previous extent has ended.  So the last extent is cached.  A file that is
- * scanned from start to end takes one lookup for each extent.  The end of data
- * is looked up first, because most offsets are in data, of which this is all
- * that has to be known.  Where data ends, there is a hole, and its end is looked
- * up immediately.
+ * scanned from start to end takes one lookup for each extent, and one more if
+ * it begins with a hole.  The end of data is looked up first, because most
+ * offsets are in data, of which this is all that has to be known.  Where data
+ * ends there is a hole, so only its end is looked up.
  */
 
 #include <config.h>
@@ -29,8 +29,8 @@
 
 #ifdef SEEK_HOLE
 
-/* Find the end of the data at EXTENT->start.  Returns false if there is a hole,
- * or if this was not looked up.
+/* Find the end of the data at EXTENT->start.  Returns false if there is a hole
+ * instead, or if the end is unknown.
  *
  * On a tmpfs this lookup visits each page, which takes 20 ms for a GiB, before
  * the first read.  If all blocks of a file on a tmpfs are allocated, the lookup
@@ -52,7 +52,9 @@ find_end_of_data (struct file_extent *extent)
   return true;
 }
 
-/* Find out if there is a hole at EXTENT->start, and where it ends. */
+/* Find out if there is a hole at EXTENT->start, and where it ends.  Returns 0,
+ * or -1 with ERROR if the file became shorter.
+ */
 static int
 find_end_of_hole (struct file_extent *extent, struct error *error)
 {
@@ -75,8 +77,9 @@ find_end_of_hole (struct file_extent *extent, struct error *error)
   return 0;
 }
 
-/* Find the extent at EXTENT->start.  IS_HOLE is set if the caller knows that it
- * is a hole.  If the file system does not report holes, the whole file is data.
+/* Find the extent at EXTENT->start.  IS_HOLE is set if it was a hole when the
+ * data before it was looked up; by now something can be written there.  If the
+ * file system does not report holes, the whole file is data.
  */
 static int
 find (struct file_extent *extent, bool is_hole, struct error *error)
@@ -84,7 +87,11 @@ find (struct file_extent *extent, bool is_hole, struct error *error)
   if (extent->start >= SEEK_END_OFFSET ||
       (!is_hole && find_end_of_data (extent)))
     return 0;
-  return find_end_of_hole (extent, error);
+  if (find_end_of_hole (extent, error) == -1)
+    return -1;
+  if (is_hole && !extent->hole)
+    find_end_of_data (extent);
+  return 0;
 }
 
 #else

@@ -21,7 +21,7 @@ struct file_extent {
   const struct file *file;
   uint64_t start, end;
   bool hole;
-  bool hole_follows;            /* a hole begins at END */
+  bool hole_follows;            /* END was the end of data in this lookup */
 };
 
 /* Set EXTENT to the extent of FILE that contains offset AT.  A lookup, which

@@ -196,6 +196,25 @@ test_unknown (void **state)
   assert_true (extent.end == UINT64_MAX);
 }
 
+/* What was a hole when the data before it was looked up was written meanwhile:
+ * it is data, and ends at the next hole.
+ */
+static void
+test_written (void **state)
+{
+  struct file file = make_file ();
+  struct file_extent extent = { NULL };
+
+  (void) state;
+  for (int i = 0; i < BLOCKS; i++)
+    disk.hole[i] = i > 1;
+  find (&extent, &file, 0);
+  assert_int_equal (extent.end, 2 * BLOCK);
+  disk.hole[2] = disk.hole[3] = false;
+  find (&extent, &file, extent.end);
+  assert_int_equal (extent.end, 4 * BLOCK);
+}
+
 static void
 test_truncated (void **state)
 {
@@ -217,6 +236,7 @@ main (void)
     cmocka_unit_test (test_same),
     cmocka_unit_test (test_anywhere),
     cmocka_unit_test (test_unknown),
+    cmocka_unit_test (test_written),
     cmocka_unit_test (test_truncated),
   };
 

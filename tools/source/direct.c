@@ -57,8 +57,8 @@ find_run (struct direct *direct, uint64_t offset, struct run *run,
   return chain_at (&direct->chain, offset, run, file, error);
 }
 
-/* The extent of the file is cached: it often spans many runs, and finding
- * its end takes long (1 ms for 512 MiB on a tmpfs).
+/* The extent of the file is cached: it often spans many runs, and finding its
+ * end takes long on a tmpfs (see file-extent.c).
  */
 static int
 direct_extent_at (void *opaque, uint64_t offset, struct extent *extent,
