@@ -32,12 +32,12 @@ def end_on_signals():
 
 
 @contextlib.contextmanager
-def running(command, path):
-    """A program, which is ready when PATH exists."""
+def running(command, is_ready):
+    """A program, which is ready when is_ready() is true."""
     process = None
     try:
         process = subprocess.Popen(command, start_new_session=True)
-        while not os.path.exists(path):
+        while not is_ready():
             if process.poll() is not None:
                 bench.die("failed: " + " ".join(command))
             time.sleep(0.01)
@@ -55,8 +55,12 @@ def server(socket, *command):
     """
     pid_file = socket + ".pid"
     places = {"SOCKET": socket, "PIDFILE": pid_file}
+
+    def is_ready():
+        return os.path.exists(pid_file) and os.path.getsize(pid_file) > 0
+
     try:
-        with running([places.get(a, a) for a in command], pid_file):
+        with running([places.get(a, a) for a in command], is_ready):
             yield "nbd+unix:///?socket=" + socket
     finally:
         for path in (socket, pid_file):
@@ -80,7 +84,8 @@ def file_system(mountpoint, command, directory):
     try:
         # Any file: it exists when the file system is mounted.
         first = os.path.join(mountpoint, os.listdir(directory)[0])
-        with running([*command, mountpoint], first) as process:
+        with running([*command, mountpoint],
+                     lambda: os.path.exists(first)) as process:
             try:
                 yield mountpoint
             finally:
