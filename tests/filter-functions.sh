@@ -199,8 +199,8 @@ without_header () {
 }
 
 # only_lock_beside FILE: the only file beside it is its lock, while the server
-# runs.  When it starts, it creates and removes another, to check that it can,
-# and nbdkit has written its PID before.
+# runs.  At its start, possibly after "serve" has returned, the server creates
+# and removes FILE.blkhash-new, to check that it can.
 only_lock_beside () {
   becomes_true has_only_lock_beside "$1" || fail "left behind: $(ls "$1"*)"
 }

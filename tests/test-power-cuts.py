@@ -190,10 +190,12 @@ class Campaign:
         synced = sum(event[0] == "synced" and event[2] == "m"
                      for event in events)
         if job.is_slow and synced < 4:
-            # On a busy machine the end can be first: slow it down.
+            # On a busy machine the job can end before its journal is synced
+            # for the second time: repeat it on slower storage.
             if job.delay >= MAX_DELAY:
                 raise SystemExit("the journal is not synced meanwhile")
             job.delay *= 2
+            print("%s: %d ms for each change" % (job.name, job.delay))
             return self.count(job)
         print("%-28s %3d changes, %2d reads" % (job.name, changes, reads),
               flush=True)
