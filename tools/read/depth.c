@@ -57,7 +57,7 @@
 #define SLOW_GROWTH 16          /* the same if the storage serves reads in
                                  * parallel, and they wait longer than
                                  * MIN_ROUND: each probe takes long */
-#define PARALLEL 1.15           /* reads that start together are served in
+#define PARALLEL 1.2            /* reads that start together are served in
                                  * parallel if all of them end within this
                                  * factor of their mean wait; for N serialized
                                  * reads it is 2N/(N+1), at least 1.33 */
@@ -305,7 +305,8 @@ depth_read_done (struct depth *depth, const struct depth_read *read)
     next_forced (depth);
     return;
   }
-  if (round->start == 0)
+  /* The first round begins with the earliest read, which may not end first. */
+  if (depth->growth == 0 && (round->start == 0 || read->start < round->start))
     round->start = read->start;
   round->work += read->len + READ_COST;
   round->waited += read->waited;

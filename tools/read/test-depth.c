@@ -405,6 +405,21 @@ report (struct depth *depth, uint64_t *now, uint64_t interval,
   });
 }
 
+/* The first round is as long as a read, in whatever order its reads end. */
+static void
+test_first_round (void **state)
+{
+  struct depth depth;
+  uint64_t now = SECOND;
+
+  (void) state;
+  depth_init (&depth, START, MAX, THREADS);
+  report (&depth, &now, 0, 100 * MS);
+  assert_int_equal (depth.limit, START);
+  report (&depth, &now, MS, 102 * MS);
+  assert_int_equal (depth.limit, 16 * START);
+}
+
 /* Reads that share the storage end in quick succession after a probe, because
  * fewer follow them.  They do not count for the rate at the lower limit.
  */
@@ -502,6 +517,7 @@ main (void)
     cmocka_unit_test (test_stall),
     cmocka_unit_test (test_one_by_one),
     cmocka_unit_test (test_cached_first),
+    cmocka_unit_test (test_first_round),
     cmocka_unit_test (test_drain),
     cmocka_unit_test (test_neighbours),
     cmocka_unit_test (test_limited),
