@@ -167,6 +167,21 @@ test_same (void **state)
   }
 }
 
+/* Data that does not follow data needs only the lookup of its end. */
+static void
+test_jump (void **state)
+{
+  struct file file = make_file ();
+  struct file_extent extent = { NULL };
+
+  (void) state;
+  for (int i = 0; i < BLOCKS; i++)
+    disk.hole[i] = i == 2;
+  find (&extent, &file, 0);
+  find (&extent, &file, 5 * BLOCK);
+  assert_int_equal (disk.lookups, 2);
+}
+
 static void
 test_anywhere (void **state)
 {
@@ -234,6 +249,7 @@ main (void)
   const struct CMUnitTest tests[] = {
     cmocka_unit_test (test_walk),
     cmocka_unit_test (test_same),
+    cmocka_unit_test (test_jump),
     cmocka_unit_test (test_anywhere),
     cmocka_unit_test (test_unknown),
     cmocka_unit_test (test_written),

@@ -254,7 +254,7 @@ end_steady (struct depth *depth, double rate)
 }
 
 /* Select the size of the first probe, after the first round, of LENGTH ns.
- * Only in this round all reads start together.
+ * Only in this round do all reads start together.
  */
 static void
 end_first_round (struct depth *depth, double length)

@@ -405,7 +405,9 @@ report (struct depth *depth, uint64_t *now, uint64_t interval,
   });
 }
 
-/* The first round is as long as a read, in whatever order its reads end. */
+/* The first probe is larger if several reads, which take longer than the
+ * minimum of a round, end together.  They can end in any order.
+ */
 static void
 test_first_round (void **state)
 {
@@ -418,6 +420,15 @@ test_first_round (void **state)
   assert_int_equal (depth.limit, START);
   report (&depth, &now, MS, 102 * MS);
   assert_int_equal (depth.limit, 16 * START);
+
+  depth_init (&depth, START, MAX, THREADS);
+  report (&depth, &now, 0, 9 * MS);
+  report (&depth, &now, 3 * MS / 2, 19 * MS / 2);
+  assert_int_equal (depth.limit, 4 * START);
+
+  depth_init (&depth, 1, MAX, 1);
+  report (&depth, &now, 0, 100 * MS);
+  assert_int_equal (depth.limit, 4);
 }
 
 /* Reads that share the storage end in quick succession after a probe, because
