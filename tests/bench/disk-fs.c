@@ -33,7 +33,6 @@
 #define MAX_BACKGROUND 128      /* asynchronous requests that the kernel sends
                                  * at once */
 
-
 /* Bytes of a request; max_write limits reads, too.  libfuse splices the data of
  * a read through a pipe, and would copy a longer one than the pipe holds.
  */
