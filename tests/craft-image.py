@@ -6,16 +6,21 @@
 # The function KIND creates the file.
 
 import base64
+import os
 import struct
 import sys
 import zlib
 
 
-def vpc_footer(disk_type, size):
+def vpc_footer(disk_type, size, creator="win", geometry=(30, 4, 17)):
+    """CREATOR is "vbox", "win" or another; spaces follow a Microsoft name, and
+    NULs the others."""
+    creator = creator.encode().ljust(4, b" " if creator in (
+        "win", "vpc", "vs", "d2v") else b"\0")
     footer = bytearray(512)
     struct.pack_into(">8sIIQI4sIIQQHBBI", footer, 0, b"conectix", 2, 0x10000,
-                     512, 0, b"win ", 0x50000, 0x5769326b, size, size,
-                     30, 4, 17, disk_type)
+                     512, 0, creator, 0x50000, 0x5769326b, size, size,
+                     *geometry, disk_type)
     struct.pack_into(">I", footer, 64, ~sum(footer) & 0xffffffff)
     return bytes(footer)
 
@@ -182,8 +187,95 @@ def clusters(disk, size):
         yield cluster if any(cluster) else None
 
 
-def bochs_of(path, disk, version="2"):
-    """A growing Bochs image with extents of 64 KiB."""
+def vpc_of(path, disk, kind, creator, cylinders, size="", footer="512"):
+    """A VHD, "fixed" or "dynamic" with blocks of 4096 bytes, by CREATOR, with a
+    geometry of CYLINDERS of 16 sectors.  Its footer says that the disk has SIZE
+    bytes, and has FOOTER bytes at the end; without one the last cluster is
+    followed by the end of the file."""
+    blocks = list(clusters(disk, 4096))
+    exact = os.stat(disk).st_size
+    size, geometry = int(size or exact), (int(cylinders), 4, 4)
+    with open(disk, "rb") as f:
+        data = f.read()
+    table, body, first = [], b"", b""
+    if kind == "dynamic":
+        end = 1536 + -(-4 * len(blocks) // 512) * 512
+        for block in blocks:
+            table.append((end + len(body)) // 512 if block else 2 ** 32 - 1)
+            body += b"\xff" * 512 + block if block else b""
+        header = bytearray(1024)
+        struct.pack_into(">8sQQIII", header, 0, b"cxsparse", 2 ** 64 - 1, 1536,
+                         0x10000, len(table), 4096)
+        struct.pack_into(">I", header, 36, ~sum(header) & 0xffffffff)
+        data = struct.pack(">%dI" % len(table), *table)
+        data = data.ljust(end - 1536, b"\xff") + body
+        first = vpc_footer(3, size, creator, geometry) + header
+    last = vpc_footer(3 if first else 2, size, creator, geometry)
+    with open(path, "wb") as f:
+        f.write(first + data + last[:int(footer)])
+
+
+def padded(disk, size):
+    """As clusters, but the rest of the last one is not zero: no reader may take
+    it for a part of the disk."""
+    blocks = list(clusters(disk, size))
+    rest = os.stat(disk).st_size % size
+    if rest:
+        blocks[-1] = (blocks[-1] or bytes(size))[:rest].ljust(size, b"\xee")
+    return blocks
+
+
+def vdi_of(path, disk):
+    """A vdi of exactly the size of DISK."""
+    blocks, table, body = padded(disk, 1 << 20), [], []
+    for block in blocks:
+        table.append(len(body) if block else 2 ** 32 - 1)
+        body += [block] if block else []
+    header = bytearray(512)
+    struct.pack_into("<IIII", header, 64, 0xbeda107f, 0x10001, 0x180, 1)
+    struct.pack_into("<IIIIIIIQIIII", header, 340, 512, 1024, 0, 0, 0, 512, 0,
+                     os.stat(disk).st_size, 1 << 20, 0, len(blocks), len(body))
+    with open(path, "wb") as f:
+        f.write(header + struct.pack("<%dI" % len(table), *table)
+                .ljust(512, b"\xff") + b"".join(body))
+
+
+def qcow2_of(path, disk):
+    """A qcow2 of exactly the size of DISK, which has one L2 table and one block
+    of refcounts."""
+    blocks, table = padded(disk, 65536), []
+    for number, block in enumerate(blocks):
+        table.append(1 << 63 | (4 + number) << 16 if block else 0)
+    header = struct.pack(">4sIQIIQIIQQIIQ", b"QFI\xfb", 2, 0, 0, 16,
+                         os.stat(disk).st_size, 0, 1, 3 << 16, 1 << 16, 1, 0, 0)
+    parts = [header, struct.pack(">Q", 2 << 16),
+             struct.pack(">H", 1) * (5 + len(blocks)),
+             struct.pack(">Q", 1 << 63 | (4 + len(blocks)) << 16)]
+    parts += [block or b"" for block in blocks]
+    parts.append(struct.pack(">%dQ" % len(table), *table))
+    with open(path, "wb") as f:
+        f.write(b"".join(part.ljust(65536, b"\0") for part in parts))
+
+
+def qcow_of(path, disk):
+    """A qcow of version 1, with clusters of 4096 bytes, of exactly the size of
+    DISK."""
+    blocks, table, body = padded(disk, 4096), [], b""
+    start = 4096 + 8 * 8192
+    for block in blocks:
+        table.append(start + len(body) if block else 0)
+        body += block or b""
+    with open(path, "wb") as f:
+        f.write(struct.pack(">4sIQIIQBBHIQ", b"QFI\xfb", 1, 0, 0, 0,
+                            os.stat(disk).st_size, 12, 13, 0, 0, 48) +
+                struct.pack(">Q", 4096).ljust(4048, b"\0"))
+        f.write(struct.pack(">%dQ" % len(table), *table)
+                .ljust(8 * 8192, b"\0") + body)
+
+
+def bochs_of(path, disk, version="2", size=""):
+    """A growing Bochs image with extents of 64 KiB.  The disk is in whole
+    extents, or has SIZE bytes."""
     extent, catalog, body = 65536, [], b""
     for cluster in clusters(disk, extent):
         catalog.append(len(body) // (512 + extent) if cluster else 2 ** 32 - 1)
@@ -193,7 +285,7 @@ def bochs_of(path, disk, version="2"):
                          b"Redolog", b"Growing", int(version) << 16, 512,
                          len(catalog), 512, extent)
     header += bytes(4 if version == "2" else 0)
-    header += struct.pack("<Q", extent * len(catalog))
+    header += struct.pack("<Q", int(size or extent * len(catalog)))
     with open(path, "wb") as f:
         f.write(header.ljust(512, b"\0"))
         f.write(struct.pack("<%dI" % len(catalog), *catalog) + body)

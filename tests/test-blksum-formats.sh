@@ -62,6 +62,78 @@ qemu-img convert -f vpc -O raw "$dir/image" "$dir/twin"
 prints_sum "$(reference "$dir/twin")" blksum -f vpc "$dir/image"
 prints_sum "$(reference "$dir/image")" blksum "$dir/image"
 
+# ---- Sizes that are no multiple of 512 ----
+
+# sized FORMAT KIND [ARGUMENT]...: creates $dir/image with the content of
+# $dir/disk, and of exactly its size.
+sized () {
+  format=$1
+  kind=$2
+  shift 2
+  "$PYTHON" "$abs_top_srcdir/tests/craft-image.py" $kind "$dir/image" \
+            "$dir/disk" "$@"
+}
+
+# each_way COMMAND...: runs COMMAND blksum with the options of each way to read
+# the image.
+each_way () {
+  "$@" blksum -f $format "$dir/image"
+  "$@" env BLKSUM_DIRECT=0 blksum -f $format "$dir/image"
+  "$@" blksum -U --no-extents -f $format "$dir/image"
+  "$@" blksum --image-opts driver=$format,file.filename="$dir/image"
+  case $format in
+    qcow2 | vdi) "$@" blksum "$dir/image" ;;
+  esac
+}
+
+# layers COMMAND...: the same if the image is a layer, or qemu reads a part of it.
+layers () {
+  "$@" blksum -f qcow2 "$dir/top"
+  "$@" blksum --image-opts driver=qcow2,file.filename="$dir/top"
+  "$@" blksum --image-opts driver=qcow2,file.filename="$dir/top",\
+backing.driver=$format,backing.file.filename="$dir/image"
+  "$@" blksum --image-opts driver=raw,size=512,file.driver=$format,\
+file.file.filename="$dir/image"
+  "$@" blksum --object secret,id=key,data=x --image-opts driver=luks,\
+key-secret=key,file.driver=$format,file.file.filename="$dir/image"
+}
+
+for size in 1048576 1048577 1049087 1049100 511; do
+  : > "$dir/disk"
+  write_data "$dir/disk" 0 $size
+  sum=$(reference "$dir/disk")
+  down=$((size / 512 * 512))
+  for made in "vdi vdi_of" "qcow2 qcow2_of" "qcow qcow_of" \
+              "bochs bochs_of 1 $size" "bochs bochs_of 2 $size"; do
+    sized $made
+    # The driver can be in another package, and not every size is accepted.
+    if ! qemu-img info -f $format "$dir/image" > "$dir/log" 2>&1; then
+      echo "not read here: $made $size: $(cat "$dir/log")"
+      continue
+    fi
+    qemu-img create -q -u -f qcow2 -F $format -b "$dir/image" "$dir/top" 4m
+    if [ $size = $down ]; then
+      each_way prints_sum $sum
+    elif [ $format = vdi ]; then
+      each_way prints_sum $sum
+      layers refuses "disk has $size bytes, and qemu.* read $((down + 512))$"
+    else
+      each_way refuses "disk has $size bytes, and qemu would read $down$"
+      layers refuses "disk has $size bytes, and qemu would read $down$"
+    fi
+  done
+done
+# A raw layer, which qemu rounds up with zeros, is exact.
+for size in 1049100 511; do
+  truncate -s $size "$dir/disk"
+  cp "$dir/disk" "$dir/long"
+  truncate -s 4m "$dir/long"
+  sum=$(reference "$dir/long")
+  qemu-img create -q -u -f qcow2 -F raw -b "$dir/disk" "$dir/top" 4m
+  prints_sum "$sum" blksum -f qcow2 "$dir/top"
+  prints_sum "$sum" blksum -U --no-extents -f qcow2 "$dir/top"
+done
+
 # A wrong format, and an unknown one.
 refuses "$dir/raw: " blksum -f qcow2 "$dir/raw"
 refuses "$dir/raw: " blksum -f vmdk "$dir/raw"

@@ -42,16 +42,23 @@ bochs_data (const struct map *map, uint64_t entry, uint64_t *offset,
   return entry != UINT32_MAX;
 }
 
+static uint64_t
+bochs_size (const unsigned char *head)
+{
+  bool first = le32_at (head + 64) == 0x10000; /* version 1 */
+
+  return le64_at (head + (first ? 84 : 88));
+}
+
 static int
 check_bochs (const struct imagefile *file, const unsigned char *head,
              struct error *error)
 {
-  bool first = le32_at (head + 64) == 0x10000; /* version 1 */
   uint32_t start = le32_at (head + 68), entries = le32_at (head + 72);
   uint32_t bitmap = le32_at (head + 76), extent = le32_at (head + 80);
   struct map map = {
     .file = file, .width = 4, .find_data = bochs_data, .cluster = extent,
-    .disk = le64_at (head + (first ? 84 : 88)) / SECTOR * SECTOR,
+    .disk = bochs_size (head) / SECTOR * SECTOR,
     .data_start = start + UINT64_C (4) * entries,
     .multiplier = (bitmap + SECTOR - 1) / SECTOR * SECTOR + extent,
   };
@@ -181,6 +188,12 @@ qcow_data (const struct map *map, uint64_t entry, uint64_t *offset,
   return entry != 0;
 }
 
+static uint64_t
+qcow_size (const unsigned char *head)
+{
+  return be64_at (head + 24);
+}
+
 static int
 check_qcow (const struct imagefile *file, const unsigned char *head,
             struct error *error)
@@ -188,7 +201,7 @@ check_qcow (const struct imagefile *file, const unsigned char *head,
   unsigned cluster_bits = head[32], l2_bits = head[33], bits;
   struct map map = {
     .file = file, .width = 8, .big_endian = true, .find_data = qcow_data,
-    .disk = be64_at (head + 24),
+    .disk = qcow_size (head),
   };
   uint64_t offset = be64_at (head + 40), entries;
 
@@ -246,21 +259,22 @@ check_qed (const struct imagefile *file, const unsigned char *head,
 
 int
 minor_formats_check (const struct imagefile *file, const char *format,
-                     struct error *error)
+                     uint64_t *size, struct error *error)
 {
   static const struct {
     const char *format, *magic; /* images with another magic are left to qemu */
     size_t header;
     int (*check) (const struct imagefile *, const unsigned char *,
                   struct error *);
+    uint64_t (*size) (const unsigned char *); /* of the disk, if in bytes */
   } formats[] = {
-    { "bochs", "Bochs Virtual HD Image", 96, check_bochs },
-    { "cloop", "", HEADER, check_cloop },
-    { "dmg", "", 0, check_dmg },
-    { "luks", "LUKS\xba\xbe", 108, check_luks },
-    { "parallels", "Witho", 64, check_parallels },
-    { "qcow", "QFI\xfb", 48, check_qcow },
-    { "qed", "QED", 64, check_qed },
+    { "bochs", "Bochs Virtual HD Image", 96, check_bochs, bochs_size },
+    { "cloop", "", HEADER, check_cloop, NULL },
+    { "dmg", "", 0, check_dmg, NULL },
+    { "luks", "LUKS\xba\xbe", 108, check_luks, NULL },
+    { "parallels", "Witho", 64, check_parallels, NULL },
+    { "qcow", "QFI\xfb", 48, check_qcow, qcow_size },
+    { "qed", "QED", 64, check_qed, NULL },
   };
   unsigned char head[HEADER];
 
@@ -270,8 +284,11 @@ minor_formats_check (const struct imagefile *file, const char *format,
     if (imagefile_read (file, "the header", head, formats[i].header, 0,
                         error) == -1)
       return -1;
-    if (memcmp (head, formats[i].magic, strlen (formats[i].magic)) == 0)
-      return formats[i].check (file, head, error);
+    if (memcmp (head, formats[i].magic, strlen (formats[i].magic)) != 0)
+      return 0;
+    if (formats[i].size)
+      *size = formats[i].size (head);
+    return formats[i].check (file, head, error);
   }
   return 0;
 }

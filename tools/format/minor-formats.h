@@ -13,9 +13,10 @@
 /* If FORMAT is one of these formats, check that the file contains all that the
  * image points to, and that the tables that qemu keeps in memory are not too
  * large.  A file without the magic of FORMAT is not checked, but left to qemu.
- * Returns -1 on error; otherwise 0, also if nothing was checked.
+ * Returns -1 on error; otherwise 0, also if nothing was checked.  If the image
+ * has the size of the disk in bytes, and not in sectors, sets *SIZE to it.
  */
 int minor_formats_check (const struct imagefile *file, const char *format,
-                         struct error *error);
+                         uint64_t *size, struct error *error);
 
 #endif /* BLKSUM_MINOR_FORMATS_H */

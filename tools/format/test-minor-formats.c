@@ -25,6 +25,7 @@
 static unsigned char image[256 * 1024];
 static size_t size;
 static const char *format;
+static uint64_t disk;           /* the size that the last check returned */
 
 static void
 start (const char *name, const char *magic)
@@ -60,8 +61,9 @@ assert_check (const char *expected)
   struct imagefile file = test_image (&opened, f, size);
   struct error error = { "" };
 
+  disk = 0;
   assert_int_equal (pwrite (fileno (f), image, size, 0), size);
-  assert_checked (minor_formats_check (&file, format, &error), &error,
+  assert_checked (minor_formats_check (&file, format, &disk, &error), &error,
                   expected);
   fclose (f);
 }
@@ -96,10 +98,12 @@ test_bochs (void **state)
   assert_ends (524, "the catalog");
   put_le (520, 4, 2);
   assert_ends (524 + 3 * 4608, "a cluster at offset 9740 (4608 bytes)");
+  assert_int_equal (disk, 2 * 4096 + 512);
   /* In version 1 the size of the disk is at offset 84. */
   put_le (64, 4, 0x10000);
-  put_le (84, 8, 4096);
+  put_le (84, 8, 4000);
   assert_ends (524, "the catalog");
+  assert_int_equal (disk, 4000);
   put_le (512, 4, UINT32_MAX - 1);
   assert_check ("a cluster");
 

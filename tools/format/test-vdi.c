@@ -27,6 +27,7 @@
 
 static unsigned char image[MAP + 4 * BLOCKS];
 static uint64_t file_size;
+static uint64_t disk;           /* the size that the last check returned */
 
 static void
 put (size_t offset, unsigned bytes, uint64_t value)
@@ -66,7 +67,7 @@ assert_check (const char *expected)
 
   assert_int_equal (pwrite (fileno (f), image, sizeof image, 0), sizeof image);
   assert_int_equal (ftruncate (fileno (f), file_size), 0);
-  assert_checked (vdi_check (&file, &error), &error, expected);
+  assert_checked (vdi_check (&file, &disk, &error), &error, expected);
   fclose (f);
 }
 
@@ -95,6 +96,7 @@ test_blocks (void **state)
   put_entry (2, NO_DATA);
   put_entry (3, 5);             /* the last block has 100 bytes */
   assert_ends (DATA + 5 * MIB + 100);
+  assert_int_equal (disk, 3 * MIB + 100);
   put_entry (4, 1000);          /* a block after the end of the disk */
   assert_ends (DATA + 5 * MIB + 100);
 

@@ -49,7 +49,7 @@ check_map (const struct imagefile *file, const struct vdi *vdi,
 }
 
 int
-vdi_check (const struct imagefile *file, struct error *error)
+vdi_check (const struct imagefile *file, uint64_t *size, struct error *error)
 {
   unsigned char head[512], map[CHUNK];
   struct vdi vdi;
@@ -83,5 +83,6 @@ vdi_check (const struct imagefile *file, struct error *error)
         check_map (file, &vdi, map, n, done / 4 * BLOCK_SIZE, error) == -1)
       return -1;
   }
+  *size = vdi.size;
   return 0;
 }

@@ -10,9 +10,10 @@
 #include "format/imagefile.h"
 
 /* Check that all blocks of the image lie inside the file.  qemu reads blocks
- * outside of the file as zeros, and reports success.  Returns 0, or -1 on
- * error.
+ * outside of the file as zeros, and reports success.  Returns 0 and sets *SIZE
+ * to the size of the disk in bytes, or returns -1 on error.
  */
-int vdi_check (const struct imagefile *file, struct error *error);
+int vdi_check (const struct imagefile *file, uint64_t *size,
+               struct error *error);
 
 #endif /* BLKSUM_VDI_H */

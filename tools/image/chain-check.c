@@ -61,8 +61,10 @@ open_backing (const struct layer *from, const struct layer_context *context,
                          error) == -1)
       return -1;
     memmove (layer->path, path, strlen (path) + 1);
-    if (raw)
+    if (raw) {
       layer->map = LAYER_RAW;
+      layer->size = layer->file.size;
+    }
   }
   if (r == 0 && !bytes)
     return error_about (error, layer_name (from), "refused because its backing "
@@ -79,6 +81,8 @@ chain_check (struct layer *layer, const struct layer_context *context,
   for (unsigned n = 0; n < MAX_LAYERS; n++) {
     int r = layer_check (layer, context, error);
 
+    if (r == 0 && n > 0)
+      r = layer_check_below (layer, error);
     if (r == -1 || !layer->backing)
       return r;
     r = open_backing (layer, context, error);

@@ -32,7 +32,7 @@ chain_open (struct chain *chain, const struct layer *top, struct error *error)
     chain->clusters.plain += layer->clusters.plain;
     chain->clusters.compressed += layer->clusters.compressed;
   }
-  chain->size = layer_size (top);
+  chain->size = top->size;
   return 1;
 }
 
@@ -50,7 +50,7 @@ static int
 layer_at (const struct layer *layer, struct pages *pages, uint64_t offset,
           struct run *run, struct error *error)
 {
-  uint64_t size = layer_size (layer);
+  uint64_t size = layer->size;
 
   if (offset >= size) {
     run->kind = RUN_ZEROS;

@@ -212,6 +212,7 @@ image_inspect (struct file *file, const char *format, struct files *files,
   info->options = NULL;
   r = format ? inspect_given (info, file, format, files, error)
     : probe_and_inspect (info, file, files, error);
+  info->size = info->top.size;
   if (r == -1)
     image_info_destroy (info);
   return r;
@@ -229,7 +230,7 @@ image_inspect_opts (const char *opts, struct files *files,
   info->options = options_tree_parse (opts, error);
   if (!info->options)
     return -1;
-  r = nodes_check (info->options, &context, error);
+  r = nodes_check (info->options, &context, &info->size, error);
   if (r == 0) {
     driver = json_object_get_string (json_object_object_get (info->options,
                                                              "driver"));

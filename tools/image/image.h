@@ -35,6 +35,8 @@ struct image_info {
   struct layer top;             /* top layer with its backing chain; none if
                                  * the image is raw, or given by options */
   struct json_object *options;  /* options that the user gave, or NULL */
+  uint64_t size;                /* exact size of the disk in bytes, or 0 if qemu
+                                 * knows it */
 };
 
 /* Inspect FILE, which is one of FILES.  FORMAT is the format that the user

@@ -42,6 +42,7 @@ layer_check_tables (struct layer *layer, const struct imagefile *data,
   if (qcow2_check (&layer->file, data, &layer->qcow2, &layer->clusters,
                    error) == -1)
     return -1;
+  layer->size = layer->qcow2.size;
   /* Options can change the content, so only qemu maps a layer that has them. */
   if (!layer->options && qcow2_map_fits (&layer->qcow2))
     layer->map = LAYER_QCOW2;
@@ -191,7 +192,8 @@ check_vhdx (struct layer *layer, struct error *error)
 {
   if (vhdx_check (&layer->file, &layer->vhdx, error) == -1)
     return -1;
-  if (layer->vhdx.size > 0)
+  layer->size = layer->vhdx.size;
+  if (layer->size > 0)
     layer->map = LAYER_VHDX;
   return 0;
 }
@@ -205,12 +207,12 @@ layer_check (struct layer *layer, const struct layer_context *context,
   if (strcmp (format, "qcow2") == 0)
     return check_qcow2 (layer, context, error);
   if (strcmp (format, "vdi") == 0)
-    return vdi_check (&layer->file, error);
+    return vdi_check (&layer->file, &layer->size, error);
   if (strcmp (format, "vhdx") == 0)
     return check_vhdx (layer, error);
   if (strcmp (format, "vpc") == 0)
     return vpc_check (&layer->file, error);
-  if (minor_formats_check (&layer->file, format, error) == -1)
+  if (minor_formats_check (&layer->file, format, &layer->size, error) == -1)
     return -1;
   if (strcmp (format, "vmdk") == 0 &&
       layer_vmdk_check (&layer->file, layer->path, context->files,

@@ -6,6 +6,7 @@
 
 #include <config.h>
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,6 +18,8 @@
 #include "io/file.h"
 #include "io/files.h"
 #include "util/error.h"
+
+#define SECTOR 512              /* bytes */
 
 static int
 no_memory (struct error *error)
@@ -57,20 +60,18 @@ layer_name (const struct layer *layer)
   return imagefile_name (&layer->file);
 }
 
-uint64_t
-layer_size (const struct layer *layer)
+int
+layer_check_below (const struct layer *layer, struct error *error)
 {
-  switch (layer->map) {
-  case LAYER_QEMU:
-    break;
-  case LAYER_RAW:
-    return layer->file.size;
-  case LAYER_QCOW2:
-    return layer->qcow2.size;
-  case LAYER_VHDX:
-    return layer->vhdx.size;
-  }
-  return 0;
+  uint64_t size = layer->size, qemu = size / SECTOR * SECTOR;
+
+  if (size == qemu)
+    return 0;
+  if (strcmp (layer->format, "vdi") == 0)
+    qemu += SECTOR;
+  return imagefile_error (&layer->file, error, "refused because its disk has "
+                          "%" PRIu64 " bytes, and qemu would read %" PRIu64,
+                          size, qemu);
 }
 
 bool

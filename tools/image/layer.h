@@ -38,9 +38,10 @@ struct layer {
                                  * header names */
   struct imagefile data;        /* if DATA_GIVEN is set: the data file */
 
-  /* Set by the check: how blksum can map the content, or LAYER_QEMU if only
-   * qemu can.
+  /* Set by the check: the exact size of the disk in bytes, or 0 if qemu knows
+   * it; and how blksum can map the content, or LAYER_QEMU if only qemu can.
    */
+  uint64_t size;
   enum { LAYER_QEMU, LAYER_RAW, LAYER_QCOW2, LAYER_VHDX } map;
   struct qcow2_count clusters;
   union {
@@ -66,9 +67,10 @@ void layer_destroy (struct layer *layer);
  */
 const char *layer_name (const struct layer *layer);
 
-/* Returns the size of the disk in bytes, or 0 if only qemu can map the content.
+/* Refuse a layer below the top whose size is not in whole sectors: qemu reads
+ * it as if it had another size.  Returns 0, or -1 on error.
  */
-uint64_t layer_size (const struct layer *layer);
+int layer_check_below (const struct layer *layer, struct error *error);
 
 /* Returns true if DRIVER is a known format other than "raw". */
 bool layer_is_format (const char *driver);

@@ -185,8 +185,12 @@ check_chain (const struct node_check *check, const struct node *node,
   return r == 0 ? refuse_mixed_backing (check, node, layer) : r;
 }
 
+/* IS_DISK is true if the disk in the format is what is hashed, and not a layer
+ * or a part of it.
+ */
 static int
-check_format (const struct node_check *check, const struct storage *format)
+check_format (const struct node_check *check, const struct storage *format,
+              bool is_disk)
 {
   struct storage file = STORAGE_NONE;
   struct layer layer = LAYER_NONE;
@@ -208,6 +212,10 @@ check_format (const struct node_check *check, const struct storage *format)
     else if (set_layer (check, format, &file, &layer) == 0)
       r = check_chain (check, &format->node, &layer);
   }
+  if (r == 0 && is_disk)
+    *check->size = layer.size;
+  else if (r == 0)
+    r = layer_check_below (&layer, check->error);
   storage_destroy (&file);
   layer_destroy (&layer);
   return r;
@@ -223,17 +231,22 @@ check_node (const struct node_check *check, const struct node *node,
   if (r == 0 && is_top)
     r = check_length (check, &storage);
   if (r == 0 && storage.kind == FORMAT)
-    r = check_format (check, &storage);
+    r = check_format (check, &storage, is_top && !is_file &&
+                      storage.start == 0 && storage.len == UINT64_MAX);
   storage_destroy (&storage);
   return r;
 }
 
 int
 nodes_check (struct json_object *options,
-             const struct layer_context *context, struct error *error)
+             const struct layer_context *context, uint64_t *size,
+             struct error *error)
 {
-  const struct node_check check = { .context = context, .error = error };
+  const struct node_check check = {
+    .context = context, .size = size, .error = error
+  };
   const struct node top = { .options = options };
 
+  *size = 0;
   return check_node (&check, &top, false, true);
 }

@@ -21,6 +21,7 @@
 /* A check of all nodes of an image. */
 struct node_check {
   const struct layer_context *context;
+  uint64_t *size;               /* set to the size of the disk, or 0 */
   struct error *error;
 };
 

@@ -209,11 +209,7 @@ connect_to_qemu (struct direct *direct, struct error *error)
     return -1;
   /* A structured reply can lack data, which older versions of libnbd accept. */
   nbd_set_request_structured_replies (nbd, false);
-  if (qemu_image_connect (qi, nbd, error) == -1)
-    return -1;
-  if (qi->size != direct->chain.size)
-    return error_set (error, "qemu reports a different size");
-  return 0;
+  return qemu_image_connect (qi, nbd, error);
 }
 
 static int
@@ -238,8 +234,6 @@ scan_by_qemu (struct direct *direct, struct scan *scan)
   qemu_image_stop (&direct->qi);
   if (qemu_image_serve (&direct->qi, &scan->error) == -1)
     return -1;
-  if (direct->qi.size != direct->chain.size)
-    return error_set (&scan->error, "qemu reports a different size");
   return qemu_image_scan (&direct->qi, direct->source.size, scan);
 }
 

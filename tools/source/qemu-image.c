@@ -7,6 +7,7 @@
 #include <config.h>
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -82,6 +83,21 @@ qemu_image_start (struct qemu_image *qi, bool cache, struct error *error)
   return r;
 }
 
+/* qemu rounds the size of the disk up (vdi) or down (qcow2 and others) to whole
+ * sectors.  The exact size is hashed; what qemu does not read cannot be.
+ */
+static int
+set_size (struct qemu_image *qi, uint64_t size, struct error *error)
+{
+  uint64_t exact = qi->info.size;
+
+  if (exact > 0 && (size < exact || size - exact >= 512))
+    return error_set (error, "refused because its disk has %" PRIu64 " bytes, "
+                      "and qemu would read %" PRIu64, exact, size);
+  qi->size = exact > 0 ? exact : size;
+  return 0;
+}
+
 /* The image was inspected before qemu opened it.  In between, a process that
  * writes it could have changed the header to name another file, or replaced the
  * file.
@@ -114,7 +130,8 @@ qemu_image_connect (struct qemu_image *qi, struct nbd_handle *nbd,
   size = nbd_get_size (nbd);
   if (size < 0)
     return error_set (error, "cannot get the size");
-  qi->size = size;
+  if (set_size (qi, size, error) == -1)
+    return -1;
   return check_opened (qi, error);
 }
 
