@@ -104,7 +104,8 @@ for size in 1048576 1048577 1049087 1049100 511; do
   sum=$(reference "$dir/disk")
   down=$((size / 512 * 512))
   for made in "vdi vdi_of" "qcow2 qcow2_of" "qcow qcow_of" \
-              "bochs bochs_of 1 $size" "bochs bochs_of 2 $size"; do
+              "bochs bochs_of 1 $size" "bochs bochs_of 2 $size" \
+              "vpc vpc_of dynamic win 9"; do
     sized $made
     # The driver can be in another package, and not every size is accepted.
     if ! qemu-img info -f $format "$dir/image" > "$dir/log" 2>&1; then

@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
 # A vpc (VHD) with a parent has no sum: qemu would read data of the parent as
-# zeros.  Neither has a vpc whose footers contradict each other.
+# zeros.  Neither has a vpc whose footers contradict each other.  The size of the
+# disk is the current size in the footer, not the geometry that qemu may use.
 
 . "$(dirname "$0")/functions.sh"
 requires_qemu
@@ -53,12 +54,130 @@ for types in '4 4' '3 4' '4 3'; do
 done
 # Unknown types; and a fixed disk that begins like a dynamic one, as its guest
 # can write.
-for types in '5 5' '3 5' '2 2' '3 2' '0 3'; do
+for types in '5 5' '3 5' '2 2' '3 2'; do
   craft $types
   refused "type.*-f raw"
 done
+# Dynamic, without the footer at the start.
+craft 0 3
+refused "first footer is lost.*-f raw"
 
 # Truncated at the end of the block allocation table.
 craft 3 0
 truncate -s 1539 image
 refused "block allocation table"
+
+# ---- The size of the disk ----
+
+# made KIND CREATOR CYLINDERS [SIZE [FOOTER]]: creates an image of the file disk;
+# a cylinder has 8192 bytes.
+made () {
+  "$PYTHON" "$abs_top_srcdir/tests/craft-image.py" vpc_of image disk "$@"
+}
+
+# warns_and_prints REGEX SUM COMMAND: as prints_sum, but with a warning.
+warns_and_prints () {
+  wanted_warning=$1
+  wanted_sum=$2
+  shift 2
+  run 0 "$@"
+  says_once "$wanted_warning"
+  [ "$(cut -d ' ' -f 1 stdout)" = "$wanted_sum" ] || fail "$*"
+}
+
+# The second disk ends within a block.
+for size in 73728 71680; do
+  : > disk
+  write_data disk 0 20000
+  write_data disk 60000 $((size - 60000))
+  sum=$(reference disk)
+  for kind in dynamic fixed; do
+    for creator in win qem2 d2v tap CTXS vbox vpc vs wa; do
+      for cylinders in 9 8 0 10; do
+        every 5 || continue
+        made $kind $creator $cylinders
+        case $creator,$((cylinders * 8192)) in
+          *,$size | win,* | qem2,* | d2v,* | tap,* | CTXS,*)
+            prints_sum $sum blksum -f vpc image
+            ;;
+          *)
+            warns_and_prints "image: .* $size bytes, but $((cylinders * 8192)) \
+by.*CHS.*qemu-img.*force_size_calc=current_size" $sum blksum -f vpc image
+            ;;
+        esac
+      done
+    done
+  done
+done
+
+# By all paths, as a layer too; the disk above is larger.
+warning='71680 bytes, but 65536 by'
+cp disk larger
+truncate -s 80k larger
+larger=$(reference larger)
+qemu-img create -q -u -f qcow2 -F vpc -b image top 80k
+qemu-img create -q -u -f qcow2 -F qcow2 -b top above 80k
+for kind in dynamic fixed; do
+  made $kind vbox 8
+  for options in -U --no-extents --cache; do
+    warns_and_prints "$warning" $sum blksum $options -f vpc image
+  done
+  for options in '' ,force_size_calc=chs; do
+    options=driver=vpc,file.filename=image$options
+    warns_and_prints "$warning" $sum blksum --image-opts "$options"
+  done
+  warns_and_prints "$warning" $sum \
+      blksum --image-opts driver=raw,file.driver=vpc,file.file.filename=image
+  for options in "-f qcow2 top" "-f qcow2 above" "-U -f qcow2 above" \
+      "--image-opts driver=qcow2,file.filename=top" \
+      "--image-opts driver=qcow2,file.filename=above" \
+      "--image-opts driver=qcow2,file.filename=above,backing.driver=qcow2,\
+backing.file.filename=top" \
+      "--image-opts driver=qcow2,file.filename=top,backing.driver=vpc,\
+backing.file.filename=image"; do
+    warns_and_prints "image': .*$warning" $larger blksum $options
+  done
+done
+# The layer above is in a format for which qemu-img reports the backing file.
+if qemu-img create -q -f qed -F vpc -b image top.qed 80k 2> log; then
+  options=driver=qed,file.filename=top.qed,backing.driver=vpc
+  warns_and_prints "$warning" $larger \
+      blksum --image-opts $options,backing.file.filename=image
+fi
+
+# Disks that differ after the end by the geometry.
+mv image first
+cp disk other
+printf 'x' | dd of=other bs=1 seek=70000 conv=notrunc status=none
+mv disk kept
+mv other disk
+made fixed vbox 8
+mv kept disk
+run 1 blksum --compare -f vpc first image
+
+# ---- A size that contradicts the file ----
+
+for size in 71168 72192 0 1000000000; do
+  made fixed win 9 $size
+  refused "$size bytes, but 71680 are before the footer"
+  made fixed vbox 9 $size 511
+  refused "$size bytes, but 71680 are before the footer"
+done
+# A part in the middle is missing.
+made fixed win 9
+{ head -c 8192 image; tail -c +12289 image; } > shorter
+mv shorter image
+refused "71680 bytes, but 67584 are before the footer"
+# The end of the footer is missing; qemu reads zeros for it.
+for footer in 510 300 85; do
+  made fixed win 9 '' $footer
+  refused "the vpc footer.*passes the end"
+done
+# Two footers with different sizes.
+made dynamic win 9
+head -c -512 image > start
+made dynamic win 9 71168
+tail -c 512 image >> start
+mv start image
+refused "71680 bytes, and its last one of 71168"
+refuses "71680 bytes, and its last one of 71168.*-f raw" blksum image

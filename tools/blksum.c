@@ -375,7 +375,7 @@ main (int argc, char *argv[])
   signal (SIGXFSZ, SIG_IGN);    /* a write fails with EFBIG */
   signal (SIGCHLD, SIG_DFL);    /* a parent may have ignored it */
   options.hash.progress.to = progress_start (&options.progress);
-  options.hash.warn = report;
+  options.hash.warn = options.hash.source.warn = report;
 
   if (options.check)
     status = check (&options);

@@ -23,9 +23,11 @@ LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
 
   for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++) {
     struct error error = { "" };
+    struct error warning = { "" };
     uint64_t disk;
     int r = strcmp (formats[i], "vdi") == 0 ? vdi_check (&file, &disk, &error)
-      : strcmp (formats[i], "vpc") == 0 ? vpc_check (&file, &error)
+      : strcmp (formats[i], "vpc") == 0
+      ? vpc_check (&file, &disk, &warning, &error)
       : minor_formats_check (&file, formats[i], &disk, &error);
 
     if ((r == -1) != error_is_set (&error))

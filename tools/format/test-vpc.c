@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test of vpc_check: images that are complete or not, and that have a
- * parent or not.
+ * Unit test of vpc_check: images that are complete or not, that have a parent
+ * or not, and whose sizes agree or not.
  */
 
 #include <config.h>
@@ -29,6 +29,8 @@
 
 static unsigned char image[256 * SECTOR];
 static size_t size;
+static uint64_t disk;           /* results of the last check */
+static struct error warning;
 
 static void
 put (size_t offset, unsigned bytes, uint64_t value)
@@ -42,6 +44,8 @@ put_footer (size_t offset, uint32_t type)
 {
   memcpy (image + offset, "conectix", 8);
   put (offset + 16, 8, HEADER);
+  memcpy (image + offset + 28, "win ", 4);
+  put (offset + 48, 8, sizeof image - SECTOR);
   put (offset + 60, 4, type);
 }
 
@@ -69,7 +73,9 @@ assert_check (const char *expected)
   struct error error = { "" };
 
   assert_int_equal (pwrite (fileno (f), image, size, 0), size);
-  assert_checked (vpc_check (&file, &error), &error, expected);
+  warning = (struct error) { "" };
+  assert_checked (vpc_check (&file, &disk, &warning, &error), &error,
+                  expected);
   fclose (f);
 }
 
@@ -142,6 +148,8 @@ test_types (void **state)
   assert_check (NULL);
   size++;
   put_footer (last, 3);
+  assert_check ("first footer is lost");
+  put_footer (last, 5);
   assert_check ("corrupt or not supported");
   put_footer (last, 4);
   assert_check ("needs its parent");
@@ -164,6 +172,82 @@ test_types (void **state)
   assert_check (NULL);
 }
 
+/* A fixed image is the disk and a footer of 512 or 511 bytes.  Two footers have
+ * the same size.
+ */
+static void
+test_sizes (void **state)
+{
+  const size_t last = sizeof image - SECTOR;
+
+  (void) state;
+
+  memset (image, 0, sizeof image);
+  size = sizeof image;
+  assert_check (NULL);
+  assert_int_equal (disk, 0);   /* not vpc */
+  put_footer (last, 2);
+  assert_ends (sizeof image - 1, "the vpc footer");
+  assert_int_equal (disk, 0);
+  size = last + 64;
+  assert_check ("the vpc footer");
+  size = last + 63;             /* not detected as vpc */
+  assert_check (NULL);
+  size = sizeof image;
+  assert_check (NULL);
+  assert_int_equal (disk, last);
+  put (last + 48, 8, last + SECTOR);
+  assert_check ("131072 bytes, but 130560 are before the footer");
+  put (last + 48, 8, last - 1);
+  assert_check ("130559 bytes, but 130560");
+  put (last + 48, 8, UINT64_MAX);
+  assert_check ("before the footer");
+
+  build ();
+  put (48, 8, 1000);            /* not in whole sectors */
+  assert_check (NULL);
+  assert_int_equal (disk, 1000);
+  put_footer (last, 3);
+  assert_check ("a disk of 1000 bytes, and its last one of 130560");
+  put (last + 48, 8, 1000);
+  assert_check (NULL);
+}
+
+/* qemu uses the geometry unless it knows the creator. */
+static void
+test_geometry (void **state)
+{
+  static const char current[][5] = { "win ", "qem2", "d2v ", "tap", "CTXS" };
+  static const char other[][5] = {
+    "vbox", "vpc ", "vs  ", "wa", "WIN ", "tap "
+  };
+
+  (void) state;
+
+  build ();
+  for (size_t i = 0; i < sizeof other / sizeof other[0]; i++) {
+    memcpy (image + 28, other[i], 4);
+    put (56, 4, 0);
+    assert_check (NULL);
+    assert_non_null (strstr (warning.text, "130560 bytes, but 0 by"));
+    put (56, 4, 5 << 16 | 3 << 8 | 17); /* 255 sectors */
+    assert_check (NULL);
+    assert_string_equal (warning.text, "");
+    put (56, 4, 1 << 16 | 16 << 8 | 16);
+    assert_check (NULL);
+    assert_non_null (strstr (warning.text, "130560 bytes, but 131072 by"));
+    put (56, 4, 0xffff10ff);    /* the maximum, which qemu does not use */
+    assert_check (NULL);
+    assert_string_equal (warning.text, "");
+  }
+  put (56, 4, 0);
+  for (size_t i = 0; i < sizeof current / sizeof current[0]; i++) {
+    memcpy (image + 28, current[i], 4);
+    assert_check (NULL);
+    assert_string_equal (warning.text, "");
+  }
+}
+
 int
 main (void)
 {
@@ -171,6 +255,8 @@ main (void)
     cmocka_unit_test (test_blocks),
     cmocka_unit_test (test_header),
     cmocka_unit_test (test_types),
+    cmocka_unit_test (test_sizes),
+    cmocka_unit_test (test_geometry),
   };
 
   return cmocka_run_group_tests (tests, NULL, NULL);

@@ -12,9 +12,13 @@
 
 /* Returns -1 with an error if the image has a parent, which qemu would ignore
  * silently, or an unexpected type; if its blocks or their table are not in the
- * file; or if the table is too large (see imagefile.h).  Otherwise returns 0,
- * also for a file that is not a vpc image: that is left to qemu.
+ * file; if the table is too large (see imagefile.h); or if the size of the disk
+ * contradicts the other copy of the footer, or the size of a fixed image.
+ * Otherwise returns 0, and sets *SIZE to the size of the disk in bytes.  *SIZE
+ * is 0 for a file that is not a vpc image: that is left to qemu.  Sets *WARNING
+ * if qemu by default reads a disk of another size.
  */
-int vpc_check (const struct imagefile *file, struct error *error);
+int vpc_check (const struct imagefile *file, uint64_t *size,
+               struct error *warning, struct error *error);
 
 #endif /* BLKSUM_VPC_H */

@@ -17,7 +17,6 @@
 #include "format/probe.h"
 #include "format/qcow2-bitmaps.h"
 #include "format/vmdk.h"
-#include "format/vpc.h"
 #include "image/chain-check.h"
 #include "image/image.h"
 #include "image/layer-check.h"
@@ -99,7 +98,7 @@ inspect_probed (struct layer *layer, const unsigned char *head,
     return inspect_vmdk (file, head, error);
   if (strcmp (format, "vdi") == 0 || strcmp (format, "vhdx") == 0)
     return layer_check (layer, context, error);
-  if (strcmp (format, "vpc") == 0 && vpc_check (file, error) == -1)
+  if (strcmp (format, "vpc") == 0 && layer_check (layer, context, error) == -1)
     return -1;
   if (strcmp (format, "luks2") == 0)
     return error_set (error, "refused because it is a LUKS2 container, which "
@@ -160,7 +159,9 @@ static int
 inspect_given (struct image_info *info, struct file *file, const char *format,
                struct files *files, struct error *error)
 {
-  const struct layer_context context = { .files = files };
+  const struct layer_context context = {
+    .files = files, .warning = &info->warning
+  };
 
   if (set_format (info, format, false, error) == -1)
     return -1;
@@ -179,7 +180,9 @@ static int
 probe_and_inspect (struct image_info *info, const struct file *file,
                    struct files *files, struct error *error)
 {
-  const struct layer_context context = { .files = files };
+  const struct layer_context context = {
+    .files = files, .warning = &info->warning
+  };
   const struct imagefile all = imagefile_of (file);
   unsigned char head[PROBE_SIZE];
   const char *format = probe (&all, head, error);
@@ -210,6 +213,7 @@ image_inspect (struct file *file, const char *format, struct files *files,
 
   info->top = (struct layer) LAYER_NONE;
   info->options = NULL;
+  info->warning = (struct error) { "" };
   r = format ? inspect_given (info, file, format, files, error)
     : probe_and_inspect (info, file, files, error);
   info->size = info->top.size;
@@ -222,11 +226,14 @@ int
 image_inspect_opts (const char *opts, struct files *files,
                     struct image_info *info, struct error *error)
 {
-  const struct layer_context context = { .secrets = true, .files = files };
+  const struct layer_context context = {
+    .secrets = true, .files = files, .warning = &info->warning
+  };
   const char *driver;
   int r;
 
   info->top = (struct layer) LAYER_NONE;
+  info->warning = (struct error) { "" };
   info->options = options_tree_parse (opts, error);
   if (!info->options)
     return -1;
@@ -255,7 +262,8 @@ image_qemu_opts (const struct image_info *info, const char *path,
   struct json_object *options = info->options
     ? json_object_get (info->options)
     : qemuopts_of_file (info->format, path, is_block_device, info->probed);
-  char *target = options ? qemuopts_target (options, force_share) : NULL;
+  bool set = options && qemuopts_set_vpc_size (options, &info->top);
+  char *target = set ? qemuopts_target (options, force_share) : NULL;
 
   json_object_put (options);
   return target;

@@ -37,6 +37,7 @@ struct image_info {
   struct json_object *options;  /* options that the user gave, or NULL */
   uint64_t size;                /* exact size of the disk in bytes, or 0 if qemu
                                  * knows it */
+  struct error warning;         /* see struct layer_context */
 };
 
 /* Inspect FILE, which is one of FILES.  FORMAT is the format that the user

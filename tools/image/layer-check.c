@@ -211,7 +211,7 @@ layer_check (struct layer *layer, const struct layer_context *context,
   if (strcmp (format, "vhdx") == 0)
     return check_vhdx (layer, error);
   if (strcmp (format, "vpc") == 0)
-    return vpc_check (&layer->file, error);
+    return vpc_check (&layer->file, &layer->size, context->warning, error);
   if (minor_formats_check (&layer->file, format, &layer->size, error) == -1)
     return -1;
   if (strcmp (format, "vmdk") == 0 &&

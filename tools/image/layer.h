@@ -22,6 +22,8 @@ struct json_object;
 struct layer_context {
   bool secrets;                 /* the user can pass secrets to qemu */
   struct files *files;          /* the check adds the image's local files */
+  struct error *warning;        /* set if the image is hashed, but the user
+                                 * may expect another sum */
 };
 
 struct layer {

@@ -22,6 +22,7 @@
 #include "image/layer.h"
 #include "image/nodes.h"
 #include "image/qemuname.h"
+#include "image/qemuopts.h"
 #include "image/storage.h"
 
 static int check_node (const struct node_check *check, const struct node *node,
@@ -178,6 +179,8 @@ check_chain (const struct node_check *check, const struct node *node,
   struct node child;
   int r = chain_check (layer, check->context, check->error);
 
+  if (r == 0 && !qemuopts_set_vpc_size (node->options, layer))
+    return error_set (check->error, "out of memory");
   if (r == -1 || !layer->backing_given || is_null (node, "backing"))
     return r;
   node_set_child (node, "backing", &child);

@@ -15,7 +15,8 @@ struct json_object;
 /* Check the image that is given by OPTIONS, a parsed tree.  Each node must have
  * a driver, except a node "file" or "data-file".  The storage (see storage.h)
  * of a format other than raw must be a local file that is not truncated.  The
- * storage of LUKS can also be another format on such a file.  Sets *SIZE to the
+ * storage of LUKS can also be another format on such a file.  OPTIONS is
+ * changed so that qemu uses the size in the footer of a vpc.  Sets *SIZE to the
  * exact size of the disk in bytes, or to 0 if qemu knows it.  Returns 0, or -1
  * on error.
  */

@@ -23,6 +23,7 @@
 #include "../lib/common/json-string.h"
 #include "../lib/common/memstream.h"
 #include "../lib/common/utf8.h"
+#include "image/layer.h"
 #include "image/qemuopts.h"
 
 /* ---- The tree ----------------------------------------------------------- */
@@ -70,6 +71,28 @@ qemuopts_of_file (const char *format, const char *path,
     return options;
   json_object_put (options);
   return NULL;
+}
+
+/* A vpc has no backing layer.  The options of a backing layer that have no file
+ * name are added to those that the header of the layer above has.
+ */
+bool
+qemuopts_set_vpc_size (struct json_object *options, const struct layer *layer)
+{
+  const struct layer *last = layer;
+
+  while (last->backing)
+    last = last->backing;
+  if (!last->format || strcmp (last->format, "vpc") != 0)
+    return true;
+  for (; layer != last; layer = layer->backing) {
+    struct json_object *backing = json_object_new_object ();
+
+    if (!add (options, "backing", backing))
+      return false;
+    options = backing;
+  }
+  return add_string (options, "force_size_calc", "current_size");
 }
 
 /* Returns the options that blksum sets, followed by all others of OPTIONS. */

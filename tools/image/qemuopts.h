@@ -14,6 +14,7 @@
 #include <string.h>
 
 struct json_object;
+struct layer;
 
 /* Returns the options for an image in FORMAT in the file PATH.  PATH can be any
  * name: qemu does not interpret it as a protocol.  If ALONE is set, no backing
@@ -22,6 +23,13 @@ struct json_object;
  */
 struct json_object *qemuopts_of_file (const char *format, const char *path,
                                       bool is_block_device, bool alone);
+
+/* If the backing chain of LAYER, which OPTIONS open, ends with a vpc, set the
+ * option by which qemu uses the current size in its footer.  Returns false if
+ * there is no memory.
+ */
+bool qemuopts_set_vpc_size (struct json_object *options,
+                            const struct layer *layer);
 
 /* Returns the argument with which a program of qemu opens OPTIONS, a tree of
  * strings, read-only; with FORCE_SHARE, also if another process writes to the

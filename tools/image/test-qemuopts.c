@@ -16,6 +16,7 @@
 #include <cmocka.h>
 #include <json-c/json.h>
 
+#include "image/layer.h"
 #include "image/qemuopts.h"
 
 static void
@@ -131,6 +132,34 @@ test_options (void **state)
                  "\"force-share\":{\"a\":\"b\"},\"c\":\"d\"}");
 }
 
+/* The option that is set for a vpc is in the options of its own layer. */
+static void
+test_vpc_size (void **state)
+{
+  struct layer vpc = { .format = "vpc" };
+  struct layer middle = { .format = "qed", .backing = &vpc };
+  struct layer top = { .format = "qcow2", .backing = &middle };
+  struct layer none = LAYER_NONE;
+  struct json_object *options = tree ("{\"driver\":\"vpc\"}");
+
+  (void) state;
+
+  assert_true (qemuopts_set_vpc_size (options, &vpc));
+  assert_target (options, false, "json:{\"read-only\":\"on\",\"driver\":"
+                 "\"vpc\",\"force_size_calc\":\"current_size\"}");
+  options = tree ("{\"driver\":\"qcow2\"}");
+  assert_true (qemuopts_set_vpc_size (options, &top));
+  assert_target (options, false, "json:{\"read-only\":\"on\",\"driver\":"
+                 "\"qcow2\",\"backing\":{\"backing\":{\"force_size_calc\":"
+                 "\"current_size\"}}}");
+  vpc.format = "vdi";
+  options = tree ("{\"driver\":\"qcow2\"}");
+  assert_true (qemuopts_set_vpc_size (options, &top));
+  assert_true (qemuopts_set_vpc_size (options, &none));
+  assert_target (options, false, "json:{\"read-only\":\"on\",\"driver\":"
+                 "\"qcow2\"}");
+}
+
 int
 main (void)
 {
@@ -138,6 +167,7 @@ main (void)
     cmocka_unit_test (test_of_file),
     cmocka_unit_test (test_string),
     cmocka_unit_test (test_options),
+    cmocka_unit_test (test_vpc_size),
   };
 
   return cmocka_run_group_tests (tests, NULL, NULL);

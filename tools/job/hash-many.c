@@ -26,7 +26,7 @@
  * probed, an image that names another file is refused, so all data and tables
  * are in the small file.  Only the bitmaps of a qcow2 can take more memory: an
  * entry of 8 bytes can represent a cluster of ones.  So an image with bitmaps
- * is also hashed alone.
+ * is also hashed alone, and so is one with a warning, which is printed then.
  */
 
 #include <config.h>
@@ -189,6 +189,7 @@ hash_in_order (struct hash_many *many, size_t count)
   many->share.source.threads = 1;
   many->share.source.hashing = &hashing;
   many->share.source.refuse_bitmaps = true;
+  many->share.source.warn = NULL; /* hashed alone, it is warned of once */
   begin_progress (many);
   all = in_order_run (&in_order);
   progress_end (many->progress, all);

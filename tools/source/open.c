@@ -89,6 +89,19 @@ open_qemu (const struct qemu_image *qi, struct source **source,
 #endif
 }
 
+/* Print WARNING, which is about OPERAND, if it is set. */
+static int
+print_warning (const struct source_options *options, const char *operand,
+               const struct error *warning, struct error *error)
+{
+  if (!error_is_set (warning))
+    return 0;
+  if (!options->warn)
+    return error_set (error, "%s", warning->text);
+  options->warn (operand, warning);
+  return 0;
+}
+
 static int
 refuse_bitmaps (const struct qemu_image *qi, struct error *error)
 {
@@ -107,11 +120,12 @@ static int
 open_inspected (struct qemu_image *qi, struct source **source,
                 struct error *error)
 {
-  int r;
+  int r = print_warning (qi->options, qi->operand, &qi->info.warning, error);
 
-  if (qi->file && strcmp (qi->info.format, "raw") == 0)
+  if (r == 0 && qi->file && strcmp (qi->info.format, "raw") == 0)
     return raw_open (qi->options, &qi->files, 0, source, error);
-  r = refuse_bitmaps (qi, error);
+  if (r == 0)
+    r = refuse_bitmaps (qi, error);
   if (r == 0)
     r = open_qemu (qi, source, error);
   if (r == -1)

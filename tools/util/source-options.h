@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct error;
 struct semaphore;
 
 #define SOURCE_WHOLE UINT64_MAX
@@ -36,6 +37,10 @@ struct source_options {
   uint64_t size;                /* size of the image in bytes, which must not
                                  * be larger than the source; SOURCE_WHOLE:
                                  * the whole source */
+  /* Print a warning about the operand NAME.  If this is NULL, an image with a
+   * warning is refused.
+   */
+  void (*warn) (const char *name, const struct error *warning);
   const char *bitmap;           /* the dirty bitmap of an NBD export to read;
                                  * NULL: none */
 
