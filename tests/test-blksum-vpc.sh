@@ -4,7 +4,8 @@
 #
 # A vpc (VHD) with a parent has no sum: qemu would read data of the parent as
 # zeros.  Neither has a vpc whose footers contradict each other.  The size of the
-# disk is the current size in the footer, not the geometry that qemu may use.
+# disk is the current size in the footer, not the geometry that qemu may use, and
+# a footer at the end of a file is not hashed unless -f raw is given.
 
 . "$(dirname "$0")/functions.sh"
 requires_qemu
@@ -160,6 +161,7 @@ run 1 blksum --compare -f vpc first image
 for size in 71168 72192 0 1000000000; do
   made fixed win 9 $size
   refused "$size bytes, but 71680 are before the footer"
+  refuses "$size bytes, but 71680.*-f raw" blksum image
   made fixed vbox 9 $size 511
   refused "$size bytes, but 71680 are before the footer"
 done
@@ -181,3 +183,49 @@ tail -c 512 image >> start
 mv start image
 refused "71680 bytes, and its last one of 71168"
 refuses "71680 bytes, and its last one of 71168.*-f raw" blksum image
+
+# ---- Without -f ----
+
+with_input () { "$@" < image; }
+after_gap () {
+  { head -c 5 > gap && "$@"; } < with-gap
+}
+for footer in 512 511; do
+  made fixed win 9 '' $footer
+  prints_sum $sum blksum -f vpc image
+  refuses "looks like a vpc image.*-f vpc.*-f raw" blksum image
+  prints_sum "$(reference image)" blksum -f raw image
+  run 0 blksum disk
+  { cat stdout; echo "$sum  image"; } > list
+  run 2 blksum --check list
+  grep -q "image: .*-f vpc" stderr || fail "--check does not name -f vpc"
+  # Standard input can only be raw.
+  refuses "-: .*-f vpc.*-f raw" with_input blksum
+  prints_sum "$(reference image)" with_input blksum -f raw
+  { printf gap12; cat image; } > with-gap
+  refuses "-: .*-f vpc.*-f raw" after_gap blksum -
+  prints_sum "$(reference image)" after_gap blksum -f raw
+  # Damaged: once, also if small files are hashed in parallel.
+  printf x | dd of=image bs=1 seek=71700 conv=notrunc status=none
+  warning="image: .*footer is damaged.*-f raw"
+  warns_and_prints "$warning" "$(reference image)" blksum image
+  warns_and_prints "-: .*footer is damaged" "$(reference image)" \
+                   with_input blksum
+  prints_sum "$(reference image)" blksum -f raw image
+  cp disk another
+  run 0 blksum another image disk
+  says_once "$warning"
+  [ "$(wc -l < stdout)" = 3 ] || fail "not three sums"
+done
+# Dynamic, without the footer at the start; a footer after the position of
+# standard input does not end a shorter image.
+craft 0 3
+refuses "first footer is lost.*-f raw" blksum image
+refuses "-: .*-f raw" with_input blksum
+made fixed win 9
+size=$(stat -c %s image)
+at_end () {
+  { head -c $((size - 500)) > gap && "$@"; } < image
+}
+tail -c 500 image > end
+prints_sum "$(reference end)" at_end blksum

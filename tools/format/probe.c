@@ -4,10 +4,11 @@
  * Probe the format of an image by its first or last bytes.
  *
  * The result is the same as in qemu, so that the hashed content is the one that
- * the user sees through qemu.  There are three exceptions: LUKS version 2 and
- * our own manifests, which qemu detects as raw, and dmg, which qemu detects by
- * the name of the file.  A vpc of fixed size has no copy of its footer at
- * the start, so it is detected as raw, as in qemu.
+ * the user sees through qemu.  There are four exceptions: LUKS version 2 and
+ * our own manifests, which qemu detects as raw; dmg, which qemu detects by
+ * the name of the file; and a vpc of fixed size, which has no copy of its
+ * footer at the start, so that qemu would read the footer as a part of a raw
+ * disk.
  */
 
 #include <config.h>
@@ -132,13 +133,35 @@ probe_format (const unsigned char *bytes, size_t len)
   return "raw";
 }
 
+/* Is the checksum of the footer of a vpc right?  It is the complement of the
+ * sum of all other bytes.
+ */
+static bool
+vpc_sum_matches (const unsigned char *footer, size_t len)
+{
+  uint32_t sum = 0;
+
+  for (size_t i = 0; i < len; i++)
+    sum += i < 64 || i >= 68 ? footer[i] : 0;
+  return be32_at (footer + 64) == ~sum;
+}
+
 const char *
-probe_end (const unsigned char *bytes, size_t len)
+probe_end (const unsigned char *bytes, size_t len, bool *damaged)
 {
   const struct head end = { bytes, len };
 
+  *damaged = false;
+  if (len != PROBE_SIZE)
+    return "raw";
   /* The magic, version and size of the dmg trailer. */
-  if (len == PROBE_SIZE && HAS (&end, 0, "koly\0\0\0\4\0\0\2\0"))
+  if (HAS (&end, 0, "koly\0\0\0\4\0\0\2\0"))
     return "dmg";
+  /* Old versions of Virtual PC wrote a footer of 511 bytes. */
+  for (size_t at = 0; at < 2; at++)
+    if (HAS (&end, at, "conectix")) {
+      *damaged = !vpc_sum_matches (bytes + at, len - at);
+      return *damaged ? "raw" : "vpc";
+    }
   return "raw";
 }

@@ -7,6 +7,7 @@
 #ifndef BLKSUM_PROBE_H
 #define BLKSUM_PROBE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* The number of bytes that qemu probes.  With fewer bytes some formats are not
@@ -21,10 +22,11 @@
  */
 const char *probe_format (const unsigned char *head, size_t len);
 
-/* Returns "dmg" or "raw" for an image that probe_format detects as raw, and
- * that ends with the LEN bytes of END.  Unless LEN is PROBE_SIZE, the result is
- * "raw".
+/* Returns "dmg", "vpc" or "raw" for an image that probe_format detects as raw,
+ * and that ends with the LEN bytes of END.  Unless LEN is PROBE_SIZE, the
+ * result is "raw".  Sets *DAMAGED to whether it is "raw" only because the
+ * checksum of the footer of a vpc is wrong.
  */
-const char *probe_end (const unsigned char *end, size_t len);
+const char *probe_end (const unsigned char *end, size_t len, bool *damaged);
 
 #endif /* BLKSUM_PROBE_H */

@@ -110,19 +110,58 @@ test_unterminated (void **state)
 }
 
 static void
+assert_end (const unsigned char *end, size_t len, const char *format,
+            bool is_damaged)
+{
+  bool damaged;
+
+  assert_string_equal (probe_end (end, len, &damaged), format);
+  assert_int_equal (damaged, is_damaged);
+}
+
+static void
 test_end (void **state)
 {
   unsigned char end[PROBE_SIZE] = "koly\0\0\0\4\0\0\2";
 
   (void) state;
 
-  assert_string_equal (probe_end (end, sizeof end), "dmg");
+  assert_end (end, sizeof end, "dmg", false);
   for (size_t len = 0; len < sizeof end; len++)
-    assert_string_equal (probe_end (end, len), "raw");
+    assert_end (end, len, "raw", false);
   for (size_t i = 0; i < 12; i++) {
     end[i] ^= 1;
-    assert_string_equal (probe_end (end, sizeof end), "raw");
+    assert_end (end, sizeof end, "raw", false);
     end[i] ^= 1;
+  }
+}
+
+/* The footer of a vpc of 512 or 511 bytes, and the same with each byte changed.
+ */
+static void
+test_vpc_end (void **state)
+{
+  (void) state;
+
+  for (size_t at = 0; at < 3; at++) {
+    unsigned char end[PROBE_SIZE] = { 0 };
+    /* The bytes of "conectix", and all others but the checksum. */
+    uint32_t sum = 861 + (PROBE_SIZE - at - 12) * 0xe5;
+
+    memset (end + at, 0xe5, PROBE_SIZE - at);
+    memcpy (end + at, "conectix", 8);
+    for (size_t i = 0; i < 4; i++)
+      end[at + 64 + i] = ~sum >> (24 - 8 * i);
+    assert_end (end, sizeof end, at < 2 ? "vpc" : "raw", false);
+    for (size_t i = 0; at < 2 && i < sizeof end; i++) {
+      bool outside = i < at, magic = i >= at && i < at + 8;
+
+      end[i] ^= 1;
+      assert_end (end, sizeof end, outside ? "vpc" : "raw",
+                  !outside && !magic);
+      end[i] ^= 1;
+    }
+    assert_end (end, sizeof end - 1, "raw", false);
   }
 }
 
@@ -134,6 +173,7 @@ main (void)
     cmocka_unit_test (test_bochs),
     cmocka_unit_test (test_unterminated),
     cmocka_unit_test (test_end),
+    cmocka_unit_test (test_vpc_end),
   };
 
   return cmocka_run_group_tests (tests, NULL, NULL);

@@ -128,15 +128,34 @@ set_format (struct image_info *info, const char *format, bool probed,
   return 0;
 }
 
+/* Probe the last bytes of FILE.  Returns NULL on error. */
+static const char *
+probe_last (const struct imagefile *file, struct error *warning,
+            struct error *error)
+{
+  size_t len = MIN (file->size, PROBE_SIZE);
+  unsigned char end[PROBE_SIZE];
+  const char *format;
+  bool damaged;
+
+  if (imagefile_read (file, "the last bytes", end, len, file->size - len,
+                      error) == -1)
+    return NULL;
+  format = probe_end (end, len, &damaged);
+  if (damaged)
+    error_set (warning, "ends like a vpc image whose footer is damaged, and is "
+               "hashed as raw, with this footer: -f raw if this is right");
+  return format;
+}
+
 /* Probe the format of the file, and store its first bytes in HEAD.  Returns
  * NULL on error.
  */
 static const char *
 probe (const struct imagefile *file, unsigned char head[PROBE_SIZE],
-       struct error *error)
+       struct error *warning, struct error *error)
 {
   size_t len = MIN (file->size, PROBE_SIZE);
-  unsigned char end[PROBE_SIZE];
   const char *format;
 
   /* Most images are raw, and are probed by both their first and last bytes.
@@ -146,12 +165,8 @@ probe (const struct imagefile *file, unsigned char head[PROBE_SIZE],
   if (imagefile_read (file, "the first bytes", head, len, 0, error) == -1)
     return NULL;
   format = probe_format (head, len);
-  if (strcmp (format, "raw") != 0)
-    return format;
-  if (imagefile_read (file, "the last bytes", end, len, file->size - len,
-                      error) == -1)
-    return NULL;
-  return probe_end (end, len);
+  return strcmp (format, "raw") == 0 ? probe_last (file, warning, error)
+                                     : format;
 }
 
 /* Inspect an image whose format the user gave. */
@@ -185,7 +200,7 @@ probe_and_inspect (struct image_info *info, const struct file *file,
   };
   const struct imagefile all = imagefile_of (file);
   unsigned char head[PROBE_SIZE];
-  const char *format = probe (&all, head, error);
+  const char *format = probe (&all, head, &info->warning, error);
 
   if (!format || set_format (info, format, true, error) == -1)
     return -1;
@@ -200,9 +215,29 @@ const char *
 image_probe (const struct file *file, struct error *error)
 {
   const struct imagefile all = imagefile_of (file);
+  struct error warning = { "" };
   unsigned char head[PROBE_SIZE];
 
-  return probe (&all, head, error);
+  return probe (&all, head, &warning, error);
+}
+
+int
+image_check_stream (const struct file *file, uint64_t start,
+                    struct error *warning, struct error *error)
+{
+  const struct imagefile image = {
+    .file = file, .start = start,
+    .size = file->size > start ? file->size - start : 0,
+  };
+  const char *format = probe_last (&image, warning, error);
+
+  if (!format)
+    return -1;
+  if (strcmp (format, "vpc") == 0)
+    return error_set (error, "refused because it ends like a vpc image: use "
+                      "-f vpc and its name, not standard input, to read the "
+                      "disk in it, or -f raw to hash its bytes");
+  return 0;
 }
 
 int

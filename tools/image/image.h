@@ -60,6 +60,13 @@ void image_info_destroy (struct image_info *info);
  */
 const char *image_probe (const struct file *file, struct error *error);
 
+/* Check the raw image on standard input, which starts at START of FILE: it is
+ * refused if it ends with the footer of a vpc image.  Sets *WARNING if the
+ * footer is damaged.  Returns 0, or -1 with the reason in *ERROR.
+ */
+int image_check_stream (const struct file *file, uint64_t start,
+                        struct error *warning, struct error *error);
+
 /* Returns the argument with which qemu opens an image that was inspected: see
  * qemuopts_target.  The caller frees it.  Returns NULL if there is no memory.
  *

@@ -240,6 +240,20 @@ refuse_sums_file (const struct source_options *options, int fd,
   return 0;
 }
 
+/* Refuse a fixed vpc on standard input, unless the user gives the format. */
+static int
+check_stdin (const struct source_options *options, const struct file *file,
+             uint64_t start, struct error *error)
+{
+  struct error warning = { "" };
+
+  if (options->format)
+    return 0;
+  if (image_check_stream (file, start, &warning, error) == -1)
+    return -1;
+  return print_warning (options, "-", &warning, error);
+}
+
 /* Standard input is raw.  The image starts at the current position. */
 static int
 open_stdin (const struct source_options *options, struct source **source,
@@ -259,6 +273,7 @@ open_stdin (const struct source_options *options, struct source **source,
     return pipe_open (options, STDIN_FILENO, source, error);
   if (files_adopt (&files, STDIN_FILENO, NULL, error) &&
       refuse_sums_file (options, STDIN_FILENO, error) == 0 &&
+      check_stdin (options, files.first, position, error) == 0 &&
       raw_open (options, &files, position, source, error) == 0)
     return 0;
   files_close (&files);
