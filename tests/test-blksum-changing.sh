@@ -46,8 +46,24 @@ new_image
 prints_sum "$sum" midway "mv $dir/image $dir/old; echo > $dir/image" \
            "$dir/image"
 
+# Other names and attributes, which change the ctime, leave the content as it is.
+cat > "$dir/setxattr.py" << 'END'
+import os, sys
+os.setxattr(sys.argv[1], "user.comment", b"x")
+END
+setxattr="'$PYTHON' '$dir/setxattr.py'"
+new_image
+for event in "chmod 600 $dir/image" "ln $dir/image $dir/link" \
+             "$setxattr $dir/image" "mv $dir/image $dir/moved"; do
+  case $event in
+  "$setxattr"*) eval "$setxattr $dir/b" 2> "$dir/stderr" || continue ;;
+  esac
+  prints_sum "$sum" midway "$event" "$dir/image"
+done
+
 requires_qemu
 new_image
 qemu-img convert -f raw -O qcow2 "$dir/image" "$dir/qcow2"
+prints_sum "$sum" midway "chmod 600 $dir/qcow2" "$dir/qcow2"
 refuses "$dir/qcow2: .*changed" midway "touch $dir/qcow2" "$dir/qcow2"
 refuses "$dir/qcow2: " midway "truncate -s 16m $dir/qcow2" "$dir/qcow2"

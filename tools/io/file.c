@@ -18,6 +18,7 @@
 #ifdef __linux__
 #include <sys/statfs.h>
 #endif
+#include <time.h>
 #include <unistd.h>
 
 #include "../lib/common/numbers.h"
@@ -26,6 +27,11 @@
 #include "io/prefetch.h"
 
 #define TMPFS 0x01021994        /* f_type, see statfs(2) */
+
+#define SECOND 1000000000LL     /* ns */
+#define TICK 10000000           /* ns: the longest tick of Linux, at 100 Hz */
+#define COARSE (2 * SECOND)     /* the tick of FAT, and longer than that of file
+                                 * systems with times in seconds */
 
 bool
 file_is_block_device (const struct file *file)
@@ -157,6 +163,30 @@ file_supports_direct (const struct file *file)
 
 #endif
 
+/* ---- State --------------------------------------------------------------- */
+
+static bool
+is_same_file (const struct stat *a, const struct stat *b)
+{
+  return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+static bool
+has_same_mtime (const struct stat *a, const struct stat *b)
+{
+  return a->st_mtim.tv_sec == b->st_mtim.tv_sec &&
+    a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+}
+
+/* Writes to a device cannot be detected. */
+static bool
+is_same_state (const struct stat *a, const struct stat *b)
+{
+  if (S_ISBLK (a->st_mode))
+    return a->st_rdev == b->st_rdev;
+  return a->st_size == b->st_size && has_same_mtime (a, b);
+}
+
 /* ---- Open and close ------------------------------------------------------ */
 
 void
@@ -211,6 +241,79 @@ stat_file (struct file *file, uint64_t *position, struct error *error)
   return 0;
 }
 
+/* Returns the length, in ns, of the tick of the file system, if a write at NOW
+ * might leave TIME as it is; or 0.  A server's clock can be ahead of ours, so a
+ * time in the future counts as one of this tick.
+ */
+static long long
+recent_tick (const struct timespec *time, const struct timespec *now)
+{
+  long long tick = time->tv_nsec == 0 ? COARSE : TICK, age;
+
+  if (time->tv_sec < now->tv_sec - COARSE / SECOND)
+    return 0;
+  if (time->tv_sec > now->tv_sec)
+    return TICK;
+  age = (now->tv_sec - time->tv_sec) * SECOND + now->tv_nsec - time->tv_nsec;
+  return age < 0 ? TICK : age < tick ? tick : 0;
+}
+
+/* Returns the tick to wait for before FILE may be read, or 0.  The ctime counts
+ * too, because a program that sets the mtime back after each write (rsync, tar)
+ * can be in the middle of that.
+ */
+static long long
+tick_to_wait (const struct file *file)
+{
+  struct timespec now;
+
+  if (!S_ISREG (file->st.st_mode))
+    return 0;
+  clock_gettime (CLOCK_REALTIME, &now);
+  return MAX (recent_tick (&file->st.st_mtim, &now),
+              recent_tick (&file->st.st_ctim, &now));
+}
+
+static void
+sleep_ns (long long ns)
+{
+  struct timespec delay = { .tv_sec = ns / SECOND, .tv_nsec = ns % SECOND };
+
+  while (nanosleep (&delay, &delay) == -1 && errno == EINTR)
+    ;
+}
+
+/* Before Linux 6.13 two writes within the same tick of the clock leave the same
+ * mtime, as they do in file systems with times in seconds.  So if the file was
+ * modified in this tick, a write after the first read might not be detected.
+ * Then wait until the mtime has not changed for a tick: each later write sets
+ * another one.  This also holds for an mtime in the future, however far, and for
+ * the clock of a server, if its ticks are no longer.  A file that is modified
+ * again and again is an error.
+ */
+static int
+wait_for_tick (struct file *file, struct error *error)
+{
+  struct stat before;
+  long long tick, waited = 0;
+
+  while ((tick = tick_to_wait (file)) > 0) {
+    if (waited >= COARSE) {
+      file->st = before;
+      return file_check_unchanged (file, false, error);
+    }
+    before = file->st;
+    sleep_ns (tick);
+    waited += tick;
+    if (fstat (file->fd, &file->st) == -1)
+      return error_errno (error, errno, "cannot read");
+    file->size = file->st.st_size;
+    if (has_same_mtime (&file->st, &before))
+      break;
+  }
+  return 0;
+}
+
 static int
 set_up (struct file *file, bool force_share, bool cache, struct error *error)
 {
@@ -221,7 +324,8 @@ set_up (struct file *file, bool force_share, bool cache, struct error *error)
   else
     read_disable_readahead (file->fd);
   if ((!force_share && lock_file (file, error) == -1) ||
-      stat_file (file, &position, error) == -1)
+      stat_file (file, &position, error) == -1 ||
+      (!force_share && wait_for_tick (file, error) == -1))
     return -1;
   if (!cache && file_is_block_device (file))
     enable_direct (file, position);
@@ -336,22 +440,6 @@ file_prefetch_table (const struct file *file, size_t len, uint64_t at)
 }
 
 /* ---- Changes ------------------------------------------------------------ */
-
-static bool
-is_same_file (const struct stat *a, const struct stat *b)
-{
-  return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
-}
-
-/* Writes to a device cannot be detected. */
-static bool
-is_same_state (const struct stat *a, const struct stat *b)
-{
-  if (S_ISBLK (a->st_mode))
-    return a->st_rdev == b->st_rdev;
-  return a->st_size == b->st_size && a->st_mtim.tv_sec == b->st_mtim.tv_sec &&
-    a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
-}
 
 int
 file_check_unchanged (const struct file *file, bool force_share,
