@@ -40,10 +40,18 @@ start_nbdkit eval get_size='echo 64m' pread='
   head -c $3 /dev/zero'
 refuses "socket=$socket: .*offset [0-9]*: Input/output error" blksum "$uri"
 
-# Extents fail.
-start_nbdkit eval get_size='echo 64m' pread='head -c $3 /dev/zero' \
-             can_extents='exit 0' extents='echo EIO no good >&2; exit 1'
-refuses "socket=$socket: .*extents" blksum "$uri"
+# Extents fail: everything is read.
+export dir
+cp "$dir/data" "$dir/disk"
+truncate -s 64m "$dir/disk"
+start_nbdkit eval get_size='echo 64m' can_extents='exit 0' \
+             extents='echo EIO no good >&2; exit 1' \
+             pread='dd if=$dir/disk skip=$4 count=$3 status=none \
+                    iflag=skip_bytes,count_bytes'
+run 0 blksum "$uri"
+[ "$(cat "$dir/stdout")" = "$(reference "$dir/disk")  $uri" ] ||
+  fail "wrong sum without extents"
+says_once "$uri: cannot get extents at offset 0: .*Input/output error; .*data"
 
 # The server speaks another protocol.
 printf 'HTTP/1.0 400 Bad Request\r\n\r\n' > "$dir/reply"

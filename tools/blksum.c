@@ -363,6 +363,15 @@ compare (const struct options *options)
   return difference.incomplete ? EXIT_TROUBLE : EXIT_SUCCESS;
 }
 
+/* Print a warning while a job runs. */
+static void
+warn (const char *name, const struct error *error)
+{
+  progress_hide ();
+  report (name, error);
+  progress_show ();
+}
+
 int
 main (int argc, char *argv[])
 {
@@ -375,7 +384,7 @@ main (int argc, char *argv[])
   signal (SIGXFSZ, SIG_IGN);    /* a write fails with EFBIG */
   signal (SIGCHLD, SIG_DFL);    /* a parent may have ignored it */
   options.hash.progress.to = progress_start (&options.progress);
-  options.hash.warn = options.hash.source.warn = report;
+  options.hash.source.warn = warn;
 
   if (options.check)
     status = check (&options);

@@ -40,6 +40,7 @@
   F (create) \
   F (flush) \
   F (get_block_size) \
+  F (get_errno) \
   F (get_error) \
   F (get_size) \
   F (is_read_only) \
@@ -95,6 +96,7 @@ const char *nbd_error_text (void);
 #define nbd_create libnbd.create
 #define nbd_flush libnbd.flush
 #define nbd_get_block_size libnbd.get_block_size
+#define nbd_get_errno libnbd.get_errno
 #define nbd_get_error libnbd.get_error
 #define nbd_get_size libnbd.get_size
 #define nbd_is_read_only libnbd.is_read_only

@@ -232,7 +232,7 @@ end (bool complete)
     print_percent ();
   }
   erase ();
-  begun = false;
+  now.bar = begun = false;
 }
 
 void

@@ -345,7 +345,7 @@ find_trailing_data (struct compare *compare, struct difference *difference)
         trailing_data_find (&compare->request->hash.progress, input->source,
                             &difference->trailing[i], &error) == 0)
       continue;
-    compare->request->hash.warn (input->operand, &error);
+    compare->request->hash.source.warn (input->operand, &error);
     difference->trailing[i].state = TRAILING_UNREAD;
     difference->incomplete = true;
   }

@@ -103,7 +103,7 @@ repair_source_init (struct repair_source *source, const char *operand,
                     struct error *error)
 {
   *source = (struct repair_source) {
-    .operand = operand, .options = request->source, .request = request,
+    .operand = operand, .options = request->source,
     .target = target, .block_size = block_size,
   };
   source->options.size = SOURCE_WHOLE;
@@ -185,7 +185,7 @@ static void
 warn (struct repair_source *source, const struct error *error)
 {
   if (!source->warned)
-    source->request->warn (source->operand, error);
+    source->options.warn (source->operand, error);
   source->warned = true;
 }
 
@@ -201,7 +201,7 @@ read_ranges (struct repair_source *source, struct repair_batch *batch,
   bool failed;
 
   if (!source->source && open_source (source, &error) == -1) {
-    source->request->warn (source->operand, &error);
+    source->options.warn (source->operand, &error);
     source->unusable = true;
     return false;
   }
@@ -231,7 +231,7 @@ count_failure (struct repair_source *source, bool failed)
     return;
   error_set (&error, "could not be read in %d blocks in a row, and is not used "
              "any more", MAX_FAILURES);
-  source->request->warn (source->operand, &error);
+  source->options.warn (source->operand, &error);
   source->unusable = true;
 }
 

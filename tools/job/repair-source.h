@@ -21,7 +21,6 @@ struct target;
 struct repair_source {
   const char *operand;
   struct source_options options;
-  const struct hash_request *request;
   const struct target *target;
   uint32_t block_size;          /* bytes */
   struct source *source;        /* NULL if it is not open */

@@ -160,7 +160,7 @@ warn_start_over (const struct resume *resume, const char *why)
   struct error line = { "" };
 
   error_set (&line, "%s %s: starting over", resume->hash->manifest, why);
-  resume->hash->warn (resume->hash->operand, &line);
+  resume->hash->source.warn (resume->hash->operand, &line);
 }
 
 static void
@@ -170,7 +170,7 @@ warn_untrusted (const struct resume *resume)
 
   error_set (&line, "the image has just changed, or its times are in the "
              "future: if this run is interrupted, the next one starts over");
-  resume->hash->warn (resume->hash->operand, &line);
+  resume->hash->source.warn (resume->hash->operand, &line);
 }
 
 static int
@@ -225,7 +225,7 @@ discard_checkpoint (const struct resume *resume)
   unlink (resume->checkpoint.file.path);
   unlink (resume->checkpoint.state_path);
   if (new_file_sync_directory (resume->checkpoint.file.path, &error) == -1)
-    resume->hash->warn (resume->hash->operand, &error);
+    resume->hash->source.warn (resume->hash->operand, &error);
 }
 
 static int

@@ -89,7 +89,7 @@ conn_next_range (void *opaque, struct range *range, struct error *error)
   struct nbd_reader *reader = conn->reader;
 
   reader->extents.requester = &conn->requester;
-  if (reader->is_remote)
+  if (reader->extents.server)
     reader->extents.room = MAX (room (conn), 1) - 1; /* leave room for a read */
   return cursor_next (&reader->cursor, range, error);
 }

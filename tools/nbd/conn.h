@@ -52,7 +52,6 @@ struct nbd_reader {
   uint64_t end;                 /* no request ends beyond this offset, bytes */
   size_t queue_size;            /* limit of the bytes in flight of each
                                  * connection; 0: no limit */
-  bool is_remote;               /* request block status ahead */
   unsigned queue_depth;         /* limit of the requests in flight of each
                                  * connection; 0: no limit */
   size_t memory;                /* size of all buffers, bytes, unless

@@ -7,7 +7,14 @@
  * read.  Otherwise reading a large sparse export over a network takes a round
  * trip for each range.  Requests that are sent ahead only save time.  If such a
  * request fails, or its reply does not include the offset that is needed, the
- * status is queried again, and an error of that query is reported.
+ * status is queried again, and only an error of that query counts.
+ *
+ * A server can fail to find the status of some ranges, and still read them, as
+ * VDDK does near the end of some disks.  So if it replies with an error, the
+ * range is read as data.  A lost connection, and a reply that violates the
+ * protocol, are errors.  So is any failure of our own qemu-nbd, because it means
+ * that the tables of the image are damaged, and of a server whose dirty bitmap
+ * is used, because the same reply has both.
  *
  * The connection whose turn it is (see range-queue.h) sends the requests ahead,
  * and its thread handles the replies.  The thread whose turn it is cannot wait
@@ -31,6 +38,7 @@
 #include <config.h>
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -52,10 +60,14 @@
  */
 #define MAX_AHEAD_EXTENTS 4096
 
+/* After so many failures in a row the server is not queried any more. */
+#define MAX_FAILURES 8
+
 void
-nbd_extents_init (struct nbd_extents *extents, uint64_t size)
+nbd_extents_init (struct nbd_extents *extents, struct nbd_server *server,
+                  uint64_t size)
 {
-  *extents = (struct nbd_extents) { .size = size };
+  *extents = (struct nbd_extents) { .size = size, .server = server };
   pthread_mutex_init (&extents->lock, NULL);
   for (unsigned i = 0; i < NBD_AHEAD; i++)
     extents->ahead[i].all = extents;
@@ -292,10 +304,10 @@ use_ahead (struct nbd_extents *extents, struct nbd_ahead *ahead)
 }
 
 static int
-fail (uint64_t offset, struct error *error)
+fail (uint64_t offset, const char *reason, struct error *error)
 {
   return error_set (error, "cannot get extents at offset %llu: %s",
-                    (unsigned long long) offset, nbd_error_text ());
+                    (unsigned long long) offset, reason);
 }
 
 /* Use the reply to the request ahead for OFFSET, if there is one.  Returns 1; 0
@@ -312,8 +324,79 @@ take_ahead (struct nbd_extents *extents, uint64_t offset,
   if (ahead->requester == extents->requester)
     while (is_in_flight (ahead))
       if (nbd_poll (ahead->requester->nbd, -1) == -1)
-        return fail (offset, error);
+        return fail (offset, nbd_error_text (), error);
   return use_ahead (extents, ahead);
+}
+
+/* ---- Failed queries ---- */
+
+/* Returns true if the last call of libnbd, which was a query, failed because the
+ * server replied with an error.  Then it can go on.  libnbd sets EPROTO if it
+ * cannot use the reply, and ENOTCONN for requests that a lost connection aborts.
+ */
+static bool
+has_error_reply (struct nbd_handle *nbd)
+{
+  int err = nbd_get_errno ();
+
+  return err != 0 && err != EPROTO && err != ENOTCONN &&
+    nbd_aio_is_dead (nbd) == 0;
+}
+
+static bool
+has_given_up (const struct nbd_extents *extents)
+{
+  return extents->server && extents->server->failures >= MAX_FAILURES;
+}
+
+static void
+count_success (struct nbd_extents *extents)
+{
+  if (extents->server)
+    extents->server->failures = 0;
+}
+
+/* Set the current reply to LEN bytes of data at OFFSET. */
+static int
+assume_data (struct nbd_extents *extents, uint64_t offset, uint64_t len,
+             struct error *error)
+{
+  struct extent data = { .len = len }, *one;
+
+  one = realloc (extents->reply.extents, sizeof *one);
+  if (!one)
+    return error_errno (error, ENOMEM, "cannot read");
+  *one = data;
+  extents->reply = (struct nbd_reply) {
+    .start = offset, .extents = one, .count = 1
+  };
+  extents->requested = MAX (extents->requested, offset + len);
+  return 0;
+}
+
+/* The query for LEN bytes at OFFSET failed.  Returns 0 if they are to be read as
+ * data, or -1 with the reason.
+ */
+static int
+handle_failure (struct nbd_extents *extents, uint64_t offset, uint64_t len,
+                struct error *error)
+{
+  struct nbd_server *server = extents->server;
+  struct error warning = { "" };
+  char reason[512];
+
+  snprintf (reason, sizeof reason, "%s", nbd_error_text ());
+  if (!server || !server->warn || !has_error_reply (extents->requester->nbd))
+    return fail (offset, reason, error);
+  server->failures++;
+  if (!server->warned) {
+    error_set (&warning, "cannot get extents at offset %llu: %s; ranges whose "
+               "extents are not known are read as data",
+               (unsigned long long) offset, reason);
+    server->warn (server->name, &warning);
+  }
+  server->warned = true;
+  return assume_data (extents, offset, len, error);
 }
 
 /* ---- Extents in order ---- */
@@ -324,16 +407,19 @@ query (struct nbd_extents *extents, uint64_t offset, struct error *error)
   uint64_t len = MIN (status_len (extents, offset),
                       next_ahead (extents, offset) - offset);
 
+  if (has_given_up (extents))
+    return assume_data (extents, offset, extents->size - offset, error);
   extents->reply.count = 0;
   extents->reply.start = offset;
   if (nbd_block_status (extents->requester->nbd, len, offset,
                         (nbd_extent_callback) {
                           .callback = store_all, .user_data = &extents->reply,
                         }, 0) == -1)
-    return fail (offset, error);
+    return handle_failure (extents, offset, len, error);
   if (extents->reply.count == 0)
     return error_set (error, "the server returned no block status at offset "
                       "%llu", (unsigned long long) offset);
+  count_success (extents);
   extents->requested = MAX (extents->requested, offset + len);
   return 0;
 }
@@ -360,8 +446,10 @@ fetch (struct nbd_extents *extents, uint64_t offset, struct error *error)
 
   extents->next = 0;
   extents->offset = extents->reply.start;
-  if (r == 1 && has_reply (extents, offset))
+  if (r == 1 && has_reply (extents, offset)) {
+    count_success (extents);
     return 0;
+  }
   if (r == -1 || query (extents, offset, error) == -1)
     return -1;
   extents->next = 0;

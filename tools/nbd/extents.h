@@ -22,6 +22,18 @@ struct nbd_handle;
  */
 #define NBD_AHEAD 8
 
+/* The server of a URI.  An error reply to a query is not an error of the scan: the
+ * range is read as data.  Used by one thread at a time.
+ */
+struct nbd_server {
+  const char *name;             /* of the operand, for WARN */
+  void (*warn) (const char *name, const struct error *error); /* called for the
+                                 * first failed query; NULL: an error reply is
+                                 * an error of the scan */
+  bool warned;
+  unsigned failures;            /* failed queries since the last success */
+};
+
 /* A connection that sends requests.  Only the thread of the connection uses
  * this struct.
  */
@@ -57,6 +69,7 @@ struct nbd_ahead {
 
 struct nbd_extents {
   uint64_t size;                /* no request ends beyond this offset, bytes */
+  struct nbd_server *server;    /* NULL: our own qemu-nbd */
 
   /* Used by the thread whose turn it is: see range-queue.h. */
   struct nbd_requester *requester; /* the connection of that thread */
@@ -72,8 +85,11 @@ struct nbd_extents {
   struct nbd_ahead ahead[NBD_AHEAD];
 };
 
-/* SIZE is at most the size of the export. */
-void nbd_extents_init (struct nbd_extents *extents, uint64_t size);
+/* SIZE is at most the size of the export.  SERVER is NULL if the server is our
+ * own qemu-nbd.
+ */
+void nbd_extents_init (struct nbd_extents *extents, struct nbd_server *server,
+                       uint64_t size);
 
 /* No request may be in flight. */
 void nbd_extents_destroy (struct nbd_extents *extents);

@@ -261,7 +261,8 @@ image_bounds (const struct nbd_reader *reader, unsigned threads)
 
 static void
 set_up (struct nbd_reader *reader, const struct source_options *options,
-        struct nbd_handle **conns, uint64_t size, struct scan *scan)
+        struct nbd_handle **conns, struct nbd_server *server, uint64_t size,
+        struct scan *scan)
 {
   for (unsigned i = 0; i < reader->nr_conns; i++)
     reader->conns[i] = (struct conn) {
@@ -276,7 +277,7 @@ set_up (struct nbd_reader *reader, const struct source_options *options,
     .missing_at = scan_missing_at,
     .missing_opaque = scan,
   };
-  nbd_extents_init (&reader->extents, size);
+  nbd_extents_init (&reader->extents, server, size);
   pthread_mutex_init (&reader->lock, NULL);
   deadline_cond_init (&reader->changed);
   scheduler_init (&reader->scheduler, options, scan, conn_next_range);
@@ -359,10 +360,10 @@ read_export (struct nbd_reader *reader, unsigned threads,
 
 int
 nbd_export_scan (const struct source_options *options,
-                 struct nbd_handle **conns, unsigned *nr_conns, bool is_remote,
-                 uint64_t size, struct scan *scan)
+                 struct nbd_handle **conns, unsigned *nr_conns,
+                 struct nbd_server *server, uint64_t size, struct scan *scan)
 {
-  struct nbd_reader reader = { .nr_conns = *nr_conns, .is_remote = is_remote };
+  struct nbd_reader reader = { .nr_conns = *nr_conns };
   struct error error = { "" };
   bool failed;
 
@@ -372,7 +373,7 @@ nbd_export_scan (const struct source_options *options,
     scan_fail (scan, &error);
     return -1;
   }
-  set_up (&reader, options, conns, size, scan);
+  set_up (&reader, options, conns, server, size, scan);
   if (duplicate_sockets (&reader, &error) == -1 ||
       setup_requests (&reader, options, &error) == -1 ||
       read_export (&reader, options->threads, &error) == -1)

@@ -57,6 +57,7 @@ static struct {
    * SAY_NOTHING: replies have no extents.  DEAD: the connection is lost.
    */
   bool fail_ahead, fail, say_nothing, dead;
+  int err;                      /* errno of failures */
 } server;
 
 static unsigned seed = 1;
@@ -191,7 +192,22 @@ fake_poll (struct nbd_handle *nbd, int timeout)
   return 1;
 }
 
+static int
+fake_get_errno (void)
+{
+  return server.err;
+}
+
+static int
+fake_aio_is_dead (struct nbd_handle *nbd)
+{
+  (void) nbd;
+  return server.dead;
+}
+
 struct libnbd libnbd = {
+  .get_errno = fake_get_errno,
+  .aio_is_dead = fake_aio_is_dead,
   .aio_block_status = fake_aio_block_status,
   .block_status = fake_block_status,
   .poll = fake_poll,
@@ -206,20 +222,36 @@ nbd_error_text (void)
 /* ---- The client ---- */
 
 static struct nbd_extents extents;
+static struct nbd_server remote;
+static unsigned warnings;
 static struct nbd_requester askers[CONNS];
 static unsigned max_in_flight;
+
+static void
+count_warning (const char *name, const struct error *error)
+{
+  assert_string_equal (name, "the operand");
+  assert_non_null (strstr (error->text, "cannot get extents at offset"));
+  assert_non_null (strstr (error->text, "the server's reason"));
+  warnings++;
+}
 
 static int
 start (void **state)
 {
   (void) state;
   memset (&server, 0, sizeof server);
+  server.err = EIO;
+  warnings = 0;
+  remote = (struct nbd_server) {
+    .name = "the operand", .warn = count_warning
+  };
   server.in_order = server.whole = true;
   for (unsigned i = 0; i < BLOCKS; i++)
     server.zero[i] = rnd (2);
   for (unsigned i = 0; i < CONNS; i++)
     askers[i] = (struct nbd_requester) { .nbd = (void *) &askers[i] };
-  nbd_extents_init (&extents, SIZE);
+  nbd_extents_init (&extents, &remote, SIZE);
   max_in_flight = NBD_AHEAD;
   return 0;
 }
@@ -351,27 +383,111 @@ test_room (void **state)
   assert_int_equal (server.count, 2);
 }
 
-/* An error of a request ahead is not reported: the status is queried again.  An
- * error of this query is reported.
- */
+/* An error of a request ahead is not reported: the status is queried again. */
 static void
-test_errors (void **state)
+test_errors_ahead (void **state)
+{
+  (void) state;
+  server.fail_ahead = true;
+  for (uint64_t at = 0; at < 4 * STATUS; )
+    at = check_at (0, at);
+  assert_true (server.asked >= 4);
+  assert_int_equal (warnings, 0);
+}
+
+/* Check that the extent at OFFSET is data.  Returns its end. */
+static uint64_t
+check_data (uint64_t offset)
 {
   struct error error = { "" };
   struct extent extent;
+
+  assert_int_equal (find (0, offset, &extent, &error), 0);
+  assert_false (extent.zero);
+  return offset + extent.len;
+}
+
+/* If the server replies to a query with an error, the range is read as data.
+ * After eight failures in a row the server is not queried any more.
+ */
+static void
+test_error_replies (void **state)
+{
   uint64_t at = 0;
 
   (void) state;
-  server.fail_ahead = true;
-  for (; at < 4 * STATUS; )
+  memset (server.zero, 1, sizeof server.zero);
+  for (int i = 0; i < 2; i++) {
+    server.fail = server.fail_ahead = true;
+    for (int j = 0; j < 7; j++)
+      at = check_data (at);
+    while (complete_one (NULL)) /* requests sent ahead fail, too */
+      ;
+    server.fail = server.fail_ahead = false;
     at = check_at (0, at);
-  assert_true (server.asked >= 4);
+  }
+  assert_int_equal (at, 16 * STATUS);
+  assert_int_equal (warnings, 1);
+
+  server.fail = server.fail_ahead = true;
+  while (complete_one (NULL))
+    ;
+  server.asked = server.sent = 0;
+  for (int i = 0; i < 8; i++)
+    at = check_data (at);
+  assert_int_equal (server.asked, 8);
+  server.asked = server.sent = 0;
+  assert_int_equal (check_data (at), SIZE);
+  assert_int_equal (server.asked + server.sent, 0);
+
+  /* Nor by the next scan. */
+  end (state);
+  nbd_extents_init (&extents, &remote, SIZE);
+  assert_int_equal (check_data (0), SIZE);
+  assert_int_equal (server.asked + server.sent, 0);
+  assert_int_equal (warnings, 1);
+}
+
+static void
+check_fails (void)
+{
+  struct error error = { "" };
+  struct extent extent;
+
   server.fail = true;
-  while (find (0, at, &extent, &error) == 0)
-    at += extent.len;
-  assert_int_equal (at, server.asked_at);
-  assert_non_null (strstr (error.text, "cannot get extents at offset"));
-  assert_non_null (strstr (error.text, "the server's reason"));
+  assert_int_equal (find (0, 0, &extent, &error), -1);
+  assert_non_null (strstr (error.text, "cannot get extents at offset 0: "
+                           "the server's reason"));
+  assert_int_equal (warnings, 0);
+}
+
+/* Other failures are errors: the reply violates the protocol, or the connection
+ * is lost.
+ */
+static void
+test_other_errors (void **state)
+{
+  static const int errors[] = { EPROTO, ENOTCONN, 0 };
+
+  (void) state;
+  for (unsigned i = 0; i < sizeof errors / sizeof *errors; i++) {
+    server.err = errors[i];
+    check_fails ();
+  }
+  server.err = EIO;
+  server.dead = true;
+  check_fails ();
+}
+
+/* An error reply is an error for our own qemu-nbd, and for dirty bitmaps. */
+static void
+test_strict (void **state)
+{
+  (void) state;
+  remote.warn = NULL;
+  check_fails ();
+  extents.server = NULL;
+  check_fails ();
 }
 
 /* A reply without block status is an error. */
@@ -441,7 +557,10 @@ main (void)
     TEST (test_many_extents),
     TEST (test_many_ahead),
     TEST (test_room),
-    TEST (test_errors),
+    TEST (test_errors_ahead),
+    TEST (test_error_replies),
+    TEST (test_other_errors),
+    TEST (test_strict),
     TEST (test_nothing),
     TEST (test_lost),
     TEST (test_random),

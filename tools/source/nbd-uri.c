@@ -16,6 +16,7 @@
 
 #include "../lib/common/libnbd.h"
 #include "nbd/bitmap.h"
+#include "nbd/extents.h"
 #include "nbd/handle.h"
 #include "nbd/read.h"
 #include "source/nbd-uri.h"
@@ -31,6 +32,7 @@ struct nbd_uri {
   const struct source_options *options;
   struct nbd_handle *conns[CONNS];
   unsigned nr_conns;            /* number of open connections in CONNS */
+  struct nbd_server server;
 };
 
 static int64_t
@@ -131,7 +133,8 @@ nbd_uri_scan (struct source *source, struct scan *scan)
   struct nbd_uri *nbd_uri = (struct nbd_uri *) source;
 
   return nbd_export_scan (nbd_uri->options, nbd_uri->conns,
-                          &nbd_uri->nr_conns, true, source->size, scan);
+                          &nbd_uri->nr_conns, &nbd_uri->server, source->size,
+                          scan);
 }
 
 static int
@@ -169,7 +172,9 @@ nbd_uri_open_single (const struct source_options *options, const char *uri,
   if (!nbd_uri)
     return error_errno (error, errno, "cannot read");
   *nbd_uri = (struct nbd_uri) {
-    .source = { .ops = &nbd_uri_ops, .format = "nbd" }, .options = options
+    .source = { .ops = &nbd_uri_ops, .format = "nbd" },
+    .options = options,
+    .server = { .name = uri, .warn = options->bitmap ? NULL : options->warn },
   };
   if (connect_first (nbd_uri, uri, error) == -1) {
     free (nbd_uri);

@@ -200,7 +200,7 @@ int
 qemu_image_scan (struct qemu_image *qi, uint64_t size, struct scan *scan)
 {
   unsigned conns = qi->nbd != NULL;
-  int r = nbd_export_scan (qi->options, &qi->nbd, &conns, false, size, scan);
+  int r = nbd_export_scan (qi->options, &qi->nbd, &conns, NULL, size, scan);
 
   if (conns == 0)
     qi->nbd = NULL;             /* it was closed */

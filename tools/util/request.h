@@ -42,9 +42,6 @@ struct hash_request {
   struct source_options source;
   const char *manifest;         /* file to write; "-" for stdout; or NULL */
   struct progress_form progress;
-
-  /* Print ERROR, which is about NAME.  The job continues. */
-  void (*warn) (const char *name, const struct error *error);
 };
 
 /* Fix all parameters, because they are those of a checksum. */

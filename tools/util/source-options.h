@@ -37,8 +37,8 @@ struct source_options {
   uint64_t size;                /* size of the image in bytes, which must not
                                  * be larger than the source; SOURCE_WHOLE:
                                  * the whole source */
-  /* Print a warning about the operand NAME.  If this is NULL, an image with a
-   * warning is refused.
+  /* Print a warning about NAME, an operand.  Any thread can call this.  If it is
+   * NULL, an image with a warning is refused.
    */
   void (*warn) (const char *name, const struct error *warning);
   const char *bitmap;           /* the dirty bitmap of an NBD export to read;
