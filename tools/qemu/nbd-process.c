@@ -15,6 +15,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -43,16 +44,23 @@
                                  * child has removed the name of its socket */
 #define MAX_MESSAGES 16384      /* of qemu-nbd, bytes; paths can be long */
 
-/* Why the child could not run qemu-nbd: errno, and what failed. */
+#define LISTEN_PID "LISTEN_PID="
+
+/* Why the child could not run qemu-nbd: errno, and what failed: a string literal,
+ * which has the same address in the child.
+ */
 struct failure {
-  int err;
-  char what[64];
+  long err;                     /* so that no byte is padding */
+  const char *what;
 };
 
 struct spawn {
   char *const *argv;
+  char *paths;                  /* of argv[0]: see process_paths */
   char **environment;
-  char listen_pid[40];          /* in ENVIRONMENT; set by the child */
+  char listen_pid[40];          /* in ENVIRONMENT; completed by the child */
+  char dir[90];                 /* the directory of the socket */
+  struct sockaddr_un address;   /* of the socket */
   pid_t parent;
   /* Descriptors; STATUS and MESSAGES are the write ends of pipes. */
   int listener, client, image_fd, status, messages;
@@ -61,8 +69,8 @@ struct spawn {
 /* ---- In the child ---- */
 
 /* A lock that another thread of the parent held during the fork, such as that
- * of malloc, is never released in the child.  So the functions here take no
- * locks.
+ * of malloc, is never released in the child.  So only async-signal-safe functions
+ * are called here (see signal-safety(7)); snprintf and execvp are not.
  */
 
 static void fail_child (const struct spawn *spawn, const char *what)
@@ -71,52 +79,39 @@ static void fail_child (const struct spawn *spawn, const char *what)
 static void
 fail_child (const struct spawn *spawn, const char *what)
 {
-  struct failure failure = { .err = errno };
+  struct failure failure = { .err = errno, .what = what };
   ssize_t r;
 
-  snprintf (failure.what, sizeof failure.what, "%s", what);
   r = write (spawn->status, &failure, sizeof failure);
   (void) r;
   _exit (127);
 }
 
 static int
-bind_and_connect (const struct spawn *spawn, const char *dir)
+bind_and_connect (const struct spawn *spawn)
 {
-  struct sockaddr_un address = { .sun_family = AF_UNIX };
-  struct sockaddr *sa = (struct sockaddr *) &address;
-  int n, r;
+  const struct sockaddr *sa = (const struct sockaddr *) &spawn->address;
+  int r;
 
-  n = snprintf (address.sun_path, sizeof address.sun_path, "%s/sock", dir);
-  if (n >= sizeof address.sun_path) {
-    errno = ENAMETOOLONG;
-    return -1;
-  }
-  if (bind (spawn->listener, sa, sizeof address) == -1)
+  if (bind (spawn->listener, sa, sizeof spawn->address) == -1)
     return -1;
   r = listen (spawn->listener, 1);
   if (r == 0)
-    r = connect (spawn->client, sa, sizeof address);
-  unlink (address.sun_path);
+    r = connect (spawn->client, sa, sizeof spawn->address);
+  unlink (spawn->address.sun_path);
   return r;
 }
 
 static void
 make_connection (const struct spawn *spawn)
 {
-  const char *tmp = getenv ("TMPDIR");
-  char dir[sizeof ((struct sockaddr_un *) NULL)->sun_path];
   int r, err;
 
-  /* The length of the path of a socket is limited. */
-  if (!tmp || tmp[0] != '/' || strlen (tmp) > sizeof dir / 2)
-    tmp = "/tmp";
-  snprintf (dir, sizeof dir, "%s/blksum-XXXXXX", tmp);
-  if (!mkdtemp (dir))
+  if (mkdir (spawn->dir, 0700) == -1)
     fail_child (spawn, "cannot make a directory in TMPDIR or /tmp");
-  r = bind_and_connect (spawn, dir);
+  r = bind_and_connect (spawn);
   err = errno;
-  rmdir (dir);
+  rmdir (spawn->dir);
   errno = err;
   if (r == -1)
     fail_child (spawn, "cannot make a socket");
@@ -135,6 +130,20 @@ move_fd (const struct spawn *spawn, int fd)
   if (moved == -1)
     fail_child (spawn, "cannot move a descriptor");
   return moved;
+}
+
+/* Complete the variable LISTEN_PID. */
+static void
+set_listen_pid (struct spawn *spawn)
+{
+  char digits[20], *to = spawn->listen_pid + strlen (LISTEN_PID);
+  size_t n = 0;
+
+  for (pid_t pid = getpid (); pid > 0; pid /= 10)
+    digits[n++] = '0' + pid % 10;
+  while (n > 0)
+    *to++ = digits[--n];
+  *to = '\0';
 }
 
 static void run_child (struct spawn *spawn) __attribute__ ((noreturn));
@@ -162,19 +171,40 @@ run_child (struct spawn *spawn)
   if (spawn->image_fd != -1 && open_files_limit () == -1)
     fail_child (spawn, "cannot limit its descriptors");
 
-  snprintf (spawn->listen_pid, sizeof spawn->listen_pid, "LISTEN_PID=%ld",
-            (long) getpid ());
-  environ = spawn->environment;
-  execvp (spawn->argv[0], spawn->argv);
+  set_listen_pid (spawn);
+  process_exec (spawn->paths, spawn->argv, spawn->environment);
   fail_child (spawn, errno == ENOENT ? "not installed" : "cannot run it");
 }
 
 /* ---- In the parent ---- */
 
+/* Choose the names of the directory and the socket, of which no other process
+ * can know the random part.  Returns 0, or -1 with errno set.
+ */
+static int
+choose_names (struct spawn *spawn)
+{
+  struct sockaddr_un *address = &spawn->address;
+  const char *tmp = getenv ("TMPDIR");
+  uint64_t random;
+
+  if (getentropy (&random, sizeof random) == -1)
+    return -1;
+  /* The length of the path of a socket is limited. */
+  if (!tmp || tmp[0] != '/' || strlen (tmp) > sizeof address->sun_path / 2)
+    tmp = "/tmp";
+  snprintf (spawn->dir, sizeof spawn->dir, "%s/blksum-%016" PRIx64, tmp,
+            random);
+  address->sun_family = AF_UNIX;
+  snprintf (address->sun_path, sizeof address->sun_path, "%s/sock",
+            spawn->dir);
+  return 0;
+}
+
 static bool
 is_of_listening (const char *variable)
 {
-  return strncmp (variable, "LISTEN_PID=", 11) == 0 ||
+  return strncmp (variable, LISTEN_PID, strlen (LISTEN_PID)) == 0 ||
     strncmp (variable, "LISTEN_FDS=", 11) == 0 ||
     strncmp (variable, "LISTEN_FDNAMES=", 15) == 0;
 }
@@ -195,6 +225,7 @@ make_environment (struct spawn *spawn)
   for (i = n = 0; environ[i]; i++)
     if (!is_of_listening (environ[i]))
       spawn->environment[n++] = environ[i];
+  strcpy (spawn->listen_pid, LISTEN_PID);
   spawn->environment[n++] = spawn->listen_pid;
   spawn->environment[n] = (char *) "LISTEN_FDS=1";
   return 0;
@@ -262,8 +293,9 @@ qemu_nbd_start (struct qemu_nbd *qemu, char *const argv[], int image_fd,
   qemu->pid = -1;
   spawn.listener = socket (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   spawn.client = socket (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (make_environment (&spawn) == -1 ||
-      spawn.listener == -1 || spawn.client == -1 ||
+  if (spawn.listener == -1 || spawn.client == -1 ||
+      !(spawn.paths = process_paths (argv[0])) ||
+      choose_names (&spawn) == -1 || make_environment (&spawn) == -1 ||
       pipe2 (status, O_CLOEXEC) == -1 || pipe2 (messages, O_CLOEXEC) == -1 ||
       /* qemu-nbd must not block on its messages. */
       fcntl (messages[1], F_SETFL, O_NONBLOCK) == -1)
@@ -276,6 +308,7 @@ qemu_nbd_start (struct qemu_nbd *qemu, char *const argv[], int image_fd,
       error_errno (error, errno, "cannot start %s", argv[0]);
   }
   free (spawn.environment);
+  free (spawn.paths);
   close_fd (spawn.listener);
   close_fd (status[1]);
   close_fd (messages[1]);

@@ -14,6 +14,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -22,6 +23,7 @@
 #include <sys/prctl.h>
 #endif
 
+#include "../lib/common/memstream.h"
 #include "qemu/process.h"
 
 #define MAX_STDOUT (16 << 20)   /* bytes; more is an error */
@@ -120,8 +122,49 @@ process_prepare_child (pid_t parent)
   close_on_exec_from (3);
 }
 
+char *
+process_paths (const char *program)
+{
+  const char *path = getenv ("PATH");
+  bool more;
+  char *paths;
+  size_t len;
+  FILE *out = open_memstream (&paths, &len);
+
+  if (!out)
+    return NULL;
+  if (strchr (program, '/'))
+    path = "";
+  else if (!path)
+    path = "/bin:/usr/bin";
+  do {
+    size_t n = strcspn (path, ":"); /* 0: the current directory */
+
+    fprintf (out, "%.*s%s%s%c", (int) n, path, n > 0 ? "/" : "", program, '\0');
+    more = path[n] == ':';
+    path += n + more;
+  } while (more);
+  return memstream_close (out, &paths) ? paths : NULL;
+}
+
+void
+process_exec (const char *paths, char *const argv[], char *const env[])
+{
+  int err = ENOENT;
+
+  for (; *paths; paths += strlen (paths) + 1) {
+    execve (paths, argv, env);
+    if (errno == EACCES)
+      err = EACCES;
+    else if (errno != ENOENT && errno != ENOTDIR)
+      return;
+  }
+  errno = err;
+}
+
 static void
-exec_child (char *const argv[], pid_t parent, int out, int err)
+exec_child (const char *paths, char *const argv[], pid_t parent, int out,
+            int err)
 {
   int null = open ("/dev/null", O_RDONLY);
 
@@ -129,7 +172,7 @@ exec_child (char *const argv[], pid_t parent, int out, int err)
   if (null == -1 || dup2 (null, 0) == -1 ||
       dup2 (out, 1) == -1 || dup2 (err, 2) == -1)
     _exit (NOT_RUNNABLE);
-  execvp (argv[0], argv);
+  process_exec (paths, argv, environ);
   _exit (errno == ENOENT ? NOT_FOUND : NOT_RUNNABLE);
 }
 
@@ -139,18 +182,22 @@ start (char *const argv[], int *out, int *err)
 {
   int outs[2], errs[2];
   pid_t parent = getpid (), pid = -1;
+  char *paths = process_paths (argv[0]);
 
-  if (pipe2 (outs, O_CLOEXEC) == -1)
+  if (!paths || pipe2 (outs, O_CLOEXEC) == -1) {
+    free (paths);
     return -1;
+  }
   if (pipe2 (errs, O_CLOEXEC) == 0) {
     pid = fork ();
     if (pid == 0)
-      exec_child (argv, parent, outs[1], errs[1]);
+      exec_child (paths, argv, parent, outs[1], errs[1]);
     close (errs[1]);
     *err = errs[0];
     if (pid == -1)
       close (errs[0]);
   }
+  free (paths);
   close (outs[1]);
   *out = outs[0];
   if (pid == -1)

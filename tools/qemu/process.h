@@ -20,6 +20,17 @@
  */
 void process_prepare_child (pid_t parent);
 
+/* Returns the paths at which PROGRAM can be, by PATH: strings, each with its
+ * terminating zero, and an empty one at the end.  Returns NULL with errno set on
+ * error.  The caller frees them.
+ */
+char *process_paths (const char *program);
+
+/* Run the first program of PATHS that exists and is executable.  Returns only on
+ * error, with errno set.  Async-signal-safe, unlike execvp.
+ */
+void process_exec (const char *paths, char *const argv[], char *const env[]);
+
 /* Run ARGV, found in PATH, without a shell and without input, and store its
  * stdout, a string, in *OUTPUT.  Returns 0; or -1 with the reason in ERROR, and
  * *OUTPUT unchanged.  If the program ran but failed, *MESSAGES is its stderr,
