@@ -95,6 +95,26 @@ try_all "$dir/large" "-t 128 -b 16m"
 export BLKSUM_DEPTH=128
 try_all "$dir/large" "-t 2"
 
+# An update with four million changed ranges, which are in no order, so that
+# sorting them takes memory too.
+export BLKSUM_DEPTH=128
+size=34359738368
+cp --sparse=always "$dir/large" "$dir/disk"
+truncate -s $size "$dir/disk"
+blksum -b 4k --manifest "$dir/disk.blkm" "$dir/disk" > "$dir/sum"
+"$PYTHON" - > "$dir/changed" << 'END'
+step = 65536
+print("[", end="")
+for first in reversed(range(0, 1 << 22, step)):
+    print(",".join('{"start":%d,"length":4096}' % (i * 8192)
+                   for i in range(first, first + step)),
+          end="," if first > 0 else "]\n")
+END
+modest "$(cut -d' ' -f1 "$dir/sum")" -t 64 --update "$dir/disk.blkm" \
+       --changed "$dir/changed" --audit 0% --manifest "$dir/new.blkm" \
+       "$dir/disk"
+rm "$dir/changed"
+
 # 16 files at once, of the largest size that is hashed so, with blocks of the
 # largest size, and of the smallest.
 unset BLKSUM_DEPTH

@@ -40,7 +40,8 @@
 #include "util/result.h"
 
 struct update {
-  struct hash_request hash;     /* gets the parameters of the old manifest */
+  struct hash_request hash;     /* gets the parameters of the old manifest; the
+                                 * source uses its options */
   const struct incremental_request *request;
   struct source *source;
   int fd;                       /* descriptor of the old manifest */
@@ -201,15 +202,20 @@ hash (struct update *update, struct sum *sum, struct error *error)
   return r;
 }
 
+/* The memory of the changed ranges is taken from that for reads, which have not
+ * begun.
+ */
 static int
 read_changes (struct update *update, struct error *error)
 {
   struct source *source = update->source;
+  struct ranges *changed = &update->changed;
+  int r = update->hash.source.bitmap
+    ? source->ops->read_bitmap (source, changed, error)
+    : changes_read (&update->request->changed, source->size, changed, error);
 
-  if (update->hash.source.bitmap)
-    return source->ops->read_bitmap (source, &update->changed, error);
-  return changes_read (&update->request->changed, source->size,
-                       &update->changed, error);
+  update->hash.source.memory -= changed->room * sizeof changed->items[0];
+  return r;
 }
 
 /* SUM gets the hash parameters of the manifest, which can differ from the
@@ -264,7 +270,8 @@ job_update (const struct incremental_request *request, struct sum *sum,
   int r = -1;
 
   if (check_operand (request, error) == -1 ||
-      source_open (&hash->source, hash->operand, &update.source, error) == -1)
+      source_open (&update.hash.source, hash->operand, &update.source,
+                   error) == -1)
     return -1;
   if (update.source->full_size == SOURCE_SIZE_UNKNOWN)
     error_set (error, "a pipe can only be read as a whole, not with --update");

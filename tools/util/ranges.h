@@ -15,8 +15,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define RANGES_MAX ((size_t) 1 << 22) /* maximum number of ranges; each takes
-                                       * 16 bytes */
+#define RANGES_MAX ((size_t) 1 << 21) /* maximum number of ranges; each takes
+                                       * 16 bytes, and the same again while
+                                       * they are sorted */
 
 struct ranges_item {
   uint64_t start, len;          /* bytes; LEN is not 0 */
