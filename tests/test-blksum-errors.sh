@@ -46,6 +46,14 @@ done
 refuses ".*output.*'xml'" blksum --output=xml "$dir/image"
 refuses "--queue-size: invalid number '99999999999999999999'" \
         blksum --queue-size=99999999999999999999 "$dir/image"
+refuses "--size: '10GB' can be in powers of 1000 or of 1024: write 10GiB for 1024" \
+        blksum --size 10GB "$dir/image"
+refuses "--size: '2kb' can be .*: write 2KiB " blksum --size 2kb "$dir/image"
+for size in 1KIB 1Ki 1kiBB 1iB 1B 1kB 1p 1tt; do
+  refuses "--size: .*'$size'" blksum --size $size "$dir/image"
+done
+refuses "--size: '16777216TiB' is too large" \
+        blksum --size 16777216TiB "$dir/image"
 refuses "--queue-size: '99999999999g' is too large" \
         blksum --queue-size=99999999999g "$dir/image"
 refuses ".*progress.*'x'" blksum --progress=x "$dir/image"

@@ -66,6 +66,14 @@ for n in $more; do
 done
 has_sum 2097152 blksum --size 2m raw
 has_sum 7168 blksum --size 7K raw
+has_sum 7168 blksum --size 7KiB raw
+has_sum 2097152 blksum --size 2MiB raw
+for n in 1g 1GiB; do
+  refuses "only $size bytes, fewer than the 1073741824" blksum --size $n raw
+done
+for n in 3t 3T 3TiB; do
+  refuses "only $size bytes, fewer than the 3298534883328" blksum --size $n raw
+done
 
 # All beyond 4 GiB is a hole.
 truncate -s 6g sparse

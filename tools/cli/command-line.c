@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "cli/command-line.h"
 #include "cli/usage.h"
@@ -56,11 +57,28 @@ fill_getopt (const struct option_row *row, char *letters,
   qsort (names, i, sizeof *names, compare_names);
 }
 
+/* Returns the number of bits by which to shift the number in ARG, whose unit is
+ * UNIT: 0 if it is none.
+ */
+static unsigned
+parse_unit (const struct option_row *row, const char *arg, const char *unit)
+{
+  static const char units[] = "kmgt";
+  const char *found = *unit ? strchr (units, tolower ((unsigned char) *unit))
+                            : NULL;
+  unsigned power = found ? found - units + 1 : 0;
+
+  if (power > 0 && strcasecmp (unit + 1, "b") == 0)
+    usage_error ("--%s: '%s' can be in powers of 1000 or of 1024: write "
+                 "%.*s%ciB for 1024", row->name, arg, (int) (unit - arg), arg,
+                 toupper ((unsigned char) *unit));
+  return unit[1] == '\0' || strcmp (unit + 1, "iB") == 0 ? 10 * power : 0;
+}
+
 static uint64_t
 parse_number (const struct option_row *row, const char *arg)
 {
-  static const char units[] = "kmg";
-  const char *unit;
+  unsigned shift;
   uint64_t value;
   char *end;
 
@@ -68,18 +86,11 @@ parse_number (const struct option_row *row, const char *arg)
   value = strtoull (arg, &end, 10);
   if (!isdigit ((unsigned char) arg[0]) || errno != 0)
     usage_error ("--%s: invalid number '%s'", row->name, arg);
-  if (row->is_size && *end) {
-    unit = strchr (units, tolower ((unsigned char) *end));
-    if (unit && end[1] == '\0') {
-      unsigned shift = 10 * (unit - units + 1);
-
-      if (value > UINT64_MAX >> shift)
-        usage_error ("--%s: '%s' is too large", row->name, arg);
-      value <<= shift;
-      end++;
-    }
-  }
-  if (*end)
+  shift = row->is_size && *end ? parse_unit (row, arg, end) : 0;
+  if (value > UINT64_MAX >> shift)
+    usage_error ("--%s: '%s' is too large", row->name, arg);
+  value <<= shift;
+  if (*end && shift == 0)
     usage_error ("--%s: invalid %s '%s'", row->name,
                  row->is_size ? "size" : "number", arg);
   if (value < row->min || value > row->max)

@@ -37,7 +37,7 @@ struct option_row {
   const char *help;
 
   uint64_t min, max;            /* if max > 0, the argument is a number */
-  bool is_size;                 /* the number can end with k, m or g */
+  bool is_size;                 /* the number can have a unit */
   const char *words;            /* the valid arguments, such as "human json"; or
                                  * NULL.  For completion and for messages: only
                                  * SET checks the argument */

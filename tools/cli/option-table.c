@@ -253,7 +253,7 @@ static const char help_begin[] =
 
 static const char help_end[] =
 "\n"
-"Sizes take the suffixes k, m and g.  Exit status: 0 success, 1 a checksum or\n"
+"Sizes take the suffixes k, m, g and t.  Exit status: 0 success, 1 a checksum or\n"
 "an image differs, 2 trouble (usage, open, read, lock).\n";
 
 static void
