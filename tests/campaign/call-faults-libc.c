@@ -108,7 +108,8 @@ COUNTED (int, pthread_create,
           void *(*function) (void *), void *argument),
          (id, attributes, function, argument), errno)
 COUNTED (pid_t, fork, (void), (), -1)
-COUNTED (int, execvp, (const char *file, char *const argv[]), (file, argv), -1)
+COUNTED (int, execve, (const char *path, char *const argv[], char *const env[]),
+         (path, argv, env), -1)
 COUNTED (pid_t, waitpid, (pid_t pid, int *status, int options),
          (pid, status, options), -1)
 COUNTED (int, waitid, (idtype_t type, id_t id, siginfo_t *info, int options),
@@ -229,7 +230,7 @@ COUNTED (FILE *, fopen, (const char *path, const char *mode), (path, mode),
 COUNTED (DIR *, opendir, (const char *path), (path), NULL)
 COUNTED (struct dirent *, readdir, (DIR *dir), (dir), NULL)
 COUNTED (int, mkostemp, (char *template, int flags), (template, flags), -1)
-COUNTED (char *, mkdtemp, (char *template), (template), NULL)
+COUNTED (int, mkdir, (const char *path, mode_t mode), (path, mode), -1)
 COUNTED (int, pipe2, (int fds[2], int flags), (fds, flags), -1)
 COUNTED (int, dup, (int fd), (fd), -1)
 COUNTED (int, dup2, (int old, int new), (old, new), -1)

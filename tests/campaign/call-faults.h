@@ -14,7 +14,7 @@
 #define CALL_FUNCTIONS(F) \
   F (malloc) F (calloc) F (realloc) F (posix_memalign) F (library_malloc) \
   F (pthread_create) \
-  F (open) F (openat) F (fopen) F (opendir) F (mkostemp) F (mkdtemp) F (eventfd) \
+  F (open) F (openat) F (fopen) F (opendir) F (mkostemp) F (mkdir) F (eventfd) \
   F (pipe2) F (dup) F (dup2) F (close) F (fcntl) F (flock) \
   F (read) F (pread) F (preadv2) F (eventfd_read) F (eventfd_write) \
   F (__uflow) F (readdir) F (readlink) \
@@ -26,7 +26,7 @@
   F (mmap) F (mincore) F (madvise) F (posix_fadvise) \
   F (socket) F (socketpair) F (bind) F (listen) F (connect) F (send) F (recv) \
   F (poll) \
-  F (fork) F (execvp) F (waitpid) F (waitid) \
+  F (fork) F (execve) F (waitpid) F (waitid) \
   F (getentropy) F (setrlimit) \
   F (EVP_MD_CTX_new) F (EVP_MD_fetch) F (EVP_DigestInit_ex2) \
   F (EVP_DigestUpdate) F (EVP_DigestFinal_ex) F (EVP_DigestFinalXOF) \

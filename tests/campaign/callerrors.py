@@ -20,7 +20,7 @@ _FAMILIES = {
     "open": """
         open openat: EINTR EMFILE ENFILE ENOMEM EACCES
         fopen opendir: EMFILE ENOMEM EACCES
-        mkostemp mkdtemp: EACCES ENOSPC
+        mkostemp mkdir: EACCES ENOSPC
         eventfd pipe2: EMFILE ENFILE
         dup dup2: EINTR EMFILE
         fcntl: EAGAIN EINTR ENOLCK
@@ -62,7 +62,7 @@ _FAMILIES = {
         poll: EINTR ENOMEM""",
     "processes": """
         fork: EAGAIN ENOMEM
-        execvp: E2BIG EACCES ENOENT ENOMEM
+        execve: E2BIG EACCES ENOENT ENOMEM
         waitpid waitid: ECHILD EINTR
         setrlimit: EPERM
         getentropy: EIO ENOSYS""",
