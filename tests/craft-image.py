@@ -337,6 +337,60 @@ def cowd_of(path, disk):
                 .ljust(tables * 16384, b"\0") + body)
 
 
+def sparse_header(disk, directory, version=1, flags=1, sectors=20, packed=0):
+    return struct.pack("<4sIIQQQQIQQQBccccH", b"KDMV", version, flags,
+                       os.path.getsize(disk) // 512, 128, 1, sectors, 512, 0,
+                       directory, 128, 0, b"\n", b" ", b"\r", b"\n",
+                       packed).ljust(512, b"\0")
+
+
+def sparse_of(path, disk, text, sectors):
+    """A vmdk of up to 32 MiB with the descriptor TEXT, a file, in this many
+    SECTORS, less than 120."""
+    sectors, body, table = int(sectors), b"", []
+    for grain in clusters(disk, 65536):
+        table.append(128 + len(body) // 512 if grain else 0)
+        body += grain or b""
+    directory = sectors + 1
+    with open(text, "rb") as f:
+        text = f.read()
+    with open(path, "wb") as f:
+        f.write(sparse_header(disk, directory, sectors=sectors))
+        f.write(text.ljust(512 * sectors, b"\0"))
+        f.write(struct.pack("<I", directory + 1).ljust(512, b"\0"))
+        f.write(struct.pack("<%dI" % len(table), *table))
+        f.truncate(65536)
+        f.seek(65536)
+        f.write(body)
+
+
+def stream_of(path, disk):
+    """A vmdk of up to 32 MiB that was written as a stream."""
+    stream, table = 2 ** 64 - 1, []
+    text = ("# Disk DescriptorFile\nversion=1\nCID=12345678\n"
+            "parentCID=ffffffff\ncreateType=\"streamOptimized\"\n"
+            "RW %d SPARSE \"x.vmdk\"\n" % (os.path.getsize(disk) // 512))
+    with open(path, "wb") as f:
+        def pad(data):
+            f.write(data + bytes(-len(data) % 512))
+
+        pad(sparse_header(disk, stream, 3, 0x30001, packed=1))
+        pad(text.encode().ljust(127 * 512, b"\0"))
+        for i, grain in enumerate(clusters(disk, 65536)):
+            table.append(f.tell() // 512 if grain else 0)
+            if grain:
+                packed = zlib.compress(grain)
+                pad(struct.pack("<QI", 128 * i, len(packed)) + packed)
+        pad(struct.pack("<QII", 4, 0, 1))
+        at = f.tell() // 512
+        pad(struct.pack("<%dI" % len(table), *table).ljust(2048, b"\0"))
+        pad(struct.pack("<QII", 1, 0, 2))
+        pad(struct.pack("<I", at))
+        pad(struct.pack("<QII", 1, 0, 3))
+        pad(sparse_header(disk, at + 5, 3, 0x30001, packed=1))
+        pad(bytes(512))
+
+
 def sesparse_of(path, disk):
     """A vmdk of newer versions of ESX: a directory of one sector, tables from
     sector 16 on, and grains of 8 sectors after these."""

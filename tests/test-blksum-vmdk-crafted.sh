@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
 # A vmdk whose embedded descriptor names other files, has no capacity, or is
-# invalid, is refused: qemu would read any file that it names.
+# invalid, is refused: qemu would read any file that it names.  One that is read,
+# because qemu ignores the name, opens no other file.
 
 . "$(dirname "$0")/functions.sh"
 requires_qemu
@@ -33,6 +34,18 @@ alone='parentCID=ffffffff\ncreateType="monolithicSparse"\n'
 descriptor "${alone}RW 2048 SPARSE \"image\"\n"
 prints_sum "$(reference "$dir/raw")" blksum "$dir/image"
 
+# reads: $dir/image has the content of the good image, and neither blksum nor
+# qemu opens the secret, which its descriptor names.
+reads () {
+  prints_sum "$(reference "$dir/raw")" blksum "$dir/image"
+  [ -z "$wrapper" ] && [ "$SANITIZE" = no ] && command -v strace > /dev/null ||
+    return 0
+  run 0 strace -f -qq -e signal=none -e trace=%file -o "$dir/trace" \
+      blksum "$dir/image"
+  grep -q "$dir/image\"" "$dir/trace" || fail "strace shows no names"
+  ! grep 'secret"\|passwd"' "$dir/trace" || fail "the other file was used"
+}
+
 no_sum () {
   refuses "$dir/image: " blksum "$dir/image"
   prints_sum "$(reference "$dir/image")" blksum -f raw "$dir/image"
@@ -45,6 +58,8 @@ for file in /etc/passwd "$dir/secret" ../../etc/passwd; do
   capacity '\000\000\000\000\000\000\000\000'
   no_sum
   descriptor "${alone}RW 2048 SPARSE \"$file\"\n"
+  reads
+  capacity '\000\000\000\000\000\000\000\000'
   no_sum
   descriptor "${alone}RW 2048 SPARSE \"image\"\nRW 1 FLAT \"$file\" 0\n"
   no_sum
@@ -67,3 +82,44 @@ printf '# Disk DescriptorFile\nversion=1\nCID=12345678\n%b' \
        'parentCID=ffffffff\ncreateType="monolithicFlat"\n' > "$dir/image"
 echo 'RW 1 FLAT "/etc/passwd" 0' >> "$dir/image"
 no_sum
+
+# ---- A descriptor of 40 sectors ----
+
+craft () { "$PYTHON" "$abs_top_srcdir/tests/craft-image.py" "$@"; }
+
+# large_descriptor LINES: qemu reads the first 20 sectors.
+large_descriptor () {
+  printf '# Disk DescriptorFile\nversion=1\nCID=12345678\n%b' \
+         "${alone}RW 2048 SPARSE \"$dir/secret\"\n" > "$dir/text"
+  "$PYTHON" -c 'print("#\n" * 5000)' >> "$dir/text"
+  printf '%b' "$1" >> "$dir/text"
+  craft sparse_of "$dir/image" "$dir/raw" "$dir/text" 40
+}
+
+large_descriptor '#DDB\n'
+reads
+large_descriptor "parentFileNameHint=\"$dir/secret\"\n"
+refuses "image: .*with a parent" blksum "$dir/image"
+
+# ---- Parts of an image ----
+
+# A part of a split image has no descriptor.
+run 0 qemu-img convert -f raw -O vmdk -o subformat=twoGbMaxExtentSparse \
+      "$dir/raw" "$dir/split.vmdk"
+refuses "split-s001.vmdk: .*is one part of a split.*give the descriptor" \
+  blksum "$dir/split-s001.vmdk"
+prints_sum "$(reference "$dir/raw")" blksum -f vmdk "$dir/split.vmdk"
+
+# The first part of a stream ends without its footer, in a sector or after it.
+craft stream_of "$dir/stream" "$dir/raw"
+prints_sum "$(reference "$dir/raw")" blksum "$dir/stream"
+for size in 70000 70144; do
+  head -c $size "$dir/stream" > "$dir/image"
+  refuses "image: the vmdk image is cut short" blksum "$dir/image"
+done
+# A footer with capacity 0 would make the disk empty.
+cp "$dir/stream" "$dir/image"
+size=$(stat -c %s "$dir/image")
+printf '\000\000' | dd of="$dir/image" bs=1 seek=$((size - 1024 + 12)) \
+  conv=notrunc status=none
+refuses "image: .*different sizes of the disk" blksum "$dir/image"

@@ -114,8 +114,8 @@ test_extents (void **state)
   assert_alone (parent, EXTENT, NULL);
   assert_alone (parent, "RDONLY 300 SPARSE \"any name.vmdk\"\r\n", NULL);
   assert_alone (parent, "RW 300 SPARSE \"a\"b.vmdk\"\n", NULL);
-  assert_alone (parent, "RW 300 SPARSE \"/etc/passwd\"\n", "other files");
-  assert_alone (parent, "RW 300 SPARSE \"../x\"\n", "other files");
+  assert_alone (parent, "RW 300 SPARSE \"/vmfs/volumes/x/disk.vmdk\"\n", NULL);
+  assert_alone (parent, "RW 300 SPARSE \"..\\x\"\n", NULL);
   assert_alone (parent, "RW 300 FLAT \"passwd\" 0\n", "other files");
   assert_alone (parent, "RW 300 FLAT \" SPARSE \" 0\n", "other files");
   assert_alone (parent, EXTENT "  RW 300 SPARSE \"disk.vmdk\"\n",
@@ -133,7 +133,12 @@ test_parent (void **state)
   assert_alone ("parentCID=12345678\n", EXTENT, "with a parent");
   assert_alone ("parentCID=fffffff1\n", EXTENT, "with a parent");
   assert_alone ("parentCID=1fffffff\n", EXTENT, "with a parent");
-  assert_alone ("", EXTENT, "without a descriptor");
+  assert_alone ("parentCID = ffffffff\n", EXTENT, NULL);
+  assert_alone ("parentCID=ffffffff\nparentCID=12345678\n", EXTENT,
+                "with a parent");
+  assert_alone ("", EXTENT, "does not say");
+  assert_alone ("parentCID=ffffffff\n# parentfilenamehint=\"/x\"\n", EXTENT,
+                "with a parent");
   assert_alone ("parentCID=ffffffff\nparentFileNameHint=\"/x\"\n", EXTENT,
                 "with a parent");
 
@@ -143,6 +148,22 @@ test_parent (void **state)
   memset (image + SECTOR + strlen ((char *) image + SECTOR), 'x', 10 * SECTOR);
   memcpy (image + 10 * SECTOR, "parentFileNameHint=\"/x\"", 23);
   assert_result (vmdk_check_self_contained, "with a parent");
+  /* qemu ends its search at a NUL. */
+  image[9 * SECTOR] = '\0';
+  assert_result (vmdk_check_self_contained, NULL);
+  put (36, 8, 10);
+  assert_result (vmdk_check_self_contained, "with a parent");
+  put (36, 8, 9);
+  assert_result (vmdk_check_self_contained, NULL);
+
+  /* The hint is in the descriptor, but after the sectors that qemu searches. */
+  build ();
+  put (36, 8, 40);
+  assert_result (vmdk_check_self_contained, NULL);
+  memcpy (image + 40 * SECTOR, "parentFileNameHint=\"/x\"", 23);
+  assert_result (vmdk_check_self_contained, "with a parent");
+  put (36, 8, 39);
+  assert_result (vmdk_check_self_contained, NULL);
 }
 
 static void
@@ -156,13 +177,29 @@ test_header (void **state)
   build ();
   put (28, 8, 30);
   assert_result (vmdk_check_self_contained, "without a descriptor");
+  put (28, 8, UINT64_MAX);
+  assert_result (vmdk_check_self_contained, "without a descriptor");
+  put (28, 8, 0);
+  put (36, 8, 0);
+  assert_result (vmdk_check_self_contained, "one part of a split vmdk");
+  build ();
+  memset (image + SECTOR, 0, 20 * SECTOR);
+  assert_result (vmdk_check_self_contained, "one part of a split vmdk");
   build ();
   put (36, 8, 0);
   assert_result (vmdk_check_self_contained, "without a descriptor");
-  put (36, 8, 21);
-  assert_result (vmdk_check_self_contained, "without a descriptor");
+  put (36, 8, 2049);
+  assert_result (vmdk_check_self_contained, "larger than 1 MiB");
+  put (36, 8, UINT64_MAX);
+  assert_result (vmdk_check_self_contained, "larger than 1 MiB");
+  put (36, 8, 200);
+  assert_result (vmdk_check_self_contained, "truncated");
   build ();
   size = 20 * SECTOR;
+  assert_result (vmdk_check_self_contained, "truncated");
+  put (36, 8, 1);
+  assert_result (vmdk_check_self_contained, NULL);
+  size = 2 * SECTOR - 1;
   assert_result (vmdk_check_self_contained, "truncated");
 
   build ();
@@ -407,10 +444,15 @@ test_footer (void **state)
   assert_result (vmdk_check, NULL);
   put (198 * SECTOR + 56, 8, 10000);
   assert_result (vmdk_check, "the grain directory");
+  put (198 * SECTOR + 56, 8, 21);
+  put (198 * SECTOR + 12, 8, 0);
+  assert_result (vmdk_check, "different sizes");
   size -= SECTOR;
-  assert_result (vmdk_check, "no header");
+  assert_result (vmdk_check, "cut short");
   size--;
-  assert_result (vmdk_check, "full sector");
+  assert_result (vmdk_check, "cut short");
+  size = 2 * SECTOR;
+  assert_result (vmdk_check, "cut short");
 }
 
 /* ---- Extents that are other files ------------------------------------ */

@@ -8,14 +8,15 @@
  * tables those of the grains.  qemu (7.2 and 9.0) uses the extents of the
  * descriptor only if the capacity in the header is 0, and then opens any file
  * that they name.  Otherwise the image itself is the only extent, whatever name
- * the extent line has, so that a renamed image can be read.  Whatever the
- * capacity is, qemu searches for a parent in the 20 sectors after the header,
- * even if the header has another offset for the descriptor.
+ * the extent line has: it is often the path of the image where it was made.
+ * Whatever the capacity is, qemu searches for a parent in the 20 sectors after
+ * the header, even if the header has another offset for the descriptor.
  *
  * So this check requires that the capacity is not 0, that the descriptor begins
- * in the first of these sectors and ends in them, that it names no parent, and
- * that its only extent line describes the image itself: SPARSE, and a name
- * without a directory.
+ * in the first of these sectors, and that it has one extent line, of the type
+ * SPARSE.  No parent may be named in the sectors that qemu searches, nor in the
+ * rest of the descriptor, which qemu ignores: without its parent the image
+ * would be another disk.
  */
 
 #include <config.h>
@@ -30,7 +31,9 @@
 #include "format/vmdk.h"
 
 #define SECTOR 512
-#define DESCRIPTOR_SECTORS 20   /* number of sectors that qemu reads */
+#define SEARCHED_SECTORS 20     /* number of sectors, from sector 1 on, in which
+                                 * qemu searches for a parent */
+#define MAX_DESCRIPTOR_SECTORS 2048 /* limit of blksum; qemu writes 20 */
 #define GD_AT_END UINT64_MAX    /* this offset of the directory in the header
                                  * means that the footer has the real one */
 #define CHUNK 65536             /* bytes of the directory in one read */
@@ -103,16 +106,16 @@ refuse (const struct imagefile *file, const char *why, struct error *error)
                           why);
 }
 
-/* Returns true if the extent of LINE is the image itself: a SPARSE extent whose
- * name has no directory.
+/* Set the error for a part of a split image.  VMware writes such parts without
+ * room for a descriptor, and qemu with an empty one.
  */
-static bool
-names_itself (const char *line)
+static int
+refuse_part (const struct imagefile *file, struct error *error)
 {
-  const char *name = strchr (line, '"');
-  const char *type = strstr (line, " SPARSE ");
-
-  return name && type && type < name && !strpbrk (name, "/\\");
+  return imagefile_error (file, error, "refused because it is one part of a "
+                          "split vmdk image: give the descriptor of the "
+                          "image, which names all parts, with -f vmdk, or use "
+                          "-f raw to hash the bytes of this file");
 }
 
 static bool
@@ -123,48 +126,124 @@ is_extent_line (const char *line)
     strncmp (line, "NOACCESS", 8) == 0;
 }
 
+/* Returns true if the extent of LINE has the type SPARSE. */
+static bool
+is_sparse (const char *line)
+{
+  const char *name = strchr (line, '"');
+  const char *type = strstr (line, " SPARSE ");
+
+  return name && type && type < name;
+}
+
+/* Returns true if the descriptor TEXT names a parent, or has the content ID of
+ * one.  Every occurrence of a key counts, as in qemu, which also finds one in a
+ * comment; unlike in qemu, its case is ignored.
+ */
+static bool
+has_parent (const char *text)
+{
+  static const char key[] = "parentCID";
+
+  if (strcasestr (text, "parentFileNameHint"))
+    return true;
+  while ((text = strcasestr (text, key))) {
+    text += strlen (key);
+    text += strspn (text, " =");
+    if (strncasecmp (text, "ffffffff", 8) != 0)
+      return true;
+  }
+  return false;
+}
+
 /* Check the text of the descriptor.  TEXT is modified. */
 static int
-check_descriptor (const struct imagefile *file, char *text,
-                  struct error *error)
+check_text (const struct imagefile *file, char *text, struct error *error)
 {
-  const char *parent = strstr (text, "parentCID=");
   char *line, *rest = text;
   unsigned extents = 0;
 
-  if (!parent)
-    return refuse (file, "without a descriptor after its header", error);
-  if (strstr (text, "parentFileNameHint") ||
-      strncasecmp (parent + 10, "ffffffff", 8) != 0)
+  if (text[strspn (text, "\n")] == '\0')
+    return refuse_part (file, error);
+  if (!strcasestr (text, "parentCID"))
+    return refuse (file, "whose descriptor does not say whether it has a "
+                   "parent", error);
+  if (has_parent (text))
     return refuse (file, "with a parent", error);
 
   while ((line = strsep (&rest, "\n")))
-    if (is_extent_line (line) && (++extents > 1 || !names_itself (line)))
+    if (is_extent_line (line) && (++extents > 1 || !is_sparse (line)))
       return refuse (file, "with data in other files", error);
   if (extents == 0)
     return refuse (file, "that names no extent", error);
   return 0;
 }
 
+/* Read the descriptor, of SECTORS, and the other sectors that qemu searches.
+ * Returns a text, which the caller frees; or NULL on error.
+ */
+static char *
+read_descriptor (const struct imagefile *file, uint64_t sectors,
+                 struct error *error)
+{
+  size_t len = sectors * SECTOR, searched;
+  char *text;
+
+  if (imagefile_check (file, "the vmdk descriptor", SECTOR, len, error) == -1)
+    return NULL;
+  searched = MIN (SEARCHED_SECTORS * SECTOR, file->size - SECTOR);
+  text = malloc (MAX (len, searched) + 1);
+  if (!text) {
+    imagefile_error (file, error, "out of memory");
+    return NULL;
+  }
+  if (imagefile_read (file, "the vmdk descriptor", text, MAX (len, searched),
+                      SECTOR, error) == -1) {
+    free (text);
+    return NULL;
+  }
+  /* qemu searches only until the first NUL.  But another program may find what
+   * follows it in the descriptor.
+   */
+  text[MAX (len, strnlen (text, searched))] = '\0';
+  for (size_t i = 0; i < len; i++)
+    if (text[i] == '\0')
+      text[i] = '\n';
+  return text;
+}
+
+static int
+check_descriptor (const struct imagefile *file, const struct vmdk *vmdk,
+                  struct error *error)
+{
+  char *text;
+  int r;
+
+  if (vmdk->descriptor_offset == 0)
+    return refuse_part (file, error);
+  if (vmdk->descriptor_offset != 1 || vmdk->descriptor_sectors < 1)
+    return refuse (file, "without a descriptor after its header", error);
+  if (vmdk->descriptor_sectors > MAX_DESCRIPTOR_SECTORS)
+    return refuse (file, "whose descriptor is larger than 1 MiB", error);
+  text = read_descriptor (file, vmdk->descriptor_sectors, error);
+  if (!text)
+    return -1;
+  r = check_text (file, text, error);
+  free (text);
+  return r;
+}
+
 int
 vmdk_check_self_contained (const struct imagefile *file, struct error *error)
 {
   struct vmdk vmdk;
-  char text[DESCRIPTOR_SECTORS * SECTOR + 1];
 
   if (read_header (file, 0, &vmdk, error) == -1)
     return -1;
   if (vmdk.capacity == 0)
     return refuse (file, "with no size, so that its data is in other files",
                    error);
-  if (vmdk.descriptor_offset != 1 || vmdk.descriptor_sectors < 1 ||
-      vmdk.descriptor_sectors > DESCRIPTOR_SECTORS)
-    return refuse (file, "without a descriptor after its header", error);
-  if (imagefile_read (file, "the vmdk descriptor", text, sizeof text - 1,
-                      SECTOR, error) == -1)
-    return -1;
-  text[sizeof text - 1] = '\0';
-  return check_descriptor (file, text, error);
+  return check_descriptor (file, &vmdk, error);
 }
 
 /* ---- The grains ------------------------------------------------------ */
@@ -186,12 +265,24 @@ struct grain_walk {
 static int
 read_footer (struct grain_walk *w)
 {
-  uint64_t end = w->file->size / SECTOR * SECTOR;
+  uint64_t size = w->file->size, capacity = w->vmdk.capacity;
+  unsigned char magic[4] = "";
 
-  if (end < 3 * SECTOR || end != w->file->size)
-    return imagefile_error (w->file, w->error, "the image is truncated: it "
-                            "does not end with a full sector");
-  return read_header (w->file, end - 2 * SECTOR, &w->vmdk, w->error);
+  if (size >= 3 * SECTOR && size % SECTOR == 0 &&
+      imagefile_read (w->file, "the vmdk footer", magic, sizeof magic,
+                      size - 2 * SECTOR, w->error) == -1)
+    return -1;
+  if (!vmdk_is_sparse (magic))
+    return imagefile_error (w->file, w->error, "the vmdk image is cut short: "
+                            "it does not end with a footer; if it was cut into "
+                            "pieces, join them");
+  if (read_header (w->file, size - 2 * SECTOR, &w->vmdk, w->error) == -1)
+    return -1;
+  if (w->vmdk.capacity != capacity)
+    return imagefile_error (w->file, w->error, "the vmdk image is corrupt: "
+                            "its header and its footer have different sizes "
+                            "of the disk");
+  return 0;
 }
 
 /* Check the grain at SECTOR, which contains USED bytes of the disk. */
