@@ -21,6 +21,7 @@
 
 #include "blkhash.h"
 
+#include "cli/container.h"
 #include "cli/difference.h"
 #include "cli/interrupt.h"
 #include "cli/option-table.h"
@@ -79,6 +80,8 @@ print_result (void *opaque, const char *name, int r, const struct sum *sum,
   blkhash_opts_free (sum->hash);
   if (print->write_error == EPIPE)
     die_of_broken_pipe ();
+  if (print->write_error == 0)
+    container_report (name, &sum->first, "sum");
   return print->write_error == 0;
 }
 
@@ -173,6 +176,7 @@ expect (const struct options *options)
     report (operand, &error);
     return EXIT_TROUBLE;
   }
+  container_report (name, &result.first, "sum");
   if (!result.same)
     return EXIT_DIFFERS;
   if (error_is_set (&result.why)) {
@@ -260,6 +264,7 @@ print_incremental (const struct options *options,
   blkhash_opts_free (sum.hash);
   if (err)
     report_write_failed (err);
+  container_report (name, &sum.first, "sum");
   return EXIT_SUCCESS;
 }
 
@@ -358,6 +363,9 @@ compare (const struct options *options)
     report_write_failed (err);
   free (difference.manifest_sum);
   ranges_free (&difference.superfluous);
+  for (int i = 0; i < 2; i++)
+    container_report (request.operands[i], &difference.first_bytes[i],
+                      "comparison");
   if (difference.differ)
     return EXIT_DIFFERS;
   return difference.incomplete ? EXIT_TROUBLE : EXIT_SUCCESS;

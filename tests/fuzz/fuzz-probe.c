@@ -7,6 +7,7 @@
 
 #include <config.h>
 
+#include "format/probe.h"
 #include "fuzz.h"
 #include "image/image.h"
 
@@ -17,9 +18,10 @@ LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
   struct file *file = fuzz_open (&files, data, size);
   struct error error = { "" };
   struct image_info info;
+  const char *container = probe_container (data, size);
   int r = image_inspect (file, NULL, &files, &info, &error);
 
-  if ((r == -1) != error_is_set (&error))
+  if ((r == -1) != error_is_set (&error) || (container && !*container))
     abort ();
   if (r == 0)
     image_info_destroy (&info);

@@ -17,6 +17,7 @@
 #include "../lib/common/memstream.h"
 #include "cli/interrupt.h"
 #include "cli/options.h"
+#include "cli/shell-word.h"
 
 static const int signals[] = { SIGHUP, SIGINT, SIGTERM };
 #define SIGNALS (sizeof signals / sizeof signals[0])
@@ -49,27 +50,6 @@ handle_signal (int sig)
   raise (sig);
 }
 
-/* Print WORD, in single quotes if a shell may interpret its characters. */
-static void
-print_quoted (FILE *out, const char *word)
-{
-  static const char plain[] =
-    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-    "%+,-./:=@_";
-
-  if (*word && strspn (word, plain) == strlen (word)) {
-    fputs (word, out);
-    return;
-  }
-  putc ('\'', out);
-  for (; *word; word++)
-    if (*word == '\'')
-      fputs ("'\\''", out);
-    else
-      putc (*word, out);
-  putc ('\'', out);
-}
-
 static void
 print_command (FILE *out, const struct options *options)
 {
@@ -81,7 +61,7 @@ print_command (FILE *out, const struct options *options)
   fputs ("blksum: to continue:", out);
   for (i = 0; i < options->argc; i++) {
     putc (' ', out);
-    print_quoted (out, options->argv[i]);
+    shell_word_print (out, options->argv[i]);
   }
   putc ('\n', out);
 }

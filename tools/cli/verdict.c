@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "../lib/common/sum-line.h"
+#include "cli/container.h"
 #include "cli/options.h"
 #include "cli/report.h"
 #include "cli/usage.h"
@@ -93,6 +94,8 @@ verdict_line (void *opaque, const struct check_line *line)
     err = verdict_print (line->name, line->verdict);
   if (err)
     report_write_failed (err);
+  if (line->first && level != CHECK_STATUS)
+    container_report (line->name, line->first, "sum");
 }
 
 static void

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Probe the format of an image by its first or last bytes.
+ * Probe the format of an image by its first or last bytes, or what contains it.
  *
  * The result is the same as in qemu, so that the hashed content is the one that
  * the user sees through qemu.  There are four exceptions: LUKS version 2 and
@@ -131,6 +131,33 @@ probe_format (const unsigned char *bytes, size_t len)
   if (HAS (&head, 0, "blkhash-manifest "))
     return "manifest";
   return "raw";
+}
+
+const char *
+probe_container (const unsigned char *bytes, size_t len)
+{
+  const struct head head = { bytes, MIN (len, PROBE_SIZE) };
+
+  if (HAS (&head, 0, "\x1f\x8b\x08"))
+    return "gzip";
+  if (HAS_NUL (&head, 0, "\xfd" "7zXZ"))
+    return "xz";
+  if (HAS (&head, 0, "\x28\xb5\x2f\xfd"))
+    return "zstd";
+  if (HAS (&head, 0, "BZh") && HAS (&head, 4, "1AY&SY") &&
+      bytes[3] >= '1' && bytes[3] <= '9')
+    return "bzip2";
+  if (HAS (&head, 0, "PK\3\4"))
+    return "zip";
+  if (HAS (&head, 257, "ustar"))
+    return "tar";
+  if (HAS (&head, 0, "7z\xbc\xaf\x27\x1c"))
+    return "7z";
+  if (HAS_NUL (&head, 0, "EVF\x09\x0d\x0a\xff"))
+    return "E01";
+  if (HAS (&head, 0, "\x3a\xff\x26\xed"))
+    return "Android sparse";
+  return NULL;
 }
 
 /* Is the checksum of the footer of a vpc right?  It is the complement of the

@@ -22,6 +22,13 @@
  */
 const char *probe_format (const unsigned char *head, size_t len);
 
+/* Returns the name of a container that starts with the LEN bytes of HEAD, which
+ * is not an image of a disk, but can contain one: compressed data ("gzip",
+ * "xz", "zstd", "bzip2"), an archive ("zip", "tar", "7z"), "E01", or "Android
+ * sparse".  Returns NULL if none matches.  The string is static.
+ */
+const char *probe_container (const unsigned char *head, size_t len);
+
 /* Returns "dmg", "vpc" or "raw" for an image that probe_format detects as raw,
  * and that ends with the LEN bytes of END.  Unless LEN is PROBE_SIZE, the
  * result is "raw".  Sets *DAMAGED to whether it is "raw" only because the

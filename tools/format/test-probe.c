@@ -93,6 +93,39 @@ test_bochs (void **state)
   assert_string_equal (probe_format (head, sizeof head - 1), "raw");
 }
 
+/* A container is detected by its whole magic, and by no byte less. */
+static void
+test_containers (void **state)
+{
+  static const struct example containers[] = {
+    EXAMPLE ("gzip", 0, 3, "\x1f\x8b\x08"),
+    EXAMPLE ("xz", 0, 6, "\xfd" "7zXZ\0"),
+    EXAMPLE ("zstd", 0, 4, "\x28\xb5\x2f\xfd"),
+    EXAMPLE ("bzip2", 0, 10, "BZh11AY&SY"),
+    EXAMPLE ("bzip2", 0, 10, "BZh91AY&SY"),
+    EXAMPLE ("zip", 0, 4, "PK\3\4"),
+    EXAMPLE ("tar", 257, 262, "ustar"),
+    EXAMPLE ("7z", 0, 6, "7z\xbc\xaf\x27\x1c"),
+    EXAMPLE ("E01", 0, 8, "EVF\x09\x0d\x0a\xff\0"),
+    EXAMPLE ("Android sparse", 0, 4, "\x3a\xff\x26\xed"),
+  };
+
+  (void) state;
+
+  for (size_t i = 0; i < sizeof containers / sizeof containers[0]; i++) {
+    const struct example *e = &containers[i];
+    unsigned char head[PROBE_SIZE] = "";
+
+    memcpy (head + e->offset, e->magic, e->size);
+    assert_string_equal (probe_container (head, e->min), e->format);
+    assert_string_equal (probe_container (head, sizeof head), e->format);
+    assert_string_equal (probe_format (head, sizeof head), "raw");
+    for (size_t len = 0; len < e->min; len++)
+      assert_null (probe_container (head, len));
+  }
+  assert_null (probe_container ((const unsigned char *) "BZh01AY&SY", 10));
+}
+
 /* Heads of only comments or spaces.  No byte after the head is read. */
 static void
 test_unterminated (void **state)
@@ -171,6 +204,7 @@ main (void)
   const struct CMUnitTest tests[] = {
     cmocka_unit_test (test_examples),
     cmocka_unit_test (test_bochs),
+    cmocka_unit_test (test_containers),
     cmocka_unit_test (test_unterminated),
     cmocka_unit_test (test_end),
     cmocka_unit_test (test_vpc_end),

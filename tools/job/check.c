@@ -82,7 +82,7 @@ report_comment (struct check *check, const struct sums_line *line)
 
 static int
 verify_whole (const struct hash_request *hash, const struct sums_line *line,
-              char *verdict, struct error *error)
+              char *verdict, struct first_bytes *first, struct error *error)
 {
   struct sum sum = { .hash = NULL };
   bool matches;
@@ -91,6 +91,7 @@ verify_whole (const struct hash_request *hash, const struct sums_line *line,
     return -1;
   matches = expected_sum_matches (line->hex, &sum);
   strcpy (verdict, matches ? "OK" : "FAILED");
+  *first = sum.first;
   blkhash_opts_free (sum.hash);
   return matches;
 }
@@ -109,12 +110,12 @@ is_missing (const char *name)
 
 /* Hash the image of LINE; or, with --subset, compare a subset of the image with
  * its manifest.  If LINE names a manifest, all of it is read in both cases.
- * Returns 1 if the image matches, or 0 if not, and sets VERDICT; or returns -1
- * with the reason.
+ * Returns 1 if the image matches, or 0 if not, and sets VERDICT and FIRST; or
+ * returns -1 with the reason.
  */
 static int
 verify (const struct check *check, const struct sums_line *line, char *verdict,
-        struct error *error)
+        struct first_bytes *first, struct error *error)
 {
   const struct check_request *request = check->request;
   struct hash_request hash = request->hash;
@@ -126,8 +127,9 @@ verify (const struct check *check, const struct sums_line *line, char *verdict,
   hash.opts = check->expected.opts;
   hash_request_fix (&hash);     /* refuse a manifest with others */
   if (request->subset.n > 0 && !job_manifest_path (line->name))
-    return expect_subset_line (&hash, &request->subset, line, verdict, error);
-  return verify_whole (&hash, line, verdict, error);
+    return expect_subset_line (&hash, &request->subset, line, verdict, first,
+                               error);
+  return verify_whole (&hash, line, verdict, first, error);
 }
 
 static void
@@ -135,14 +137,16 @@ check_image (struct check *check, const struct sums_line *line)
 {
   struct check_line result = { .outcome = LINE_MISSING, .name = line->name };
   char verdict[VERDICT_SIZE];
+  struct first_bytes first = { .len = 0 };
   struct error error = { "" };
 
   if (!check->request->ignore_missing || !is_missing (line->name)) {
-    int r = verify (check, line, verdict, &error);
+    int r = verify (check, line, verdict, &first, &error);
 
     result.outcome = r == -1 ? LINE_UNREAD : r ? LINE_MATCH : LINE_MISMATCH;
     result.verdict = r == -1 ? "FAILED open or read" : verdict;
     result.error = r == -1 ? &error : NULL;
+    result.first = r == -1 ? NULL : &first;
   }
   report_line (check, &result);
 }

@@ -243,6 +243,9 @@ finish (struct compare *compare, int err, const char **operand,
   *operand = compare->input[0].operand;
   difference->size[0] = compare->input[0].size;
   difference->size[1] = compare->input[1].size;
+  for (int i = 0; i < 2; i++)
+    if (compare->input[i].source)
+      difference->first_bytes[i] = compare->input[i].source->first;
   /* tail_block can return another result now: the size of a pipe is known. */
   difference->differ = diff->any ||
     (diff->tail_unknown && tail_block (compare) == LEAF_DIFF_NO_BLOCK) ||

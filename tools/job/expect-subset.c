@@ -86,6 +86,7 @@ job_expect_subset (const struct expect_request *request,
                request->hash.operand, &difference, operand, error) == -1)
     return -1;
   result->same = !difference.differ;
+  result->first = difference.first_bytes[1];
   set_verdict (result->verdict, &request->subset, &difference);
   if (difference.differ)
     describe_mismatch (&difference, &result->why);
@@ -119,7 +120,8 @@ check_sum (const struct blkhash_opts *opts, const struct sums_line *line,
 int
 expect_subset_line (const struct hash_request *hash,
                     const struct subset *subset, const struct sums_line *line,
-                    char *verdict, struct error *error)
+                    char *verdict, struct first_bytes *first,
+                    struct error *error)
 {
   struct difference difference = { .manifest_sum = NULL };
   struct error reason = { "" };
@@ -141,6 +143,7 @@ expect_subset_line (const struct hash_request *hash,
     r = check_sum (hash->opts, line, &difference, error);
   if (r == 0) {
     set_verdict (verdict, subset, &difference);
+    *first = difference.first_bytes[1];
     r = !difference.differ;
   }
   free (difference.manifest_sum);

@@ -135,6 +135,7 @@ set_result (const struct expect_request *request,
             struct source *source, struct expect_result *result)
 {
   result->same = expected_sum_matches (expected->hex, sum);
+  result->first = sum->first;
   strcpy (result->verdict, result->same ? "OK" : "FAILED");
   if (!result->same)
     describe_mismatch (expected, sum, &result->why);

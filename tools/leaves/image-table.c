@@ -56,6 +56,7 @@ image_table_fill (struct source *source, struct blkhash_leaves *leaves,
 
   scan_init (&scan, leaves, blkhash_opts_get_block_size (request->opts));
   scan.request = *request;
+  scan.first = &source->first;
   /* If an empty image is padded, there is nothing to read: the table has only
    * the padding, which the caller has set.
    */
@@ -67,6 +68,7 @@ image_table_fill (struct source *source, struct blkhash_leaves *leaves,
            source_check_unchanged (source, error) == -1)
     r = -1;
   memcpy (sum->format, source->format, sizeof sum->format);
+  sum->first = source->first;
   scan_destroy (&scan);
   return r;
 }

@@ -14,6 +14,7 @@
 #include "../lib/common/numbers.h"
 #include "../lib/common/zero.h"
 #include "read/scan.h"
+#include "util/first-bytes.h"
 #include "util/progress.h"
 
 #define SEARCH_UNIT (64 * 1024) /* bytes: alignment of ranges to search */
@@ -101,6 +102,8 @@ search_data (struct scan *scan, const unsigned char *buf, size_t len,
 int
 scan_add_data (struct scan *scan, const void *buf, size_t len, uint64_t offset)
 {
+  if (scan->first)
+    first_bytes_set (scan->first, buf, len, offset);
   if (scan->leaves)
     return blkhash_leaves_data (scan->leaves, buf, len, offset);
   if (scan->receive)

@@ -22,6 +22,7 @@
 
 struct blkhash_leaves;
 struct blkhash_opts;
+struct first_bytes;
 struct progress;
 
 /* Zeros that the table has beyond the end of the image. */
@@ -69,6 +70,9 @@ struct scan {
   int (*receive) (void *opaque, const void *buf, uint64_t len,
                   uint64_t offset);
   void *receive_opaque;
+
+  struct first_bytes *first;    /* receives the first bytes of the image; or
+                                 * NULL */
 
   pthread_mutex_t lock;         /* protects the fields below */
   uint64_t to;                  /* bytes; a search sets it to the offset of the

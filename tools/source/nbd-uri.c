@@ -172,7 +172,10 @@ nbd_uri_open_single (const struct source_options *options, const char *uri,
   if (!nbd_uri)
     return error_errno (error, errno, "cannot read");
   *nbd_uri = (struct nbd_uri) {
-    .source = { .ops = &nbd_uri_ops, .format = "nbd" },
+    .source = {
+      .ops = &nbd_uri_ops, .format = "nbd",
+      .first.from = options->format ? FIRST_BYTES_NONE : FIRST_BYTES_EXPORT,
+    },
     .options = options,
     .server = { .name = uri, .warn = options->bitmap ? NULL : options->warn },
   };

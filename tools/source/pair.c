@@ -144,6 +144,7 @@ read_half (struct pair *pair, const struct half *half,
   if (own.len > 0 && image->read (image->opaque, &own, buf, error) == -1)
     return half_failed (pair, half, error);
   memset (buf + own.len, 0, range->len - own.len);
+  first_bytes_set (&half->source->first, buf, own.len, own.offset);
   return 0;
 }
 

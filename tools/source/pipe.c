@@ -19,6 +19,7 @@
 #include "source/source.h"
 #include "util/error.h"
 #include "util/extent.h"
+#include "util/source-options.h"
 
 #define PIPE_SIZE (1024 * 1024) /* bytes; the default limit without root */
 #define CHECK_INTERVAL 500      /* ms between two checks for cancellation */
@@ -163,7 +164,8 @@ pipe_open (const struct source_options *options, int fd,
     return error_errno (error, errno, "cannot read");
   *pipe = (struct pipe) {
     .source = {
-      .ops = &pipe_ops, .format = "raw", .size = SOURCE_SIZE_UNKNOWN
+      .ops = &pipe_ops, .format = "raw", .size = SOURCE_SIZE_UNKNOWN,
+      .first.from = options->format ? FIRST_BYTES_NONE : FIRST_BYTES_STREAM,
     },
     .options = options,
     .fd = fd,

@@ -17,6 +17,7 @@
 #include "source/raw.h"
 #include "source/source.h"
 #include "util/error.h"
+#include "util/source-options.h"
 
 struct raw {
   struct source source;
@@ -113,6 +114,9 @@ raw_open (const struct source_options *options, const struct files *files,
       .format = "raw",
       .size = size > start ? size - start : 0,
       .files = &raw->files,
+      .first.from = options->format || file_is_block_device (files->first)
+        ? FIRST_BYTES_NONE
+        : files->first->path ? FIRST_BYTES_FILE : FIRST_BYTES_STREAM,
     },
     .options = options,
     .files = *files,

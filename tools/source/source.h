@@ -24,6 +24,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "util/first-bytes.h"
+
 struct error;
 struct files;
 struct scan;
@@ -73,6 +75,7 @@ struct source {
   uint64_t full_size;           /* size with trailing data */
   const struct files *files;    /* local files, with their state when they were
                                  * opened; NULL if they are not known */
+  struct first_bytes first;     /* set when the source was scanned */
 };
 
 static inline int

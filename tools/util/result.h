@@ -13,6 +13,7 @@
 
 #include "blkhash.h"
 #include "util/error.h"
+#include "util/first-bytes.h"
 #include "util/ranges.h"
 
 /* The sum of one source, and statistics about it. */
@@ -37,6 +38,7 @@ struct sum {
                                  * 0 if there were no reads */
   } reads;                      /* statistics of the reads of the image */
   double seconds;
+  struct first_bytes first;     /* of the source */
 };
 
 enum trailing_state {
@@ -68,6 +70,7 @@ struct difference {
   uint64_t nr_ranges;           /* number of ranges found */
   uint64_t first;               /* offset of the first range, bytes */
   struct trailing_data trailing[2]; /* with --size */
+  struct first_bytes first_bytes[2]; /* of the images */
   uint64_t nr_listed;           /* number of ranges in the list of changed
                                  * ranges */
   struct ranges superfluous;    /* the listed ranges in which nothing differs;
@@ -87,6 +90,7 @@ struct expect_result {
   struct error why;             /* why the image is not the same, or why
                                  * trailing data could not be read */
   struct trailing_data trailing; /* set if the image is the same, with --size */
+  struct first_bytes first;     /* of the image */
 };
 
 /* The outcome for a bad block. */
@@ -139,6 +143,8 @@ struct check_line {
                                  * name */
   const char *verdict;          /* or NULL */
   const struct error *error;    /* or NULL */
+  const struct first_bytes *first; /* of the image, or NULL if it was not
+                                 * hashed */
 };
 
 /* The result of --check: the number of lines of a list with each outcome. */
