@@ -123,3 +123,21 @@ size=$(stat -c %s "$dir/image")
 printf '\000\000' | dd of="$dir/image" bs=1 seek=$((size - 1024 + 12)) \
   conv=notrunc status=none
 refuses "image: .*different sizes of the disk" blksum "$dir/image"
+
+# ---- A damaged grain ----
+
+# The second grain, which begins with the sector of the disk.
+"$PYTHON" - "$dir/stream" "$dir/image" << 'END'
+import struct, sys
+data = bytearray(open(sys.argv[1], "rb").read())
+grain = next(at for at in range(65536, len(data), 512)
+             if data[at:at + 8] == struct.pack("<Q", 128))
+data[grain + 100:grain + 106] = b"damage"
+open(sys.argv[2], "wb").write(data)
+END
+for options in "" "-b 4k" "-b 16m" "-t 1"; do
+  refuses "image: compressed data at offset 65536 of the disk is damaged" \
+    blksum $options "$dir/image"
+done
+run 2 blksum --compare "$dir/raw" "$dir/image"
+says_once "image: compressed data at offset 65536 of the disk is damaged"

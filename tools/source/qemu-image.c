@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "../lib/common/libnbd.h"
+#include "../lib/common/numbers.h"
 #include "image/qemuopts.h"
 #include "io/file.h"
 #include "nbd/handle.h"
@@ -196,6 +197,60 @@ qemu_image_serve (struct qemu_image *qi, struct error *error)
   return start_and_connect (qi, true, error);
 }
 
+/* ---- Damaged data ---- */
+
+#define GRAIN 65536             /* bytes: the usual size of compressed grains */
+#define MAX_SEARCH (2 * SOURCE_MEMORY) /* bytes: more than the reads in flight
+                                        * and the data that waits to be hashed
+                                        */
+
+/* Find data that qemu cannot read in the part of the image that is missing in
+ * SCAN.  qemu-nbd ends a connection on such data, and does not say which of the
+ * reads in flight has failed.  So start it again, and read one grain at a time.
+ * Returns 1 and sets *OFFSET, or 0 if nothing was found.
+ */
+static int
+find_damage (struct qemu_image *qi, uint64_t size, struct scan *scan,
+             uint64_t *offset)
+{
+  struct error ignored = { "" };
+  unsigned char grain[GRAIN];
+  uint64_t len, from = 0, left = MAX_SEARCH;
+
+  qemu_image_stop (qi);
+  if (qemu_image_serve (qi, &ignored) == -1)
+    return 0;
+  while (left > 0 &&
+         scan_missing_at (scan, from, offset, &len, &ignored) == 1 &&
+         *offset < size) {
+    len = MIN (MIN (len, size - *offset), GRAIN - *offset % GRAIN);
+    len = MIN (len, left);
+    if (nbd_pread (qi->nbd, grain, len, *offset, 0) == -1)
+      return 1;
+    from = *offset + len;
+    left -= len;
+  }
+  return 0;
+}
+
+/* For compressed data that it cannot decompress, qemu's driver for vmdk returns
+ * EINVAL, which it does not return for failures of the storage.
+ */
+static void
+explain_damage (struct qemu_image *qi, uint64_t size, struct scan *scan)
+{
+  uint64_t offset;
+
+  if (strcmp (qi->info.format, "vmdk") != 0 ||
+      !strstr (scan->error.text, "reading from file failed: Invalid argument"))
+    return;
+  if (find_damage (qi, size, scan, &offset) == 0)
+    return;
+  scan->error = (struct error) { "" };
+  error_set (&scan->error, "compressed data at offset %" PRIu64 " of the disk "
+             "is damaged", offset);
+}
+
 int
 qemu_image_scan (struct qemu_image *qi, uint64_t size, struct scan *scan)
 {
@@ -207,5 +262,6 @@ qemu_image_scan (struct qemu_image *qi, uint64_t size, struct scan *scan)
   if (r == 0)
     return 0;
   qemu_image_refine_error (qi, &scan->error);
+  explain_damage (qi, size, scan);
   return -1;
 }
