@@ -77,6 +77,14 @@ then
   prints_sum "$sum" blksum -f vmdk image
 fi
 
+# ---- A vdi with a parent ----
+
+qemu-img convert -f raw -O vdi raw image
+printf '\007' | dd of=image bs=1 seek=424 conv=notrunc status=none
+refuses "needs its parent.*convert it.*-f raw" blksum image
+refuses "needs its parent.*convert it.*-f raw" blksum -f vdi image
+prints_sum "$(reference image)" blksum -f raw image
+
 # ---- Marked as corrupt ----
 
 qemu-img convert -f raw -O qcow2 raw image

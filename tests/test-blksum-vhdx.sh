@@ -62,6 +62,11 @@ sum=$(reference "$dir/raw")
 converted 25165312 -o subformat=fixed,block_size=8m
 converted 25165312
 
+# More bytes after the last table or block do no harm.
+head -c 100 "$dir/raw" >> "$dir/image"
+prints_sum "$sum" blksum "$dir/image"
+prints_sum "$sum" through_qemu "$dir/image"
+
 # A fixed vhdx has no unallocated blocks, but its file is a hole.
 for options in "" "-o subformat=fixed" "-o block_state_zero=off" \
                "-o block_size=256m"; do

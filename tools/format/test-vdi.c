@@ -107,6 +107,30 @@ test_blocks (void **state)
   assert_ends (DATA + MIB);
 }
 
+/* An image that needs a parent has its UUIDs, or a type for such images. */
+static void
+test_parent (void **state)
+{
+  static const size_t ids[] = { 424, 432, 440, 455 };
+
+  (void) state;
+
+  build (3 * MIB);
+  put (76, 4, 2);
+  assert_check (NULL);
+  put (76, 4, 4);
+  assert_check ("differencing vdi image");
+  for (size_t i = 0; i < sizeof ids / sizeof ids[0]; i++) {
+    build (3 * MIB);
+    put (ids[i], 1, 1);
+    assert_check ("differencing vdi image");
+  }
+  build (3 * MIB);
+  put (423, 1, 1);
+  put (456, 1, 1);
+  assert_check (NULL);
+}
+
 static void
 test_many_blocks (void **state)
 {
@@ -172,6 +196,7 @@ main (void)
 {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test (test_blocks),
+    cmocka_unit_test (test_parent),
     cmocka_unit_test (test_many_blocks),
     cmocka_unit_test (test_header),
   };

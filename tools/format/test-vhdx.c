@@ -131,8 +131,8 @@ test_regions (void **state)
 
   build ();
   assert_result (NULL);
-  size++;
-  assert_result ("not a multiple of 512");
+  size += 100;
+  assert_result (NULL);
   size = REGIONS + 65536 - 512;
   assert_result ("the region table");
   size = 3 * MIB - 512;
@@ -242,7 +242,7 @@ test_blocks (void **state)
   put (METADATA + DISK, 8, 10 * MIB - 512);
   put_block (3, 0, 0);
   assert_result (NULL);
-  size -= 512;
+  size--;
   assert_result ("a block");
 }
 

@@ -4,8 +4,9 @@
  * Check that the file of a vdi image is complete.
  *
  * A vdi image is a header, a map with an entry for each block of the disk, and
- * blocks.  It cannot name another file: qemu refuses images with a parent.  All
- * other checks are left to qemu.
+ * blocks.  It cannot name another file, but have the UUID of a parent, without
+ * which it is not the disk.  qemu refuses most of these, and here they are
+ * refused with a better message.  All other checks are left to qemu.
  */
 
 #include <config.h>
@@ -21,6 +22,7 @@
 #define BLOCK_SIZE (UINT64_C (1) << 20) /* the only block size that qemu
                                          * accepts */
 #define MAX_BLOCKS UINT32_C (0x3fffffff) /* limit of qemu */
+#define DIFFERENCING 4          /* type: the image has a parent */
 #define DISCARDED UINT32_C (0xfffffffe) /* an entry with this value or a
                                          * larger one: no data */
 
@@ -58,6 +60,14 @@ vdi_check (const struct imagefile *file, uint64_t *size, struct error *error)
   if (imagefile_read (file, "the vdi header", head, sizeof head, 0,
                       error) == -1)
     return -1;
+  if (le32_at (head + 76) == DIFFERENCING || le64_at (head + 424) ||
+      le64_at (head + 432) || le64_at (head + 440) || le64_at (head + 448))
+    return imagefile_error (file, error, "refused because it is a "
+                            "differencing vdi image, which needs its parent, "
+                            "and qemu does not read that: convert it to an "
+                            "image without a parent (with VBoxManage "
+                            "clonemedium, for instance), or use -f raw to "
+                            "hash the bytes of this file");
   vdi.map_offset = le32_at (head + 340);
   vdi.data_offset = le32_at (head + 344);
   vdi.size = le64_at (head + 368);

@@ -6,9 +6,8 @@
  * When qemu opens the image, it checks that the blocks in the block allocation
  * table (BAT) lie inside the file.  It does not check that the BAT itself lies
  * inside the file: a truncated BAT reads as zeros, like the BAT of an empty
- * disk.
- * qemu also rounds the size of the file up to whole sectors, so a file that
- * ends within a sector is refused here.
+ * disk.  qemu also rounds the size of the file up to whole sectors.  So all are
+ * compared here with the true size.  More bytes after them do no harm.
  *
  * Checksums and the log are not checked here.  Before a sum of the image is
  * accepted, qemu opens the image read-only, and refuses it if a checksum is
@@ -254,10 +253,6 @@ vhdx_check (const struct imagefile *file, struct vhdx *vhdx,
   struct region bat, metadata;
   uint64_t blocks;
 
-  if (file->size % SECTOR != 0)
-    return imagefile_error (file, error, "the image is truncated: the size "
-                            "of the file, %" PRIu64 " bytes, is not a "
-                            "multiple of %d", file->size, SECTOR);
   if (read_regions (file, &bat, &metadata, error) == -1 ||
       read_metadata (file, &metadata, vhdx, error) == -1)
     return -1;
