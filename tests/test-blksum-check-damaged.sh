@@ -80,6 +80,24 @@ for marks in $mark $mark$mark; do
   says "list: 2: .*: it begins with a UTF-8 byte order mark$" "1 line is"
 done
 
+# A list that a shell of Windows wrote is UTF-16, of either byte order.
+for encoding in utf-16-le utf-16-be; do
+  "$PYTHON" -c 'import sys
+text = "\ufeff%s  a\r\n" % sys.argv[1]
+sys.stdout.buffer.write(text.encode(sys.argv[2]))' $hex $encoding > list
+  refuses "list: is UTF-16 text.*iconv" blksum --check list
+done
+printf '\377\0' > list
+refuses "list: line 1 has a NUL" blksum --check list
+
+# The manifest of an OVF has sums of files, and other programs write such lists.
+for line in "SHA256(a)= $hex" "SHA1(a)= $hex" "SHA256 (a) = $hex"; do
+  printf '%s\r\n' "$line" > list
+  refuses "list: no checksums of disks.*sums of files.*OVF" blksum --check list
+  blksum a >> list
+  run 0 blksum --check list
+done
+
 # One warning names the first of many such lines; with --warn there is one for
 # each.
 for i in 1 2 3 4; do echo "$hex a"; done > list

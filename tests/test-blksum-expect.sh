@@ -41,6 +41,16 @@ is_not $zeros raw
 run 1 blksum --expect $zeros raw
 says "expected blk-sha256/64k = $zeros$" "got      blk-sha256/64k = $sum$"
 
+# A shell leaves a carriage return.
+cr=$(printf '\r')
+is "$sum$cr" raw
+is "blk-sha256/64k:$sum$cr" raw
+is "blk-sha256/64k = $sum$cr" raw
+for text in "$cr" "$sum$cr$cr" "$sum$cr " "$cr$sum"; do
+  run 2 blksum --expect "$text" raw
+  says_once "is not a hexadecimal checksum"
+done
+
 # The linear construction; a sum does not match by another construction.
 linear=$(reference --linear -b 4m raw)
 is blk-sha256/4m/linear:$linear raw

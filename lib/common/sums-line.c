@@ -105,10 +105,12 @@ is_foreign (const char *text)
 static void
 parse_other (const char *text, const char *why, struct sums_line *line)
 {
-  if (looks_like_sum (text) && !is_foreign (text))
+  bool foreign = is_foreign (text);
+
+  if (looks_like_sum (text) && !foreign)
     set_damaged (line, why);
   else
-    line->type = SUMS_OTHER;
+    *line = (struct sums_line) { .type = SUMS_OTHER, .foreign = foreign };
 }
 
 /* Returns true if TEXT begins with START; then the rest is stored in *REST. */

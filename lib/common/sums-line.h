@@ -8,6 +8,7 @@
 #ifndef BLKHASH_SUMS_LINE_H
 #define BLKHASH_SUMS_LINE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 enum sums_type {
@@ -27,6 +28,8 @@ struct sums_line {
   const char *hex;              /* of SUM: hexadecimal digits, any number */
   const char *why;              /* of INCOMPLETE and DAMAGED: the reason; of
                                  * BAD: "N bytes" */
+  bool foreign;                 /* of OTHER: it looks like the checksum of a
+                                 * file, which another program wrote */
 };
 
 /* Parse TEXT, a line of LEN bytes with no newline and no NUL, followed by a

@@ -148,7 +148,11 @@ verdict_end (const struct verdict_output *output,
   if (formatted > 0 && !silent)
     warn_lines (result);
   if (formatted == 0 && readable)
-    report_list (output, "no properly formatted checksum lines found");
+    report_list (output, result->foreign
+                 ? "no checksums of disks found: these are sums of files, as "
+                   "in the manifest of an OVF; check them with the program "
+                   "that wrote them, such as sha256sum"
+                 : "no properly formatted checksum lines found");
   else if (none_verified && readable && !silent)
     report_list (output, "no file was verified");
 

@@ -177,7 +177,10 @@ check_line (struct check *check, const struct sums_line *line)
   case SUMS_SUM: check_sum (check, line); break;
   case SUMS_INCOMPLETE:
   case SUMS_BAD: report_comment (check, line); break;
-  case SUMS_OTHER: report_malformed (check, NULL); break;
+  case SUMS_OTHER:
+    check->result->foreign |= line->foreign;
+    report_malformed (check, NULL);
+    break;
   case SUMS_DAMAGED: report_malformed (check, line->why); break;
   }
 }
@@ -190,7 +193,7 @@ job_check (const struct check_request *request,
   struct sums_line line;
   int r;
 
-  *result = (struct check_result) { { 0 } };
+  *result = (struct check_result) { .foreign = false };
   check.list = sums_list_open (request->list, error);
   if (!check.list)
     return -1;

@@ -6,6 +6,9 @@
  *   HEX
  *   blk-DIGEST/SIZE:HEX    has no spaces, for programs that pass it on
  *   blk-DIGEST/SIZE = HEX  is what --tag --no-names prints
+ *
+ * A carriage return at the end is ignored, as in lists: a shell leaves it when it
+ * reads a file that was written on Windows.
  */
 
 #include <config.h>
@@ -45,9 +48,13 @@ static int
 split (char *text, const char *option, const char **spec, const char **hex,
        struct error *error)
 {
-  char *end = strstr (text, " = "), *digits = text;
+  size_t len = strlen (text);
+  char *end, *digits = text;
 
   *spec = NULL;
+  if (len > 0 && text[len - 1] == '\r')
+    text[len - 1] = '\0';
+  end = strstr (text, " = ");
   if (end)
     digits = end + strlen (" = ");
   else if ((end = strrchr (text, ':')))

@@ -68,6 +68,16 @@ read_line (struct sums_list *list, size_t *len)
   return c == EOF ? END_FILE : c == '\0' ? END_NUL : END_NEWLINE;
 }
 
+/* Returns true if TEXT, the start of the list, has the byte order mark with
+ * which Windows writes UTF-16.
+ */
+static bool
+is_utf16 (const char *text)
+{
+  return strncmp (text, "\xff\xfe", 2) == 0 ||
+    strncmp (text, "\xfe\xff", 2) == 0;
+}
+
 int
 sums_list_next (struct sums_list *list, struct sums_line *line,
                 struct error *error)
@@ -82,6 +92,9 @@ sums_list_next (struct sums_list *list, struct sums_line *line,
   if (end == END_FILE && len == 0)
     return 0;
   list->number++;
+  if (list->number == 1 && is_utf16 (list->text))
+    return error_set (error, "is UTF-16 text, and a list is UTF-8: convert it, "
+                      "as with iconv -f UTF-16 -t UTF-8");
   if (end == END_NUL)
     return error_set (error, "line %ju has a NUL character: the lines of a "
                       "list end with newlines",

@@ -150,6 +150,7 @@ struct check_line {
 /* The result of --check: the number of lines of a list with each outcome. */
 struct check_result {
   uint64_t lines[LINE_OUTCOMES];
+  bool foreign;                 /* there are checksums of files */
 };
 
 #endif /* BLKSUM_RESULT_H */
