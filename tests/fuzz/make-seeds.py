@@ -132,11 +132,11 @@ def descriptor(*extents, parent=b"parentCID=ffffffff\n"):
 
 
 def sparse_vmdk(size, text, grains, flags=1, compressed=0, capacity=300,
-                directory=21, contents=None):
+                directory=21, sectors=20, contents=None):
     """Sector 0 is the header, 1 to 20 are the descriptor, 21 is the directory,
     22 the only table."""
     header = fields(SECTOR, {
-        0: b"KDMV" + le32(1, flags) + le64(capacity, 128, 1, 20) + le32(16),
+        0: b"KDMV" + le32(1, flags) + le64(capacity, 128, 1, sectors) + le32(16),
         56: le64(directory), 77: struct.pack("<H", compressed)})
     return pieces(size, {0: header, SECTOR: text, 21 * SECTOR: le32(22),
                          22 * SECTOR: le32(*grains), **(contents or {})}), \
@@ -159,6 +159,12 @@ def vmdk_seeds():
         28 * SECTOR, itself, (24,), flags=0x30001, compressed=1,
         directory=2**64 - 1,
         contents={24 * SECTOR: grain, 26 * SECTOR: footer})[0]
+    yield "no-footer", sparse_vmdk(28 * SECTOR, itself, (24,), flags=0x30001,
+                                   directory=2**64 - 1)[0]
+    yield "part", sparse_vmdk(full, b"", (24,))[0]
+    yield "large-descriptor", sparse_vmdk(
+        full, descriptor(b'RW 300 SPARSE "/a/disk.vmdk"'), (24,), sectors=40,
+        contents={40 * SECTOR: b'parentFileNameHint="base.vmdk"'})[0]
     yield "no-capacity", sparse_vmdk(
         full, descriptor(b'RW 8 FLAT "secret" 0'), (), capacity=0)[0]
     yield "parent", sparse_vmdk(full, descriptor(
