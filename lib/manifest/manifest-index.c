@@ -45,6 +45,8 @@ struct mark {
 struct manifest_index {
   struct pinned_file file;
   struct blkhash_manifest_reader *reader; /* NULL after the load */
+  manifest_poll_function *poll; /* or NULL; called by the load */
+  void *poll_opaque;
   struct blkhash_opts *opts;
   uint64_t size;                /* of the image, bytes */
   size_t leaf_size;
@@ -62,10 +64,18 @@ pin (void *opaque, const void *bytes, size_t len)
 }
 
 static int
+poll_caller (void *opaque)
+{
+  const struct manifest_index *index = opaque;
+
+  return index->poll ? index->poll (index->poll_opaque) : 0;
+}
+
+static int
 open_reader (struct manifest_index *index, int fd, unsigned flags,
              char *reason, size_t size)
 {
-  struct manifest_observer observer = { pin, index };
+  struct manifest_observer observer = { pin, poll_caller, index };
   struct stat st;
   int err = fstat (fd, &st) == -1 ? errno : S_ISREG (st.st_mode) ? 0 : ESPIPE;
 
@@ -140,6 +150,20 @@ manifest_index_sum (const struct manifest_index *index)
 }
 
 /* ---- Loading ---- */
+
+void
+manifest_index_set_poll (struct manifest_index *index,
+                         manifest_poll_function *poll, void *opaque)
+{
+  index->poll = poll;
+  index->poll_opaque = opaque;
+}
+
+void
+manifest_index_skip_sum (struct manifest_index *index)
+{
+  manifest_reader_skip_sum (index->reader);
+}
 
 static uint64_t
 record_size (const struct manifest_index *index, uint64_t count, bool zeros)
@@ -217,7 +241,38 @@ manifest_index_load (struct manifest_index *index,
   return 0;
 }
 
+int
+manifest_index_digest (const struct manifest_index *index,
+                       unsigned char md[MANIFEST_INDEX_DIGEST_SIZE])
+{
+  return pinned_file_digest (&index->file, md);
+}
+
 /* ---- Looking up ---- */
+
+/* Read the head of the record at *OFFSET in the file.  Stores the run of its
+ * blocks in *RUN, without their leaves, and adds the size of the record to
+ * *OFFSET.
+ */
+static int
+read_head (struct manifest_index *index, uint64_t *offset,
+           struct blkhash_manifest_run *run)
+{
+  unsigned char head[MANIFEST_HEAD_SIZE];
+  bool zeros;
+  int err = pinned_file_read (&index->file, head, sizeof head, *offset);
+
+  if (err)
+    return err;
+  run->first = manifest_get (head, 8);
+  run->count = manifest_get (head + 8, 8);
+  zeros = run->count & MANIFEST_ZERO_RUN;
+  run->count &= ~MANIFEST_ZERO_RUN;
+  run->leaves = zeros ? NULL : index->sum; /* any address that is not NULL */
+  run->leaf_size = index->leaf_size;
+  *offset += record_size (index, run->count, zeros);
+  return 0;
+}
 
 /* Returns the last mark that is not beyond BLOCK. */
 static const struct mark *
@@ -243,26 +298,32 @@ static int
 find_record (struct manifest_index *index, uint64_t block, uint64_t *offset,
              struct blkhash_manifest_run *run)
 {
-  unsigned char head[MANIFEST_HEAD_SIZE];
-  bool zeros;
+  uint64_t next = find_mark (index, block)->offset;
   int err;
 
-  *offset = find_mark (index, block)->offset;
-  for (;;) {
-    err = pinned_file_read (&index->file, head, sizeof head, *offset);
-    if (err)
-      return err;
-    run->first = manifest_get (head, 8);
-    run->count = manifest_get (head + 8, 8);
-    zeros = run->count & MANIFEST_ZERO_RUN;
-    run->count &= ~MANIFEST_ZERO_RUN;
-    if (block - run->first < run->count)
-      break;
-    *offset += record_size (index, run->count, zeros);
+  do {
+    *offset = next;
+    err = read_head (index, &next, run);
+  } while (err == 0 && block - run->first >= run->count);
+  return err;
+}
+
+int
+manifest_index_each (struct manifest_index *index,
+                     manifest_run_function *function, void *opaque)
+{
+  uint64_t offset = MANIFEST_HEADER_SIZE, end = index->file.size -
+    record_size (index, 1, false); /* the end record, with the sum */
+  int err = 0;
+
+  while (err == 0 && offset < end) {
+    struct blkhash_manifest_run run = { .count = 0 };
+
+    err = read_head (index, &offset, &run);
+    if (err == 0)
+      err = function (opaque, &run);
   }
-  run->leaves = zeros ? NULL : index->sum; /* any address that is not NULL */
-  run->leaf_size = index->leaf_size;
-  return 0;
+  return err;
 }
 
 int

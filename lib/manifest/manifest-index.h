@@ -39,16 +39,29 @@ const struct blkhash_opts *
 manifest_index_opts (const struct manifest_index *index);
 uint64_t manifest_index_size (const struct manifest_index *index);
 
-/* Called with OPAQUE for each run of blocks, in order, while the manifest is
- * read, before its sum is verified.  Returns 0 or ENOMEM.
- */
+/* Called with OPAQUE for each run of blocks, in order. */
 typedef int manifest_run_function (void *opaque,
                                    const struct blkhash_manifest_run *run);
 
-/* Read the rest of the manifest, and call FUNCTION, unless NULL, for each run.
- * Must be called once, by one thread, before the functions below.  Returns 0;
- * ENODATA if this is the manifest of a part of an image; ENOMEM; or an error of
- * FUNCTION or blkhash_manifest_reader_next.  Stores the reason as
+/* Called with OPAQUE several times a second while the manifest is read, unless
+ * a read of the file takes longer.  Returns 0, or an error to stop.
+ */
+typedef int manifest_poll_function (void *opaque);
+
+/* The functions that follow change what manifest_index_load does, and are
+ * called before it.
+ */
+void manifest_index_set_poll (struct manifest_index *index,
+                              manifest_poll_function *poll, void *opaque);
+
+/* Do not compute the sum, as if BLKHASH_MANIFEST_NO_SUM had been given. */
+void manifest_index_skip_sum (struct manifest_index *index);
+
+/* Read the rest of the manifest, and call FUNCTION, unless NULL, for each run,
+ * before the sum is verified.  FUNCTION returns 0 or ENOMEM.  Must be called
+ * once, by one thread, before the functions below.  Returns 0; ENODATA if this
+ * is the manifest of a part of an image; ENOMEM; or an error of FUNCTION, the
+ * poll function or blkhash_manifest_reader_next.  Stores the reason as
  * manifest_index_new does.
  */
 int manifest_index_load (struct manifest_index *index,
@@ -60,6 +73,22 @@ int manifest_index_load (struct manifest_index *index,
  * the sum of the leaves.
  */
 const unsigned char *manifest_index_sum (const struct manifest_index *index);
+
+#define MANIFEST_INDEX_DIGEST_SIZE 32 /* bytes */
+
+/* Store in MD a SHA-256 that identifies the content of the file, as
+ * manifest_index_load read it.  Returns 0, ENOMEM or EIO.
+ */
+int manifest_index_digest (const struct manifest_index *index,
+                           unsigned char md[MANIFEST_INDEX_DIGEST_SIZE]);
+
+/* Call FUNCTION with OPAQUE for each run of blocks, in order, without their
+ * leaves: see manifest_index_get.  FUNCTION returns 0, or an error to stop.
+ * Thread-safe.  Returns 0, the error of FUNCTION, or that of
+ * manifest_index_get.
+ */
+int manifest_index_each (struct manifest_index *index,
+                         manifest_run_function *function, void *opaque);
 
 /* Store in *RUN a run of data or zeros that begins at block FIRST of the image,
  * of at least one and at most MAX blocks.  The leaves of data are stored in

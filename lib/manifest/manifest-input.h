@@ -11,9 +11,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* READ is called with all bytes that are read from the file, in order. */
+/* READ is called with all bytes that are read from the file, in order.  POLL,
+ * unless NULL, is called once for 65536 blocks, before these are added to the
+ * sum.  Without a sum, it is called after a record was read.  If it returns an
+ * error, the reader returns that error.
+ */
 struct manifest_observer {
   void (*read) (void *opaque, const void *bytes, size_t len);
+  int (*poll) (void *opaque);
   void *opaque;
 };
 

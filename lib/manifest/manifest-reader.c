@@ -156,6 +156,13 @@ manifest_reader_new_unfinished (int fd, char *reason, size_t size)
   return create (fd, 0, true, NULL, reason, size);
 }
 
+void
+manifest_reader_skip_sum (struct blkhash_manifest_reader *r)
+{
+  manifest_sum_free (r->sum);
+  r->sum = NULL;
+}
+
 /* ---- Getters ---- */
 
 const struct blkhash_opts *

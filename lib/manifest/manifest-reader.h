@@ -31,6 +31,7 @@ struct blkhash_manifest_reader {
   struct manifest_sum *sum;     /* of the records before RUN, or NULL */
   struct blkhash_manifest_run run; /* of the last record, not yet in SUM; its
                                     * leaves are in INPUT */
+  uint64_t unpolled;            /* blocks since the observer's POLL */
   bool ended;                   /* the end record was read; MD is valid, unless
                                  * this is the manifest of a part */
   uint64_t next, end;           /* first block of the next record; last block of
@@ -51,6 +52,11 @@ struct blkhash_manifest_reader *
 manifest_reader_new_observed (int fd, unsigned flags,
                               const struct manifest_observer *observer,
                               char *reason, size_t size);
+
+/* Do not compute the sum, as with BLKHASH_MANIFEST_NO_SUM.  Called before any
+ * record is read.
+ */
+void manifest_reader_skip_sum (struct blkhash_manifest_reader *r);
 
 /* Returns true if only the header was read, and the reader does not accept an
  * unfinished manifest.

@@ -20,12 +20,18 @@
 #include <string.h>
 
 #include "blkhash-manifest.h"
+#include "common/numbers.h"
 #include "manifest/crc32c.h"
 #include "manifest/manifest-format.h"
 #include "manifest/manifest-input.h"
 #include "manifest/manifest-reader.h"
 #include "manifest/manifest-sum.h"
 #include "manifest/manifest-zeros.h"
+
+/* Hashing so many leaves takes a few milliseconds.  A record of data never has
+ * more, but one of zeros can have any number.
+ */
+#define POLL_BLOCKS MANIFEST_MAX_LEAVES
 
 /* Report an error of the record that begins at the current offset. */
 static int
@@ -114,6 +120,19 @@ check_leaves (struct blkhash_manifest_reader *r, uint64_t first,
   return 0;
 }
 
+/* COUNT blocks follow.  Call the observer if this is due. */
+static int
+poll_observer (struct blkhash_manifest_reader *r, uint64_t count)
+{
+  const struct manifest_observer *observer = &r->input.observer;
+
+  r->unpolled += count;
+  if (!observer->poll || r->unpolled < POLL_BLOCKS)
+    return 0;
+  r->unpolled = 0;
+  return observer->poll (observer->opaque);
+}
+
 /* Add to the sum the run that was returned last.  This is done only now,
  * because it can take long, and a caller such as a comparison may have stopped
  * after that run.
@@ -122,13 +141,20 @@ static int
 add_to_sum (struct blkhash_manifest_reader *r)
 {
   struct blkhash_manifest_run run = r->run;
-  int err;
+  int err = 0;
 
   r->run.count = 0;
-  if (!r->sum || run.count == 0)
-    return 0;
-  err = run.leaves ? manifest_sum_leaves (r->sum, run.leaves, run.count)
-                   : manifest_sum_zeros (r->sum, run.count);
+  if (!r->sum)
+    err = poll_observer (r, run.count);
+  while (r->sum && err == 0 && run.count > 0) {
+    uint64_t n = MIN (run.count, POLL_BLOCKS);
+
+    err = poll_observer (r, n);
+    if (err == 0)
+      err = run.leaves ? manifest_sum_leaves (r->sum, run.leaves, n)
+                       : manifest_sum_zeros (r->sum, n);
+    run.count -= n;
+  }
   return err ? manifest_reader_set_errno (r, err) : 0;
 }
 

@@ -62,6 +62,13 @@ void pinned_file_add (struct pinned_file *file, const void *bytes, size_t len);
  */
 int pinned_file_finish (struct pinned_file *file);
 
+/* Store in MD the SHA-256 of the digests of all pieces.  Files with different
+ * content have different ones.  Called after pinned_file_finish.  Returns 0,
+ * ENOMEM or EIO.
+ */
+int pinned_file_digest (const struct pinned_file *file,
+                        unsigned char md[PINNED_SUM]);
+
 /* Read to BUF the LEN bytes at OFFSET, which must have been added.  Thread-safe
  * after pinned_file_finish.  Returns 0; ESTALE if the file has changed; ENOMEM,
  * EIO, or an error of pread(2) or fstat(2).
