@@ -6,12 +6,14 @@
  * Clients in threads connect to random exports, read their disks, and
  * disconnect, while the filter writes its output.  Then single clients test
  * what the filter keeps of unused exports, which names and manifests it
- * refuses, which files it has open, and its limits.  The test prints its seed,
- * which BLKHASH_SEED can set.
+ * refuses, which files it has open, and its limits.  The last tests are about
+ * the time and memory for a manifest that is not proven yet.  The test prints
+ * its seed, which BLKHASH_SEED can set.
  */
 
 #include <config.h>
 
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -20,6 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -35,6 +38,9 @@
 #define BLOCK 128
 #define BLOCKS (SIZE / BLOCK)
 #define SIZE 200000
+#define MANY_BLOCKS (4 * 65536) /* the filter asks nbdkit at least thrice
+                                 * while it hashes these */
+#define MAX_OPEN 64             /* as in verify/export.c */
 #define CLIENTS 4
 #define ROUNDS 40
 #define MAX_EXPORTS 10000       /* as in verify/export.c */
@@ -154,6 +160,22 @@ stop_exports (void)
 
 /* ---- Clients ---- */
 
+/* Returns the handle of a client of the export NAME, or NULL.  The plugin's
+ * disk is that of the first letter of NAME, or the first one.
+ */
+static void *
+connect_client (const char *name)
+{
+  unsigned number = *name - 'a';
+  nbdkit_next *next = &plugins[number < EXPORTS ? number : 0].next;
+  void *handle = open_export (name);
+
+  if (!handle || filter->prepare (next, handle, 0) == 0)
+    return handle;
+  filter->close (handle);
+  return NULL;
+}
+
 static void
 visit (unsigned number, unsigned offset)
 {
@@ -170,13 +192,11 @@ visit (unsigned number, unsigned offset)
   filter->close (handle);
 }
 
-/* A client connects to the export NAME, and disconnects before it knows the
- * size, as a port scanner does.
- */
+/* A client connects to the export NAME, and disconnects. */
 static void
 knock (const char *name)
 {
-  void *handle = open_export (name);
+  void *handle = connect_client (name);
 
   assert_non_null (handle);
   filter->close (handle);
@@ -263,7 +283,7 @@ test_remembered (void **state)
 static void
 assert_refused (const char *name, const char *why)
 {
-  assert_null (open_export (name));
+  assert_null (connect_client (name));
   if (!strstr (last_error, why))
     fail_msg ("expected: %s\n     got: %s", why, last_error);
 }
@@ -329,8 +349,8 @@ good_blocks (const char *name)
   return find (name)->disk->tally.counts[BLOCK_GOOD];
 }
 
-/* An export that is opened again keeps the states of its blocks, and CONNECTED,
- * which is set as soon as a client knows the size.
+/* An export that is opened again keeps the states of its blocks, and CONNECTED.
+ * A client that disconnects before the manifest was read leaves nothing.
  */
 static void
 test_reopened (void **state)
@@ -343,9 +363,8 @@ test_reopened (void **state)
   knock ("a");
   assert_true (find ("a")->connected && find ("b")->connected);
   assert_int_equal (good_blocks ("a"), 1);
-  knock ("c");
-  knock ("c");
-  assert_false (find ("c")->connected);
+  filter->close (open_export ("c"));
+  assert_string_equal (exports_first_locked ()->name, "a");
   copy (2);
   assert_int_equal (good_blocks ("b"), 1);
   stop_exports ();
@@ -369,7 +388,6 @@ static void
 assert_forgotten (void)
 {
   knock ("a");
-  assert_false (find ("a")->connected);
   assert_int_equal (good_blocks ("a"), 0);
 }
 
@@ -399,7 +417,9 @@ test_replaced (void **state)
   copy (0);
   free (write_manifest ("a", 0, SIZE / 2));
   claim_sum ("a", "x");
+  plugins[0].size = SIZE / 2;
   assert_forgotten ();
+  plugins[0].size = SIZE;
   stop_exports ();
   free (write_manifest ("a", 0, SIZE));
   remove_manifest ("x");
@@ -488,7 +508,7 @@ test_open_files (void **state)
   start_exports ("blkhash-verify-status");
   sprintf (renamed, "%s-renamed", manifests);
   assert_int_equal (rename (manifests, renamed), 0);
-  handle = open_export ("a");
+  handle = connect_client ("a");
   assert_int_equal (rename (renamed, manifests), 0);
   assert_non_null (handle);
   for (fd = 0; fd < MAX_FDS; fd++)
@@ -559,6 +579,7 @@ add_kept (unsigned count)
     struct export *export = calloc (1, sizeof *export);
 
     assert_non_null (export);
+    export->is_listed = true;
     export->name = strdup ("kept");
     export->disk = calloc (1, sizeof *export->disk);
     assert_non_null (export->disk);
@@ -582,6 +603,394 @@ test_limit (void **state)
   knock ("a");
   knock ("b");
   stop ();
+}
+
+/* ---- Manifests that are not proven yet ---- */
+
+static atomic_uint computed;    /* sums of manifests */
+static atomic_bool old_times;   /* all files have the same times for fstat, old
+                                 * ones */
+static atomic_size_t allocated; /* by calloc, bytes */
+
+int __real_manifest_sum_final (void *sum, uint64_t size, unsigned char *md);
+int __wrap_manifest_sum_final (void *sum, uint64_t size, unsigned char *md);
+int __wrap_fstat (int fd, struct stat *st);
+void *__real_calloc (size_t count, size_t size);
+void *__wrap_calloc (size_t count, size_t size);
+
+int
+__wrap_manifest_sum_final (void *sum, uint64_t size, unsigned char *md)
+{
+  computed++;
+  return __real_manifest_sum_final (sum, size, md);
+}
+
+int
+__wrap_fstat (int fd, struct stat *st)
+{
+  int r = fstatat (fd, "", st, AT_EMPTY_PATH);
+
+  if (old_times)
+    st->st_mtim = st->st_ctim = (struct timespec) { .tv_sec = 1 };
+  return r;
+}
+
+/* The names of fstat in programs with 64-bit offsets and times. */
+int __wrap_fstat64 (int fd, struct stat *st)
+  __attribute__ ((alias ("__wrap_fstat")));
+int __wrap___fstat64_time64 (int fd, struct stat *st)
+  __attribute__ ((alias ("__wrap_fstat")));
+
+void *
+__wrap_calloc (size_t count, size_t size)
+{
+  allocated += count * size;
+  return __real_calloc (count, size);
+}
+
+/* Write the manifest NAME of MANY_BLOCKS blocks: zeros, and DATA data blocks,
+ * at regular distances.
+ */
+static void
+write_many (const char *name, unsigned data)
+{
+  struct blkhash_opts *opts = blkhash_opts_new ("sha256");
+  size_t size = MANY_BLOCKS * 4, i;
+  unsigned before = computed;
+  unsigned char *bytes = calloc (1, size);
+  char path[100];
+
+  assert_non_null (bytes);
+  for (i = 0; i < data; i++)
+    bytes[size / data * i] = 1;
+  blkhash_opts_set_block_size (opts, 4);
+  path_of (name, path);
+  free (manifest_of (opts, bytes, size, path));
+  blkhash_opts_free (opts);
+  free (bytes);
+  computed = before;
+}
+
+/* Start a server for "z", with many blocks, and the other exports.  The sums in
+ * the manifests are verified.
+ */
+static void
+start_many (void)
+{
+  write_many ("z", 0);
+  plugins[0].size = MANY_BLOCKS * 4;
+  start_trusting ("blkhash-verify-file");
+  computed = 0;
+}
+
+static void
+stop_many (void)
+{
+  stop_exports ();
+  on_sleep = NULL;
+  old_times = false;
+  plugins[0].size = SIZE;
+  remove_manifest ("z");
+}
+
+static unsigned sleeps;
+
+static int
+visit_b (void)
+{
+  if (sleeps++ == 0)
+    visit (1, 0);
+  return 0;
+}
+
+/* While a manifest is hashed, another one is opened, read and used. */
+static void
+test_opened_meanwhile (void **state)
+{
+  (void) state;
+  start_many ();
+  sleeps = 0;
+  on_sleep = visit_b;
+  knock ("z");
+  assert_in_range (sleeps, 3, 100);
+  assert_int_equal (good_blocks ("b"), 1);
+  stop_many ();
+}
+
+static void
+link_many (const char *name)
+{
+  char from[100], to[100];
+
+  path_of ("z", from);
+  path_of (name, to);
+  assert_int_equal (link (from, to), 0);
+}
+
+/* The manifest of each export is opened while that of the one before is hashed.
+ */
+static int
+open_next (void)
+{
+  char name[10];
+
+  sprintf (name, "z%u", ++sleeps);
+  if (sleeps < MAX_OPEN)
+    knock (name);
+  else {
+    on_sleep = NULL;
+    assert_refused (name, "too many exports are in use");
+    assert_int_equal (computed, 0);
+  }
+  return 0;
+}
+
+static void
+test_openings (void **state)
+{
+  char name[10];
+  unsigned i;
+
+  (void) state;
+  start_many ();
+  for (i = 1; i <= MAX_OPEN; i++) {
+    sprintf (name, "z%u", i);
+    link_many (name);
+  }
+  sleeps = 0;
+  on_sleep = open_next;
+  knock ("z");
+  assert_int_equal (sleeps, MAX_OPEN);
+  for (i = 1; i <= MAX_OPEN; i++) {
+    sprintf (name, "z%u", i);
+    remove_manifest (name);
+  }
+  stop_many ();
+}
+
+static int
+end_at_second (void)
+{
+  return ++sleeps == 2 ? -1 : 0;
+}
+
+/* The client or nbdkit is ending: the hashing ends. */
+static void
+test_ending (void **state)
+{
+  (void) state;
+  start_many ();
+  sleeps = 0;
+  on_sleep = end_at_second;
+  assert_refused ("z", strerror (ECANCELED));
+  assert_int_equal (sleeps, 2);
+  assert_int_equal (computed, 0);
+  assert_null (exports_first_locked ());
+  knock ("z");
+  assert_int_equal (computed, 1);
+  stop_many ();
+}
+
+static pthread_t first_thread;
+static atomic_bool is_hashing, is_waited_for;
+static int first_result;        /* of nbdkit_nanosleep in the first thread */
+
+static int
+wait_for_other (void)
+{
+  const struct timespec interval = { .tv_nsec = 1000000 };
+
+  if (!pthread_equal (pthread_self (), first_thread)) {
+    is_waited_for = true;
+    return 0;
+  }
+  is_hashing = true;
+  while (!is_waited_for)
+    nanosleep (&interval, NULL);
+  return first_result;
+}
+
+static void *
+connect_first (void *opaque)
+{
+  (void) opaque;
+  first_thread = pthread_self ();
+  on_sleep = wait_for_other;
+  return connect_client ("z");
+}
+
+/* Two clients of an export: the second waits for the first, whose
+ * nbdkit_nanosleep returns RESULT.
+ */
+static void
+open_twice (int result)
+{
+  const struct timespec interval = { .tv_nsec = 1000000 };
+  void *first, *second;
+  pthread_t thread;
+
+  start_many ();
+  first_result = result;
+  is_hashing = is_waited_for = false;
+  assert_int_equal (pthread_create (&thread, NULL, connect_first, NULL), 0);
+  while (!is_hashing)
+    nanosleep (&interval, NULL);
+  second = connect_client ("z");
+  pthread_join (thread, &first);
+  assert_non_null (second);
+  assert_true (result == 0 ? first != NULL : first == NULL);
+  assert_int_equal (computed, 1);
+  assert_int_equal (find ("z")->users, result == 0 ? 2 : 1);
+  filter->close (second);
+  if (first)
+    filter->close (first);
+  stop_many ();
+}
+
+static void
+test_waiting (void **state)
+{
+  (void) state;
+  open_twice (0);
+}
+
+/* The first client is gone: the second one continues. */
+static void
+test_waiting_for_gone (void **state)
+{
+  (void) state;
+  open_twice (-1);
+}
+
+/* The client that waits is gone. */
+static int
+end_waiting (void)
+{
+  static bool is_inside;
+
+  if (is_inside)
+    return -1;
+  is_inside = true;
+  assert_null (connect_client ("z"));
+  is_inside = false;
+  return 0;
+}
+
+static void
+test_waiting_ends (void **state)
+{
+  (void) state;
+  start_many ();
+  on_sleep = end_waiting;
+  knock ("z");
+  assert_int_equal (computed, 1);
+  stop_many ();
+}
+
+/* The sum of a manifest is computed once. */
+static void
+test_verified_once (void **state)
+{
+  (void) state;
+  start_many ();
+  knock ("z");
+  knock ("z");
+  assert_int_equal (computed, 1);
+  link_many ("z2");             /* this changes the time of the last change */
+  knock ("z");
+  knock ("z2");
+  assert_int_equal (computed, 2);
+  remove_manifest ("z2");
+  stop_many ();
+}
+
+/* The content of a verified manifest changes, but not the times of the file:
+ * it is verified again.
+ */
+static void
+test_verified_changed (void **state)
+{
+  (void) state;
+  start_many ();
+  old_times = true;
+  knock ("z");
+  write_many ("z2", 100);
+  claim_sum ("z", "z2");
+  assert_refused ("z", "the sum is not that of the leaves");
+  assert_int_equal (computed, 2);
+  remove_manifest ("z2");
+  stop_many ();
+}
+
+/* A manifest was refused: this is remembered, unless it was modified just
+ * before it was read.
+ */
+static void
+test_refused_once (void **state)
+{
+  unsigned i;
+
+  (void) state;
+  start_many ();
+  write_many ("z2", 100);
+  claim_sum ("z", "z2");
+  for (i = 1; i < 3; i++) {
+    assert_refused ("z", "the sum is not that of the leaves");
+    assert_int_equal (computed, i);
+  }
+  old_times = true;
+  for (i = 0; i < 3; i++) {
+    assert_refused ("z", "the sum is not that of the leaves");
+    assert_int_equal (computed, 3);
+  }
+  remove_manifest ("z2");
+  write_many ("z2", 0);         /* another file */
+  knock ("z2");
+  assert_int_equal (computed, 4);
+  remove_manifest ("z2");
+  stop_many ();
+}
+
+/* A manifest that has more blocks than the plugin's disk is not hashed. */
+static void
+test_larger (void **state)
+{
+  (void) state;
+  start_many ();
+  plugins[0].size--;
+  assert_refused ("z", "blkhash-verify: the disk has ");
+  stop_exports ();
+  assert_int_equal (start ("blkhash-verify-exports", manifests,
+                           "blkhash-verify-sum", "none",
+                           "blkhash-verify-size", "truncate",
+                           "blkhash-verify-file", output, NULL), 0);
+  assert_refused ("z", "blkhash-verify: the disk has ");
+  assert_int_equal (computed, 0);
+  stop_many ();
+}
+
+/* No memory is allocated for the states of blocks before the sum has matched.
+ * Each page of states has a data block, so that each needs memory.
+ */
+static void
+test_memory (void **state)
+{
+  const size_t pages = MANY_BLOCKS / 2; /* 4 bits for each block */
+
+  (void) state;
+  start_many ();
+  write_many ("z2", 1000);
+  write_many ("z3", 500);
+  allocated = 0;
+  knock ("z2");
+  assert_in_range (allocated, pages, 2 * pages);
+  claim_sum ("z2", "z3");
+  allocated = 0;
+  assert_refused ("z2", "the sum is not that of the leaves");
+  assert_in_range (allocated, 0, pages / 2);
+  remove_manifest ("z2");
+  remove_manifest ("z3");
+  stop_many ();
 }
 
 static int
@@ -637,6 +1046,17 @@ main (void)
     cmocka_unit_test (test_open_files),
     cmocka_unit_test (test_ranges),
     cmocka_unit_test (test_limit),
+    cmocka_unit_test (test_opened_meanwhile),
+    cmocka_unit_test (test_openings),
+    cmocka_unit_test (test_ending),
+    cmocka_unit_test (test_waiting),
+    cmocka_unit_test (test_waiting_for_gone),
+    cmocka_unit_test (test_waiting_ends),
+    cmocka_unit_test (test_verified_once),
+    cmocka_unit_test (test_verified_changed),
+    cmocka_unit_test (test_refused_once),
+    cmocka_unit_test (test_larger),
+    cmocka_unit_test (test_memory),
   };
 
   seed = get_seed ();

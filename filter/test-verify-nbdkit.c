@@ -57,13 +57,14 @@ nbdkit_debug (const char *message, ...)
 }
 
 atomic_bool is_ending;
+int (*on_sleep) (void);
 
 int
 nbdkit_nanosleep (unsigned sec, unsigned nsec)
 {
   assert (sec == 0 && nsec == 0);
   errno = ESHUTDOWN;
-  return is_ending ? -1 : 0;
+  return on_sleep ? on_sleep () : is_ending ? -1 : 0;
 }
 
 char *

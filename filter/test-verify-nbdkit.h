@@ -26,6 +26,9 @@ extern char last_error[512], previous_error[512];
 /* Set while nbdkit is ending or the client is gone: nbdkit_nanosleep fails. */
 extern atomic_bool is_ending;
 
+/* Unless NULL, nbdkit_nanosleep calls this and returns what it returns. */
+extern int (*on_sleep) (void);
+
 /* The extents that nbdkit_add_extent received. */
 struct nbdkit_extents {
   size_t count, max;            /* more than MAX are refused */

@@ -330,11 +330,11 @@ set_fault (int times)
 }
 
 static void
-write_manifests (void)
+write_manifests (uint32_t block_size)
 {
   struct blkhash_opts *opts = blkhash_opts_new ("sha256");
 
-  blkhash_opts_set_block_size (opts, BLOCK);
+  blkhash_opts_set_block_size (opts, block_size);
   free (manifest_of (opts, plugin.bytes, SIZE, other));
   free (sum);
   sum = manifest_of (opts, plugin.bytes, SIZE, manifest);
@@ -476,11 +476,14 @@ test_changes (void **state)
   stop_thread ();
 }
 
-/* The manifest has changed: no block is read, but the change is reported. */
+/* The manifest has changed: no block is read, but the change is reported.  It
+ * is so large that not all of it is in the filter's cache at the start.
+ */
 static void
 test_manifest_changed (void **state)
 {
   (void) state;
+  write_manifests (16);
   start_thread (start_outputs);
   visit (NULL, true);
   assert_status ("\"manifest-changed\": false,");
@@ -505,7 +508,7 @@ test_exports (void **state)
   visit (read_good, true);
   assert_status ("\"result\": \"good\"");
   plugin.bytes[0] = 2;
-  write_manifests ();
+  write_manifests (BLOCK);
   visit (read_good, true);
   assert_status ("\"result\": \"good\"");
   stop_thread ();
@@ -578,7 +581,7 @@ reset (void **state)
   plugin.nr_faults = 0;
   failing_sync = 0;
   used = OUTPUTS;
-  write_manifests ();
+  write_manifests (BLOCK);
   return 0;
 }
 
@@ -594,7 +597,7 @@ set_up (void **state)
   sprintf (outputs[1].path, "%s/status", directory);
   sprintf (outputs[2].path, "%s/map", directory);
   plugin_init (&plugin, SIZE);
-  plugin.bytes[0] = plugin.bytes[BLOCK] = 1;
+  memset (plugin.bytes, 1, 2 * BLOCK);
   return 0;
 }
 

@@ -285,11 +285,12 @@ new_model (uint32_t block_size)
   while (faults-- > 0)
     add_fault (m, kind == 2 ? any (2) : kind);
   sum = manifest_of (opts, m->plugin.bytes, m->size, path);
-  m->disk = disk_open (open (path, O_RDONLY), path, any (4) ? sum : "none",
-                       any (2));
+  m->disk = disk_open (open (path, O_RDONLY), path,
+                       any (4) ? sum : "none");
+  assert_non_null (m->disk);
+  assert_int_equal (disk_load (m->disk, any (2) ? DISK_COMPUTE : 0), 0);
   free (sum);
   blkhash_opts_free (opts);
-  assert_non_null (m->disk);
   assert_int_equal (m->disk->size, m->size);
   assert_int_equal (source_init (&m->source, &m->plugin.next), 0);
   compute_outcomes (m);
@@ -550,7 +551,8 @@ sparse_model (uint64_t blocks, uint64_t zeros)
   memset (m->plugin.bytes + zeros * 4096, 1, m->size - zeros * 4096);
   blkhash_opts_set_block_size (opts, 4096);
   sum = manifest_of (opts, m->plugin.bytes, m->size, path);
-  m->disk = disk_open (open (path, O_RDONLY), path, sum, 0);
+  m->disk = disk_open (open (path, O_RDONLY), path, sum);
+  assert_int_equal (disk_load (m->disk, 0), 0);
   free (sum);
   blkhash_opts_free (opts);
   assert_int_equal (source_init (&m->source, &m->plugin.next), 0);

@@ -143,7 +143,7 @@ verify/mapfile: output-file verify/disk verify/export verify/signature ../lib/co
 verify/summary: verify/disk verify/export
 verify/sum-list: verify/sum ../lib/common/sums-line
 verify/manifest-dir: ../lib/common/json-string ../lib/common/memstream
-verify/export: verify/disk verify/manifest-dir verify/params verify/sum-list ../lib/common/cleanup ../lib/common/sum-line ../lib/manifest/manifest-index
+verify/export: verify/disk verify/manifest-dir verify/params verify/sum-list ../lib/common/cleanup ../lib/common/deadline ../lib/common/sum-line ../lib/manifest/manifest-index
 verify/params: config-files ../lib/common/strata
 verify/check: verify/batch verify/compare verify/disk verify/params
 verify/batch: verify/compare verify/disk verify/finding verify/params verify/repair verify/source verify/write-back
@@ -153,7 +153,7 @@ verify/repair-nbd: verify/params verify/source ../lib/common/cleanup ../lib/comm
 verify/write-back: verify/compare verify/disk verify/params verify/source ../lib/common/cleanup ../lib/common/strata
 verify/writer: config-files verify/disk verify/export verify/params verify/source ../lib/common/cleanup ../lib/digest/digest
 verify/compare: verify/disk ../lib/common/zero ../lib/construction/leaf
-verify/disk: blkhash-manifest verify/block-cache verify/sum verify/tally ../lib/construction/leaf ../lib/digest/digest ../lib/manifest/manifest-index
+verify/disk: blkhash-manifest verify/block-cache verify/sum verify/tally ../lib/common/cleanup ../lib/construction/leaf ../lib/digest/digest ../lib/manifest/manifest-index
 verify/block-cache: ../lib/common/cleanup ../lib/common/lru
 verify/tally: ../lib/common/cleanup
 "

@@ -186,6 +186,64 @@ wait_until(works)"
 grep -q 'too many exports are in use' "$log" || fail "no reason"
 stop
 
+# ---- A manifest that takes minutes ----
+
+# It describes 2^34 blocks of zeros.  The plugin serves each name, with a size
+# that allows this.
+"$PYTHON" - "$abs_top_srcdir/tests" > blkm/huge.blkm << 'END'
+import sys
+sys.path.insert(0, sys.argv[1])
+import refmanifest
+header = refmanifest.header(refmanifest.tag("sha256", 65536, 0, False),
+                          2**50, 0, 2**34)
+sys.stdout.buffer.write(header + refmanifest.record(0, 2**34 | 1 << 63, b"") +
+                      refmanifest.end(header, 2**34, bytes(32)))
+END
+{
+  cat list
+  echo "blk-sha256/64k (huge) = $(head -c 64 /dev/zero | tr '\0' 0)"
+} > huge
+serve null size=$((1 << 50)) blkhash-verify-exports="$dir/blkm" \
+      blkhash-verify-sums="$dir/huge" blkhash-verify-size=truncate \
+      blkhash-verify-file="$sums"
+
+# count REGEX: how many lines of the log match.
+count () {
+  grep -c -e "$1" "$log" || :
+}
+is_reading () {
+  [ "$(count 'blkhash-verify: prepare')" -gt "$before" ]
+}
+none_is_open () {
+  [ "$(count 'blkhash-verify: close$')" = \
+    "$(count 'blkhash-verify: open readonly=')" ]
+}
+# open_huge: a client opens it in the background.
+open_huge () {
+  before=$(count 'blkhash-verify: prepare')
+  "$PYTHON" -c '
+import nbd, sys
+h = nbd.NBD()
+h.set_export_name("huge")
+h.connect_unix(sys.argv[1])' "$socket" 2> /dev/null &
+  opening=$!
+  kill_at_exit $opening
+  wait_until is_reading
+}
+
+# Another export can be used meanwhile.
+open_huge
+run 0 timeout 60 nbdinfo "$(export_uri zeros)"
+wait_for_line "blk-sha256/64k (zeros) = $(reference disks/zeros)"
+kill -0 $opening || fail "the large manifest was opened"
+
+# The work ends when the client is gone, and when the server ends.
+kill $opening
+wait_until none_is_open
+open_huge
+stop
+! wait $opening || fail "the large manifest was opened"
+
 # ---- Parameters ----
 
 [ "$SANITIZE" = no ] || exit 0

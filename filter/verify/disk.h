@@ -10,10 +10,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 
 #include "blkhash-manifest.h"
 
 #include "verify/block-cache.h"
+#include "verify/sum.h"
 #include "verify/tally.h"
 
 struct digest;
@@ -23,9 +25,15 @@ struct manifest_index;
 struct disk {
   const char *path;             /* of the manifest */
   int fd;                       /* of the manifest; -1: it is closed */
+  struct stat st;               /* of the manifest, before it was read */
+  bool settled;                 /* ST has an old time of the last change: it is
+                                 * not that of a later change */
+  const char *sum_text;         /* the expected sum, or "none" */
+  struct sum sum;               /* the same; without OPTS if it is "none" */
   struct manifest_index *index;
   uint64_t size, blocks;        /* size of the disk in bytes, and in blocks */
-  uint64_t data_blocks;         /* blocks that are not zero in the manifest */
+  uint64_t data_blocks;         /* blocks that are not zero in the manifest; 0
+                                 * without a flag DISK_COUNT_... */
   uint32_t block_size;
   size_t leaf_size;
   struct digest *digest;
@@ -39,19 +47,32 @@ struct disk {
                                  * logged; atomic */
 };
 
-/* Flags of disk_open. */
+/* Flags of disk_load. */
 #define DISK_COMPUTE 1          /* compute the sum of the leaves, and check that
                                  * the manifest records it, even if SUM is
                                  * "none" */
 #define DISK_COUNT_ZEROS 2      /* blocks that are zero in the manifest, which
                                  * are not read, count as good */
+#define DISK_COUNT_DATA 4       /* set DATA_BLOCKS */
+#define DISK_FOR_CLIENT 8       /* the thread is that of a connection: stop if
+                                 * its client or nbdkit is ending */
 
-/* Read the manifest in FD, which is closed with the disk, or on error.  Check
- * that its sum is SUM, unless that is "none".  PATH is the path of the file,
- * and must live as long as the disk.  Returns NULL after nbdkit_error.
+/* Read the header of the manifest in FD, which is closed with the disk, or on
+ * error.  SUM is the expected sum, or "none".  PATH is the path of the file.
+ * Both must live as long as the disk.  Returns NULL after nbdkit_error.
  */
-struct disk *disk_open (int fd, const char *path, const char *sum,
-                        unsigned flags);
+struct disk *disk_open (int fd, const char *path, const char *sum);
+
+/* Read the rest of the manifest, and check that its sum is the expected one.
+ * The time that this takes depends on the number of blocks: the caller has
+ * checked the size of the disk, if it can.  How it ended is remembered for the
+ * next disk that is opened with the same file and expected sum, until
+ * disk_forget_manifests.  Called once, before any other function except
+ * disk_free.  Returns 0, or -1 after nbdkit_error.  Thread-safe for different
+ * disks.
+ */
+int disk_load (struct disk *disk, unsigned flags);
+void disk_forget_manifests (void);
 
 /* Close the manifest, and free the members that only requests need.  The
  * members that outputs need remain: PATH, the sizes, TALLY, ZEROS, STOPPED and

@@ -7,14 +7,19 @@
  * opened at the start.
  *
  * With blkhash-verify-exports, a manifest is opened when the first client of
- * its export connects, and closed when the last one has disconnected.  If the
- * server writes a result or a status, the export, with the states of its
+ * its export connects, and closed when the last one has disconnected.  It is
+ * read after the plugin's disk was opened, whose size limits how many blocks
+ * can be hashed.  Other clients of the export wait meanwhile; those of other
+ * exports do not.  If the client whose thread reads it is gone, a client that
+ * waits begins again.
+ *
+ * If the server writes a result or a status, the export, with the states of its
  * blocks, is kept after that.  The states are still valid when the export is
  * opened again with the same disk, and further reads update them.  A stopped
  * export is kept even without a result or status, so that it stays stopped.
+ *
  * Clients can use only names for which there is a manifest.  The number of open
- * manifests and the number of kept exports are limited.  Only one manifest is
- * opened at a time.
+ * manifests and the number of kept exports are limited.
  */
 
 #include <config.h>
@@ -30,6 +35,7 @@
 #include <nbdkit-filter.h>
 
 #include "../lib/common/cleanup.h"
+#include "../lib/common/deadline.h"
 #include "../lib/common/sum-line.h"
 #include "../lib/manifest/manifest-index.h"
 #include "verify/disk.h"
@@ -38,17 +44,21 @@
 #include "verify/params.h"
 #include "verify/sum-list.h"
 
-#define MAX_OPEN 64             /* manifests */
+#define MAX_OPEN 64             /* manifests that are in use or being read */
 #define MAX_EXPORTS 10000
 
 pthread_mutex_t exports_lock = PTHREAD_MUTEX_INITIALIZER; /* protects: */
 static struct export *exports;
 static uint64_t generation;
 
-/* Held while a manifest is opened.  A thread that holds it can take
- * exports_lock.
- */
-static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
+/* A thread reads the manifest of the export NAME, without exports_lock. */
+struct opening {
+  struct opening *next;
+  const char *name;
+};
+
+static struct opening *openings; /* protected by exports_lock */
+static pthread_cond_t opening_ended;
 
 static int
 no_memory (void)
@@ -107,6 +117,10 @@ disk_flags (void)
 {
   unsigned flags = verify_params.file ? DISK_COMPUTE : 0;
 
+  if (verify_params.exports)
+    flags |= DISK_FOR_CLIENT;
+  if (verify_params.repair_write)
+    flags |= DISK_COUNT_DATA;
   if (verify_params_have_output () && !verify_params.read_zeros)
     flags |= DISK_COUNT_ZEROS;
   return flags;
@@ -127,13 +141,21 @@ open_disk (struct export *export)
     close (fd);
     return -1;
   }
-  export->disk = disk_open (fd, export->path, sum, disk_flags ());
-  if (!export->disk)
+  export->disk = disk_open (fd, export->path, sum);
+  return export->disk ? 0 : -1;
+}
+
+static int
+load (struct export *export)
+{
+  if (disk_load (export->disk, disk_flags ()) == -1)
     return -1;
   return verify_params_have_output () ? make_line (export) : 0;
 }
 
-/* Returns NULL after nbdkit_error. */
+/* Open the manifest of the export NAME, and read its header.  Returns NULL
+ * after nbdkit_error.
+ */
 static struct export *
 make_export (const char *name)
 {
@@ -152,12 +174,16 @@ make_export (const char *name)
 int
 exports_open (void)
 {
+  deadline_cond_init (&opening_ended);
   if (verify_params.exports)
     return manifest_dir_open (verify_params.exports) == -1 ||
       (verify_params.sums && sum_list_load (verify_params.sums) == -1)
       ? -1 : 0;
   exports = make_export (verify_params.name ? verify_params.name : "-");
-  return exports ? 0 : -1;
+  if (!exports)
+    return -1;
+  exports->is_listed = true;
+  return load (exports);
 }
 
 void
@@ -170,6 +196,7 @@ exports_free (void)
     free_export (export);
   }
   manifest_dir_close ();
+  disk_forget_manifests ();     /* their sums are in the list */
   sum_list_free ();
 }
 
@@ -185,34 +212,96 @@ find_locked (const char *name)
   return export;
 }
 
-/* Returns the export NAME, with one more user, if its manifest is open; or
- * NULL.
- */
+/* Returns the export NAME, with one more user, if it is in use; or NULL. */
 static struct export *
-acquire_open (const char *name)
+acquire_used_locked (const char *name)
 {
-  struct export *export;
-  SCOPED_LOCK (&exports_lock);
+  struct export *export = verify_params.exports ? find_locked (name) : exports;
 
-  export = verify_params.exports ? find_locked (name) : exports;
   if (!export || (verify_params.exports && export->users == 0))
     return NULL;
   export->users++;
   return export;
 }
 
-static bool
-may_open (const char *name)
+static struct export *
+acquire_used (const char *name)
 {
+  SCOPED_LOCK (&exports_lock);
+
+  return acquire_used_locked (name);
+}
+
+struct export *
+export_acquire (const char *name)
+{
+  struct export *export = acquire_used (name);
+
+  return export ? export : make_export (name);
+}
+
+static bool
+may_open_locked (const char *name)
+{
+  const struct opening *opening;
   const struct export *export;
   unsigned count = 0, open = 0;
-  SCOPED_LOCK (&exports_lock);
 
   for (export = exports; export; export = export->next) {
     count++;
     open += export->users > 0;
   }
+  for (opening = openings; opening; opening = opening->next) {
+    count += !find_locked (opening->name);
+    open++;
+  }
   return open < MAX_OPEN && (count < MAX_EXPORTS || find_locked (name));
+}
+
+static bool
+is_opening_locked (const char *name)
+{
+  const struct opening *opening = openings;
+
+  while (opening && strcmp (opening->name, name) != 0)
+    opening = opening->next;
+  return opening;
+}
+
+/* Wait until a manifest was read.  Returns -1 after nbdkit_error if the client
+ * of this thread or nbdkit is ending.
+ */
+static int
+wait_for_opening_locked (void)
+{
+  struct timespec deadline = deadline_in (DEADLINE_SECOND / 10);
+
+  return deadline_wait (&opening_ended, &exports_lock, &deadline) == ETIMEDOUT
+    ? nbdkit_nanosleep (0, 0) : 0;
+}
+
+/* Store in *USED the export of the same name, with one more user, if it is in
+ * use; or store NULL, and add OPENING to the list.  Returns -1 after
+ * nbdkit_error.
+ */
+static int
+begin_opening (struct opening *opening, struct export **used)
+{
+  SCOPED_LOCK (&exports_lock);
+
+  while (!(*used = acquire_used_locked (opening->name)) &&
+         is_opening_locked (opening->name))
+    if (wait_for_opening_locked () == -1)
+      return -1;
+  if (*used)
+    return 0;
+  if (!may_open_locked (opening->name)) {
+    nbdkit_error ("blkhash-verify-exports: too many exports are in use");
+    return -1;
+  }
+  opening->next = openings;
+  openings = opening;
+  return 0;
 }
 
 static bool
@@ -240,6 +329,7 @@ renew_locked (struct export *old, struct export *fresh)
   }
   *old = *fresh;
   old->next = saved.next;
+  old->is_listed = true;
   old->has_sum = saved.has_sum;
   *fresh = saved;
   free_export (fresh);
@@ -247,17 +337,16 @@ renew_locked (struct export *old, struct export *fresh)
 }
 
 static struct export *
-add_export (struct export *fresh)
+add_locked (struct export *fresh)
 {
-  struct export *export;
-  SCOPED_LOCK (&exports_lock);
+  struct export *export = find_locked (fresh->name);
 
-  export = find_locked (fresh->name);
   if (export)
     export = renew_locked (export, fresh);
   else {
     export = fresh;
     export->next = exports;
+    export->is_listed = true;
     exports = export;
   }
   generation++;
@@ -265,24 +354,40 @@ add_export (struct export *fresh)
   return export;
 }
 
-struct export *
-export_acquire (const char *name)
+/* Remove OPENING from the list.  Add FRESH, unless NULL, to the exports, and
+ * return the export, with one more user.
+ */
+static struct export *
+end_opening (struct opening *opening, struct export *fresh)
 {
-  struct export *export = acquire_open (name), *fresh;
+  struct opening **link = &openings;
+  SCOPED_LOCK (&exports_lock);
 
-  if (export)
-    return export;
+  while (*link != opening)
+    link = &(*link)->next;
+  *link = opening->next;
+  pthread_cond_broadcast (&opening_ended);
+  return fresh ? add_locked (fresh) : NULL;
+}
 
-  SCOPED_LOCK (&opening);
-  export = acquire_open (name);
-  if (export)
-    return export;
-  if (!may_open (name)) {
-    nbdkit_error ("blkhash-verify-exports: too many exports are in use");
-    return NULL;
-  }
-  fresh = make_export (name);
-  return fresh ? add_export (fresh) : NULL;
+int
+export_load (struct export **export)
+{
+  struct export *fresh = *export, *used;
+  struct opening opening = { .name = fresh->name };
+
+  if (fresh->is_listed)
+    return 0;
+  if (begin_opening (&opening, &used) == -1)
+    return -1;
+  if (used)
+    free_export (fresh);
+  else
+    used = end_opening (&opening, load (fresh) == 0 ? fresh : NULL);
+  if (!used)
+    return -1;
+  *export = used;
+  return 0;
 }
 
 static void
@@ -299,6 +404,11 @@ remove_locked (struct export *export)
 void
 export_release (struct export *export)
 {
+  if (!export->is_listed) {
+    free_export (export);
+    return;
+  }
+
   SCOPED_LOCK (&exports_lock);
 
   if (--export->users > 0 || !verify_params.exports)

@@ -27,13 +27,15 @@ extern pthread_mutex_t exports_lock;
 
 struct export {
   struct export *next;
+  bool is_listed;               /* in the list of exports; constant while the
+                                 * export has users */
   char *name;                   /* name in the result and the status; with
                                  * blkhash-verify-exports, the name that clients
                                  * ask for */
   char *path;                   /* of the manifest */
   struct disk *disk;            /* not replaced while there are users */
   unsigned users;               /* connections */
-  char *line;                   /* made when the manifest is opened, written to
+  char *line;                   /* made when the manifest was read, written to
                                  * the result file once all of the disk is
                                  * verified; NULL without outputs */
   bool connected;               /* a client has connected: the size of the
@@ -49,9 +51,18 @@ int exports_open (void);
 void exports_free (void);
 
 /* Returns the export for a client that asks for NAME, or NULL after
- * nbdkit_error.  The caller releases the export with export_release.
+ * nbdkit_error: one that is in use, or one with an open manifest of which only
+ * the header was read.  The caller calls export_load before any request, and
+ * releases the export with export_release.
  */
 struct export *export_acquire (const char *name);
+
+/* If only the header of the manifest was read, read all of it; or replace
+ * *EXPORT if meanwhile another thread has done that for the same name.  Then
+ * the manifest can be a different one, of another size.  Returns 0, or -1 after
+ * nbdkit_error; *EXPORT must be released even then.
+ */
+int export_load (struct export **export);
 void export_release (struct export *export);
 
 void export_set_connected (struct export *export);

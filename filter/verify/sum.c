@@ -96,4 +96,5 @@ void
 sum_free (struct sum *sum)
 {
   blkhash_opts_free (sum->opts);
+  sum->opts = NULL;
 }

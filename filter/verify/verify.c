@@ -208,23 +208,34 @@ verify_open (nbdkit_next_open *next, nbdkit_context *context,
 }
 
 static int
+check_size (const struct handle *handle)
+{
+  const struct disk *disk = handle->export->disk;
+  uint64_t size = handle->source.size;
+
+  if (verify_params.truncate ? size >= disk->size : size == disk->size)
+    return 0;
+  nbdkit_error ("blkhash-verify: the disk has %" PRIu64 " bytes, but that of "
+                "%s has %" PRIu64, size, disk->path, disk->size);
+  return -1;
+}
+
+/* The size is checked before the manifest is read, so that no more blocks are
+ * hashed than the plugin's disk has; and again, because export_load can replace
+ * the export.
+ */
+static int
 verify_prepare (nbdkit_next *next, void *opaque, int readonly)
 {
   struct handle *handle = opaque;
-  struct source *source = &handle->source;
-  const struct disk *disk = handle->export->disk;
 
   (void) readonly;
-  if (source_init (source, next) == -1)
+  if (source_init (&handle->source, next) == -1 ||
+      check_size (handle) == -1 || export_load (&handle->export) == -1 ||
+      check_size (handle) == -1)
     return -1;
-  if (!verify_params.truncate ? source->size != disk->size
-                              : source->size < disk->size) {
-    nbdkit_error ("blkhash-verify: the disk has %" PRIu64 " bytes, but that of "
-                  "%s has %" PRIu64, source->size, disk->path, disk->size);
-    return -1;
-  }
   if (verify_params.repair_write &&
-      writer_prepare (disk, source, next) == -1)
+      writer_prepare (handle->export->disk, &handle->source, next) == -1)
     return -1;
   export_set_connected (handle->export);
   return 0;
