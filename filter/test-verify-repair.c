@@ -468,6 +468,28 @@ test_warn (void **state)
   end_client (handle);
 }
 
+/* With FAIL_WARN, a bad block is not served if a source may have it, but was
+ * not read because the client has closed its side of the connection.
+ */
+static void
+test_warn_ending (void **state)
+{
+  unsigned char buf[BLOCK];
+  void *handle;
+
+  (void) state;
+  make_bad_disk ();
+  is_writing = false;
+  handle = start_client ();
+  verify_params.fail = FAIL_WARN;
+  is_ending = true;
+  assert_int_equal (read_range (handle, buf, BLOCK, BLOCK), -1);
+  is_ending = false;
+  assert_int_equal (state_of (1), BLOCK_BAD);
+  assert_null (check_read_at (handle, size, 0));
+  end_client (handle);
+}
+
 /* With FAIL_STOP, a bad block that a source can repair does not stop the disk.
  */
 static void
@@ -501,6 +523,7 @@ main (void)
     cmocka_unit_test (test_wrong_source),
     cmocka_unit_test (test_cached),
     cmocka_unit_test (test_warn),
+    cmocka_unit_test (test_warn_ending),
     cmocka_unit_test (test_stop),
   };
 

@@ -101,6 +101,32 @@ final_status 'e["repaired-in-flight-bytes"] == e["size"] - 65536' \
 [ "$(cat result)" = "# incomplete -: 8388608 bytes cannot be read" ] ||
   fail "$(cat result)"
 
+# With "warn" a client that has closed its side of the connection, and waits for
+# the reply, does not get a bad block that the source has.  The read is held
+# until then.
+cp "$image" disk
+cp "$image" twin
+damage disk 2
+repair --filter=pause file disk pause-control="$pause" \
+       blkhash-verify-fail=warn blkhash-verify-repair=twin
+client "" "
+import socket
+buf = nbd.Buffer(65536)
+pause()
+read = h.aio_pread(buf, 2 * 65536)
+while h.aio_get_direction() & nbd.AIO_DIRECTION_WRITE:
+    h.poll(-1)
+socket.socket(fileno=os.dup(h.aio_get_fd())).shutdown(socket.SHUT_WR)
+resume()
+try:
+    while not h.aio_command_completed(read):
+        h.poll(-1)
+except nbd.Error as e:
+    assert e.errnum == 5, e
+    os._exit(0)
+assert False, 'it was served'"
+final_status 'ranges("bad") == [(2, 1)]'
+
 # ---- On the disk ----
 
 # Each write is one block that was bad, in the log of nbdkit below.

@@ -119,14 +119,17 @@ repair_block (struct check *check, const struct compare_batch *block,
 /* Apply the effect of a block in STATE on the request and the disk.  Returns
  * true if the request fails.  Even FAIL_STOP does not stop the disk if the
  * client or nbdkit is ending, and this can be why a filter below failed to read
- * the block, or why no repair source was read.
+ * the block, or why no repair source was read.  In the latter case FAIL_WARN
+ * does not serve the block, because a source may have it: a client that has
+ * only closed its side of the connection still gets the reply.
  */
 static bool
 apply_state (struct check *check, enum block_state state)
 {
   if (state != BLOCK_BAD && state != BLOCK_UNREADABLE)
     return false;
-  if (state == BLOCK_BAD && verify_params.fail == FAIL_WARN) {
+  if (state == BLOCK_BAD && verify_params.fail == FAIL_WARN &&
+      !check->waits.stopped) {
     check->unproven = true;
     return false;
   }
