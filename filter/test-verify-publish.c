@@ -7,8 +7,9 @@
  * them; it checks this again after the fork.  Then a thread writes the files:
  * once when the thread starts, and later, if anything has changed, when a
  * client disconnects or an interval ends.  In this test the interval never
- * ends, but its length is checked.  The directory is synced when an export
- * loses its sum.
+ * ends, but its length is checked.  A request that fails because of a bad block
+ * ends after the files were written with it.  The directory is synced when an
+ * export loses its sum.
  */
 
 #include <config.h>
@@ -65,6 +66,8 @@ static struct timespec wait_start, wait_end; /* start and time limit of the
                                               * first wait */
 static atomic_uint syncs;
 static atomic_uint directory_syncs; /* how many of SYNCS were of a directory */
+static bool skips_syncs;        /* to save time */
+static pthread_t main_thread;
 static unsigned failing_sync;   /* number of the sync that fails, as counted by
                                  * SYNCS; 0: none */
 
@@ -83,6 +86,8 @@ int
 __wrap_pthread_cond_timedwait (pthread_cond_t *cond, pthread_mutex_t *lock,
                                const struct timespec *end)
 {
+  if (pthread_equal (pthread_self (), main_thread))
+    return pthread_cond_wait (cond, lock);
   if (waits == 0) {
     clock_gettime (CLOCK_MONOTONIC, &wait_start);
     wait_end = *end;
@@ -114,7 +119,7 @@ __wrap_fsync (int fd)
   if (fstat (fd, &st) == 0 && S_ISDIR (st.st_mode))
     directory_syncs++;
   if (++syncs != failing_sync)
-    return __real_fsync (fd);
+    return skips_syncs ? 0 : __real_fsync (fd);
   errno = EIO;
   return -1;
 }
@@ -268,6 +273,16 @@ read_data (void *handle, int r)
 
   assert_int_equal (filter->pread (&plugin.next, handle, buf, SIZE, 0, 0,
                                    &err), r);
+}
+
+static void
+read_block (void *handle, uint64_t block, int r)
+{
+  char buf[BLOCK];
+  int err;
+
+  assert_int_equal (filter->pread (&plugin.next, handle, buf, BLOCK,
+                                   block * BLOCK, 0, &err), r);
 }
 
 static void
@@ -468,11 +483,69 @@ test_changes (void **state)
   assert_status ("\"transient-blocks\": 1,");
   assert_int_equal (directory_syncs, 0);
   set_fault (-1);
-  visit (read_failing, true);
-  assert_status ("\"bad-bytes\": 4096,");
-  visit (read_failing, false);
+  visit (read_failing, false);  /* it was written before: see test_findings */
   visit (stop_disk, true);
   assert_status ("\"stopped\": true,");
+  assert_status ("\"bad-bytes\": 4096,");
+  stop_thread ();
+}
+
+/* A bad block is in the files when the request fails.  If it is still bad, they
+ * are not written again.
+ */
+static void
+test_findings (void **state)
+{
+  void *handle;
+  size_t i;
+
+  (void) state;
+  start_thread (start_outputs);
+  handle = connect_client ("a");
+  set_fault (-1);
+  remove_files ();
+  read_failing (handle);
+  assert_status ("\"bad-bytes\": 4096,");
+  assert_non_null (strstr (content (FILE_PATH), "# bad -: 4096 bytes"));
+  assert_non_null (strstr (content (outputs[2].path), "-\n"));
+  remove_files ();
+  for (i = 0; i < 3; i++)
+    read_failing (handle);
+  assert_no_files ();
+
+  plugin.faults[1] = (struct fault) {
+    .kind = FAULT_FAIL, .start = BLOCK, .end = BLOCK + 1, .err = EIO,
+    .times = -1, .left = -1
+  };
+  plugin.nr_faults = 2;
+  read_block (handle, 1, -1);
+  assert_status ("\"unreadable-bytes\": 4096,");
+  disconnect (handle);
+  stop_thread ();
+}
+
+/* Requests do not wait for more than 1000 writes (MAX_AWAITED). */
+static void
+test_many_findings (void **state)
+{
+  unsigned i;
+  void *handle;
+
+  (void) state;
+  start_thread (start_outputs);
+  handle = connect_client ("a");
+  skips_syncs = true;
+  for (i = 0; i <= 1000; i++) {
+    plugin.nr_faults = 0;
+    read_good (handle);
+    remove_files ();
+    set_fault (-1);
+    read_failing (handle);
+    if (i < 1000)
+      assert_status ("\"bad-bytes\": 4096,");
+  }
+  assert_no_files ();
+  disconnect (handle);
   stop_thread ();
 }
 
@@ -580,6 +653,7 @@ reset (void **state)
   (void) state;
   plugin.nr_faults = 0;
   failing_sync = 0;
+  skips_syncs = false;
   used = OUTPUTS;
   write_manifests (BLOCK);
   return 0;
@@ -589,6 +663,7 @@ static int
 set_up (void **state)
 {
   (void) state;
+  main_thread = pthread_self ();
   if (!mkdtemp (directory))
     return -1;
   sprintf (manifest, "%s/a.blkm", directory);
@@ -624,6 +699,8 @@ main (void)
     cmocka_unit_test_setup (test_not_empty, reset),
     cmocka_unit_test_setup (test_interval, reset),
     cmocka_unit_test_setup (test_changes, reset),
+    cmocka_unit_test_setup (test_findings, reset),
+    cmocka_unit_test_setup (test_many_findings, reset),
     cmocka_unit_test_setup (test_manifest_changed, reset),
     cmocka_unit_test_setup (test_exports, reset),
     cmocka_unit_test_setup (test_no_output, reset),

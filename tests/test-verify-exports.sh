@@ -243,6 +243,7 @@ wait_until none_is_open
 open_huge
 stop
 ! wait $opening || fail "the large manifest was opened"
+logged 2 "blkhash-verify: $dir/blkm/huge.blkm: Operation canceled"
 
 # ---- Parameters ----
 

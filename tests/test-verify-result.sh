@@ -57,6 +57,19 @@ only_result () {
 }
 only_result
 
+# What made a request fail is written before the client gets the error: nbdkit may
+# abort then.
+result file disk
+flip disk 1048600
+client "" "$reads
+import signal
+fails(65536, 1048576)
+os.kill($server, signal.SIGKILL)
+os._exit(0)"
+wait $server || :
+has_line '# bad -: 65536 bytes' || fail "$(cat "$sums")"
+flip disk 1048600
+
 # The earlier result is replaced.  With "warn" bad blocks do not end a copy.
 flip disk 1048600
 result file disk blkhash-verify-fail=warn

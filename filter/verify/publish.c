@@ -7,6 +7,13 @@
  * if anything has changed.  So no client waits for a write, and many clients
  * that disconnect need few writes.  When the server ends, the thread ends, and
  * the files are written once more.
+ *
+ * Only a request that fails waits until what it has found is written, because
+ * nbdkit may not live longer: nbdkit 1.32 aborts if a client that has several
+ * requests in flight disconnects when one fails.  Requests that fail at the
+ * same time wait for the same write.  To limit the time that a disk with many
+ * bad blocks takes, they wait only for the first writes; the status does not
+ * list more ranges than that.
  */
 
 #include <config.h>
@@ -34,12 +41,17 @@
 #include "verify/status.h"
 
 #define INTERVAL 5              /* seconds */
+#define MAX_AWAITED 1000        /* writes */
 
 #define HEADER "# nbdkit-blkhash-verify-filter replaces this file\n"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects: */
 static bool is_due, is_ending;
 static pthread_cond_t woken;
+static bool is_awaited;         /* a request waits for a write */
+static unsigned awaited;        /* number of writes for which requests waited */
+static uint64_t published;      /* tally_findings before the last write began */
+static pthread_cond_t written;  /* PUBLISHED has changed */
 
 static pthread_t thread;
 static bool has_thread;         /* constant while clients are connected */
@@ -93,7 +105,8 @@ publish_open (void)
 void
 publish_close (void)
 {
-  has_thread = is_due = is_ending = false;
+  has_thread = is_due = is_ending = is_awaited = false;
+  awaited = 0;
   result_file_stop ();
   output_file_stop (&status_file);
   output_file_stop (&mapfile);
@@ -144,6 +157,17 @@ wait_until_due (void)
   return !is_ending;
 }
 
+static void
+set_published (uint64_t findings)
+{
+  SCOPED_LOCK (&lock);
+
+  published = findings;
+  awaited += is_awaited;
+  is_awaited = false;
+  pthread_cond_broadcast (&written);
+}
+
 static void *
 write_repeatedly (void *opaque)
 {
@@ -151,11 +175,13 @@ write_repeatedly (void *opaque)
 
   (void) opaque;
   do {
+    uint64_t findings = tally_findings ();
     uint64_t version = get_version ();
 
     if (version != written_version)
       write_files (false);
     written_version = version;
+    set_published (findings);
   } while (wait_until_due ());
   return NULL;
 }
@@ -170,6 +196,7 @@ publish_start (void)
   if (check_files () == -1)
     return -1;
   deadline_cond_init (&woken);
+  deadline_cond_init (&written);
   err = pthread_create (&thread, NULL, write_repeatedly, NULL);
   if (err == 0) {
     has_thread = true;
@@ -187,6 +214,22 @@ publish_wake (void)
   is_due = true;
   if (has_thread)
     pthread_cond_signal (&woken);
+}
+
+void
+publish_findings (void)
+{
+  struct timespec deadline = deadline_in (INTERVAL * DEADLINE_SECOND);
+  uint64_t findings = tally_findings ();
+  SCOPED_LOCK (&lock);
+
+  if (!has_thread || published >= findings || awaited >= MAX_AWAITED)
+    return;
+  is_due = is_awaited = true;
+  pthread_cond_signal (&woken);
+  while (published < findings &&
+         deadline_wait (&written, &lock, &deadline) != ETIMEDOUT)
+    ;
 }
 
 static void

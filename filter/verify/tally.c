@@ -27,6 +27,8 @@
 #define MARK 8                  /* set by tally_begin_write, beside the 3 bits
                                  * of the state */
 
+static uint64_t findings;       /* atomic */
+
 static const unsigned char zeros_page[PAGE] = {
   [0 ... PAGE - 1] = BLOCK_GOOD * TWO
 };
@@ -134,6 +136,8 @@ set_state_locked (struct tally *tally, uint64_t block, enum block_state state)
   tally->counts[old]--;
   tally->counts[state]++;
   tally->changes += old != state;
+  if (old != state && state != BLOCK_GOOD)
+    __atomic_fetch_add (&findings, 1, __ATOMIC_RELAXED);
   return old;
 }
 
@@ -152,6 +156,12 @@ tally_add_transient (struct tally *tally)
 
   tally->transient++;
   tally->changes++;
+}
+
+uint64_t
+tally_findings (void)
+{
+  return __atomic_load_n (&findings, __ATOMIC_RELAXED);
 }
 
 /* ---- Writes ---- */

@@ -109,6 +109,12 @@ bool tally_is_marked (struct tally *tally, uint64_t block);
  */
 int tally_set_zeros (struct tally *tally, uint64_t first, uint64_t count);
 
+/* Returns how often a block of any disk got another state than BLOCK_GOOD.  A
+ * thread that has called tally_set gets a number that counts the state that it
+ * set or found.
+ */
+uint64_t tally_findings (void);
+
 void tally_get_counts (struct tally *tally, struct tally_counts *counts);
 uint64_t tally_get_changes (struct tally *tally);
 

@@ -329,10 +329,13 @@ verify_pread (nbdkit_next *next, void *opaque, void *buf, uint32_t count,
               uint64_t offset, uint32_t flags, int *err)
 {
   const struct handle *handle = opaque;
+  int r = check_read (disk_of (handle), &handle->source, next, buf, count,
+                      offset, err);
 
   (void) flags;
-  return check_read (disk_of (handle), &handle->source, next, buf, count,
-                     offset, err);
+  if (r == -1)
+    publish_findings ();
+  return r;
 }
 
 static int
