@@ -29,6 +29,9 @@ extern atomic_bool is_ending;
 /* Unless NULL, nbdkit_nanosleep calls this and returns what it returns. */
 extern int (*on_sleep) (void);
 
+/* The last export name that nbdkit_add_export received. */
+extern char listed[100];
+
 /* The extents that nbdkit_add_extent received. */
 struct nbdkit_extents {
   size_t count, max;            /* more than MAX are refused */

@@ -357,6 +357,65 @@ test_manifests (void **state)
   unlink (file);
 }
 
+/* ---- Export names ---- */
+
+static const char *
+next_default_export (nbdkit_backend *nxdata, int readonly)
+{
+  (void) nxdata; (void) readonly;
+  return "plugin's";
+}
+
+static int
+next_list_exports (nbdkit_backend *nxdata, int readonly,
+                   struct nbdkit_exports *exports)
+{
+  (void) nxdata; (void) readonly;
+  return nbdkit_add_export (exports, "plugin's", NULL);
+}
+
+/* Clients can open the export NAME; and, unless MORE is set, no other one. */
+static void
+check_names (const char *key, const char *value, const char *export,
+             const char *name, bool more)
+{
+  const char *export_key = export ? "blkhash-verify-export" : NULL;
+  void *handle;
+
+  assert_int_equal (START ("blkhash-verify-sum", "none", key, value,
+                           export_key, export), 0);
+  assert_string_equal (filter->default_export (next_default_export, NULL, 1,
+                                               0), name);
+  *listed = '\0';
+  assert_int_equal (filter->list_exports (next_list_exports, NULL, 1, 0, NULL),
+                    0);
+  assert_string_equal (listed, name);
+  handle = open_export (name);
+  assert_non_null (handle);
+  filter->close (handle);
+  handle = open_export ("other");
+  if (more) {
+    assert_non_null (handle);
+    filter->close (handle);
+  }
+  else {
+    assert_null (handle);
+    assert_refused ("clients can use only the export ");
+  }
+  stop ();
+}
+
+static void
+test_names (void **state)
+{
+  (void) state;
+  check_names ("blkhash-verify-fail", "warn", NULL, "plugin's", true);
+  check_names ("blkhash-verify-fail", "stop", NULL, "", false);
+  check_names ("blkhash-verify-fail", "stop", "", "", false);
+  check_names ("blkhash-verify-fail", "stop", "name", "name", false);
+  check_names ("blkhash-verify-fail", "warn", "name", "name", false);
+}
+
 /* ---- Connections ---- */
 
 /* The plugin's disk has SIZE + MORE bytes.  If RIGHT is set, the connection
@@ -639,6 +698,7 @@ main (void)
     cmocka_unit_test (test_sums),
     cmocka_unit_test (test_no_memory),
     cmocka_unit_test (test_manifests),
+    cmocka_unit_test (test_names),
     cmocka_unit_test (test_plugin_size),
     cmocka_unit_test (test_features),
     cmocka_unit_test (test_stop),

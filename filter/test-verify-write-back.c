@@ -591,8 +591,7 @@ test_refused (void **state)
   assert_string_equal (last_error, "blkhash-verify-repair-write: nbdkit was "
                        "started with -r, read-only");
   assert_null (open_export ("x"));
-  assert_string_equal (last_error, "blkhash-verify-repair-write: clients can "
-                       "use only the export \"\"");
+  assert_non_null (strstr (last_error, "clients can use only the export "));
   handle = open_export ("");
   can_write = 0;
   assert_int_equal (filter->prepare (&plugin.next, handle, 0), -1);

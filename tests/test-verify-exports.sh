@@ -245,6 +245,56 @@ stop
 ! wait $opening || fail "the large manifest was opened"
 logged 2 "blkhash-verify: $dir/blkm/huge.blkm: Operation canceled"
 
+# ---- One manifest: only one export can be used if there is one state ----
+
+prove "$image"
+mkdir two
+cp "$image" two/snapshot
+cp "$image" two/disk
+flip two/disk 1048600
+other_name='clients can use only the export'
+for more in blkhash-verify-file="$sums" blkhash-verify-status="$json" \
+            blkhash-verify-mapfile="$dir/map" blkhash-verify-fail=stop; do
+  rm -f "$sums" "$json"
+  verify file dir="$dir/two" "$more" blkhash-verify-export=disk
+  client disk "$reads
+fails(512, 1048576)"
+  refused snapshot "$other_name .disk."
+  client "" "$reads
+if '$more' == 'blkhash-verify-fail=stop': fails(512, 0)
+else: right(512, 0)"
+  run 0 nbdinfo --list --no-content "$uri"
+  [ "$(grep -c '^export=' stdout)" = 1 ] || fail "$(cat stdout)"
+  grep -q '^export="disk"' stdout || fail "$(cat stdout)"
+  stop
+
+  # Without a name it is the default export, which this plugin has not.
+  rm -f "$sums" "$json"
+  verify file dir="$dir/two" "$more"
+  refused snapshot "$other_name \"\","
+  refused "" 'No such file'
+  stop
+
+  # A plugin that ignores the name.
+  rm -f "$sums" "$json"
+  verify file two/snapshot "$more"
+  refused snapshot "$other_name"
+  client "" "$reads
+right(512, 0)"
+  stop
+done
+rm -f "$sums"
+verify file dir="$dir/two" blkhash-verify-export=snapshot
+copy "$(export_uri snapshot)" copy
+refused disk "$other_name .snapshot."
+stop
+# Without any of these, clients choose.
+verify file dir="$dir/two"
+copy "$(export_uri snapshot)" copy
+client disk "$reads
+fails(512, 1048576)"
+stop
+
 # ---- Parameters ----
 
 [ "$SANITIZE" = no ] || exit 0
@@ -261,7 +311,8 @@ refuses 'cannot be used with blkhash-verify-sums' "$with" \
 refuses 'sums needs blkhash-verify-exports' blkhash-verify-sums="$dir/list" \
         blkhash-verify-manifest="$dir/blkm/c.blkm"
 for more in blkhash-verify-manifest="$dir/blkm/c.blkm" \
-            blkhash-verify-mapfile="$dir/map" blkhash-verify-name=x; do
+            blkhash-verify-mapfile="$dir/map" blkhash-verify-name=x \
+            blkhash-verify-export=a; do
   refuses 'are for a single disk' "$with" blkhash-verify-sum=none "$more"
 done
 refuses 'No such file' blkhash-verify-exports="$dir/none" \

@@ -242,7 +242,7 @@ cp disks/other kept-other
 verify file dir=disks blkhash-verify-repair=twin \
        blkhash-verify-repair-write=true
 run 1 nbdinfo --size "nbd+unix:///other?socket=$socket"
-logged 1 'blkhash-verify-repair-write: clients can use only the export ""'
+logged 1 'blkhash-verify: clients can use only the export ""'
 stop
 cmp kept-other disks/other || fail "it was written"
 

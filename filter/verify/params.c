@@ -158,6 +158,10 @@ verify_params_config (const char *key, const char *value)
     p->name = value;
     return 1;
   }
+  if (strcmp (key, "blkhash-verify-export") == 0) {
+    p->export = value;
+    return 1;
+  }
   if (strcmp (key, "blkhash-verify-size") == 0)
     return parse_flag (key, value, "exact", "truncate", &p->truncate);
   if (strcmp (key, "blkhash-verify-fail") == 0)
@@ -232,10 +236,11 @@ check_one (const struct verify_params *p)
 static int
 check_exports (const struct verify_params *p)
 {
-  if (p->manifest || p->name || p->mapfile)
-    return refuse ("blkhash-verify-manifest, blkhash-verify-name and "
-                   "blkhash-verify-mapfile are for a single disk: they cannot "
-                   "be used with blkhash-verify-exports");
+  if (p->manifest || p->name || p->mapfile || p->export)
+    return refuse ("blkhash-verify-manifest, blkhash-verify-name, "
+                   "blkhash-verify-mapfile and blkhash-verify-export are for a "
+                   "single disk: they cannot be used with "
+                   "blkhash-verify-exports");
   if (p->nr_repair > 0 || p->has_repair_timeout || p->repair_write ||
       p->has_repair_limit)
     return refuse ("blkhash-verify-repair, blkhash-verify-repair-uri, "
@@ -263,4 +268,16 @@ bool
 verify_params_have_output (void)
 {
   return verify_params.file || verify_params.status || verify_params.mapfile;
+}
+
+/* A plugin can serve a different disk for each export name.  The states of the
+ * blocks, which outputs show, and FAIL_STOP are those of one disk.  Only the
+ * disk of the manifest may be written.
+ */
+bool
+verify_params_only_export (void)
+{
+  return !verify_params.exports &&
+    (verify_params.export || verify_params_have_output () ||
+     verify_params.fail == FAIL_STOP || verify_params.repair_write);
 }

@@ -42,6 +42,9 @@ struct verify_params {
   const char *name;             /* name of the disk in the result and the
                                  * status, or NULL */
   const char *status, *mapfile; /* absolute paths, or NULL */
+  const char *export;           /* the only export that clients can use, if
+                                 * verify_params_only_export is true; NULL: "",
+                                 * which is the plugin's default */
   struct repair_param repair[MAX_REPAIR_SOURCES]; /* in the order of reading */
   unsigned nr_repair;
   unsigned repair_timeout;      /* seconds to wait for an NBD server */
@@ -68,6 +71,9 @@ int verify_params_complete (void);
 /* Returns true if there is a result, status or mapfile to write. */
 bool verify_params_have_output (void);
 
+/* Returns true if clients can use only one export of the plugin. */
+bool verify_params_only_export (void);
+
 #define VERIFY_PARAMS_HELP \
   "blkhash-verify-manifest=FILE    The manifest of the disk.\n" \
   "blkhash-verify-sum=SUM|none     The expected checksum of the manifest.\n" \
@@ -82,6 +88,7 @@ bool verify_params_have_output (void);
   "blkhash-verify-name=NAME        Name in the result, default \"-\".\n" \
   "blkhash-verify-status=PATH      Where counts and bad ranges go, in JSON.\n" \
   "blkhash-verify-mapfile=PATH     Where a mapfile of GNU ddrescue goes.\n" \
+  "blkhash-verify-export=NAME      The export that clients can use.\n" \
   "blkhash-verify-repair=FILE      Read bad blocks from FILE instead.\n" \
   "blkhash-verify-repair-uri=URI   Read bad blocks from an NBD server.\n" \
   "blkhash-verify-repair-timeout=SECONDS  Wait for the server, default 30.\n" \

@@ -161,28 +161,46 @@ free_handle (struct handle *handle)
   free (handle);
 }
 
-/* With blkhash-verify-repair-write the default export name is "", instead of
- * the default name of the plugin: may_open accepts only "", and the plugin can
- * resolve "" itself.
+/* ---- The export name ---- */
+
+/* If clients can use only one export, its name is set by a parameter, and never
+ * by clients.  The default is "", which the plugin resolves itself: its default
+ * name is not known before a client connects.
  */
+static const char *
+only_export (void)
+{
+  return verify_params.export ? verify_params.export : "";
+}
+
+static int
+verify_list_exports (nbdkit_next_list_exports *next, nbdkit_backend *nxdata,
+                     int readonly, int is_tls, struct nbdkit_exports *exports)
+{
+  (void) is_tls;
+  return verify_params_only_export ()
+    ? nbdkit_add_export (exports, only_export (), NULL)
+    : next (nxdata, readonly, exports);
+}
+
 static const char *
 verify_default_export (nbdkit_next_default_export *next,
                        nbdkit_backend *nxdata, int readonly, int is_tls)
 {
   (void) is_tls;
-  return verify_params.repair_write ? "" : next (nxdata, readonly);
+  return verify_params_only_export () ? only_export ()
+                                      : next (nxdata, readonly);
 }
 
-/* Clients choose the export name, and a plugin can serve a different disk for
- * each name.  Only the disk of the manifest may be written.
- */
 static bool
 may_open (const char *exportname)
 {
-  if (!verify_params.repair_write || *exportname == '\0')
+  if (!verify_params_only_export () ||
+      strcmp (exportname, only_export ()) == 0)
     return true;
-  nbdkit_error ("blkhash-verify-repair-write: clients can use only the export "
-                "\"\"");
+  nbdkit_error ("blkhash-verify: clients can use only the export \"%s\", "
+                "because all blocks must be those of one disk: see "
+                "blkhash-verify-export", only_export ());
   return false;
 }
 
@@ -390,6 +408,7 @@ static struct nbdkit_filter filter = {
   .after_fork = verify_after_fork,
   .cleanup = verify_cleanup,
   .preconnect = verify_preconnect,
+  .list_exports = verify_list_exports,
   .default_export = verify_default_export,
   .open = verify_open,
   .prepare = verify_prepare,
