@@ -48,21 +48,23 @@ any_length (uint64_t first)
   return MIN (length, blocks - first);
 }
 
-/* Set runs of zeros in order, as from a manifest. */
+/* Set runs of zeros in order, as from a manifest.  Blocks that have a state keep
+ * it.
+ */
 static void
 set_zeros (void)
 {
-  uint64_t first = 0, count, zeros = 0;
+  uint64_t first = 0, count, i;
 
   for (; first < blocks; first += count) {
     count = any_length (first);
     if (any (2))
       continue;
     assert_int_equal (tally_set_zeros (&tally, first, count), 0);
-    memset (model + first, BLOCK_GOOD, count);
-    zeros += count;
+    for (i = first; i < first + count; i++)
+      if (model[i] == BLOCK_NOT_READ)
+        model[i] = BLOCK_GOOD;
   }
-  assert_int_equal (tally.zeros, zeros);
 }
 
 static void
@@ -150,7 +152,7 @@ add_events (void)
 static void
 move_tally (void)
 {
-  uint64_t changes = tally_get_changes (&tally), zeros = tally.zeros;
+  uint64_t changes = tally_get_changes (&tally);
   uint64_t transient = tally.transient, repaired = tally.repaired;
   uint64_t writes = tally.writes, proven = tally.proven;
   uint64_t failed_writes = tally.failed_writes;
@@ -165,7 +167,6 @@ move_tally (void)
   tally_move (&tally, &other);
   tally_destroy (&other);
   assert_int_equal (tally_get_changes (&tally), changes);
-  assert_int_equal (tally.zeros, zeros);
   assert_int_equal (tally.transient, transient);
   assert_int_equal (tally.repaired, repaired);
   assert_int_equal (tally.failed_writes, failed_writes);

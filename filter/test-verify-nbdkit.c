@@ -125,6 +125,40 @@ nbdkit_add_extent (struct nbdkit_extents *extents, uint64_t offset,
   return 0;
 }
 
+#define MAX_EXTENTS 10000       /* that a reply to the filter can have */
+
+struct nbdkit_extents *
+nbdkit_extents_new (uint64_t start, uint64_t end)
+{
+  struct nbdkit_extents *extents = calloc (1, sizeof *extents);
+
+  assert (extents && start < end);
+  extents->max = MAX_EXTENTS;
+  extents->extent = calloc (MAX_EXTENTS, sizeof extents->extent[0]);
+  assert (extents->extent);
+  return extents;
+}
+
+void
+nbdkit_extents_free (struct nbdkit_extents *extents)
+{
+  free (extents->extent);
+  free (extents);
+}
+
+size_t
+nbdkit_extents_count (const struct nbdkit_extents *extents)
+{
+  return extents->count;
+}
+
+struct nbdkit_extent
+nbdkit_get_extent (const struct nbdkit_extents *extents, size_t i)
+{
+  assert (i < extents->count);
+  return extents->extent[i];
+}
+
 char listed[100];
 
 int
@@ -160,6 +194,12 @@ static int
 can_multi_conn (nbdkit_next *next)
 {
   return ((struct plugin *) next)->multi_conn;
+}
+
+static int
+can_extents (nbdkit_next *next)
+{
+  return ((struct plugin *) next)->can_extents;
 }
 
 /* Returns true if FAULT affects this read.  If FAULT->left is more than 0, it
@@ -245,6 +285,7 @@ plugin_init (struct plugin *plugin, uint64_t size)
   plugin->next.get_size = get_size;
   plugin->next.block_size = block_size;
   plugin->next.can_multi_conn = can_multi_conn;
+  plugin->next.can_extents = can_extents;
   plugin->next.pread = plugin_pread;
   plugin->size = size;
   plugin->bytes = calloc (1, size + 1);

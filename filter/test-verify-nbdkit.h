@@ -65,7 +65,7 @@ struct plugin {
   unsigned char *bytes;         /* without faults */
   uint64_t size;
   uint32_t min, preferred, max; /* block size constraints, bytes; 0: none */
-  int multi_conn;
+  int multi_conn, can_extents;  /* with extents, a test sets NEXT.extents */
   struct fault faults[MAX_FAULTS];
   size_t nr_faults;
   atomic_uint misused;          /* requests that the constraints forbid */

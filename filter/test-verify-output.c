@@ -6,8 +6,9 @@
  * Clients in threads read random ranges of a disk with faults, while the files
  * are written.  At the end the result, the status and the mapfile must match
  * the tally, which has the states of the blocks, even if no client has
- * connected.  A file that cannot be written is empty.  The test prints its
- * seed, which BLKHASH_SEED can set.
+ * connected.  Blocks that are zero in the manifest are verified after the last
+ * client.  A file that cannot be written is empty.  The test prints its seed,
+ * which BLKHASH_SEED can set.
  */
 
 #include <config.h>
@@ -44,7 +45,7 @@ static char manifest[50], file[50], status[50], map[50];
 static unsigned seed;
 static struct plugin plugin;
 static uint64_t size, blocks;
-static bool zeros_are_read;
+static bool zeros_are_skipped;
 static char *sum;               /* "blk-sha256/4k = HEX" */
 
 static uint64_t
@@ -55,17 +56,35 @@ any (unsigned *s, uint64_t limit) /* less than LIMIT */
 
 /* ---- The server ---- */
 
-static void
-start_disk (bool read_zeros)
+/* ending.c allows no second server in a process, so its functions are replaced.
+ */
+bool __wrap_ending_enter (void);
+void __wrap_ending_leave (void);
+
+bool
+__wrap_ending_enter (void)
 {
-  zeros_are_read = read_zeros;
+  return true;
+}
+
+void
+__wrap_ending_leave (void)
+{
+}
+
+/* ZERO is the value of blkhash-verify-zero; NULL: the default. */
+static void
+start_disk (const char *zero)
+{
+  zeros_are_skipped = zero && strcmp (zero, "skip") == 0;
   assert_int_equal (start ("blkhash-verify-manifest", manifest,
                            "blkhash-verify-sum", sum,
-                           "blkhash-verify-zero", read_zeros ? "read" : "skip",
                            "blkhash-verify-file", file,
                            "blkhash-verify-status", status,
                            "blkhash-verify-mapfile", map,
-                           "blkhash-verify-name", "a\\b", NULL), 0);
+                           "blkhash-verify-name", "a\\b",
+                           zero ? "blkhash-verify-zero" : NULL, zero, NULL),
+                    0);
   assert_int_equal (filter->after_fork (NULL), 0);
 }
 
@@ -160,9 +179,7 @@ content (const char *path)
   return text;
 }
 
-/* Until a client has connected, each block counts as not read, even if it is
- * zero in the manifest.
- */
+/* Until a client has connected, each block counts as not read. */
 static enum block_state
 state_of (uint64_t block)
 {
@@ -181,28 +198,29 @@ size_of (uint64_t block)
   return MIN (size - block * BLOCK, BLOCK);
 }
 
-/* Returns the number of bytes in the blocks in STATE: in those that the filter
- * reads from the disk if READ is set, otherwise in the zeros that it skips.
- */
-static uint64_t
-bytes_of (enum block_state state, bool read)
-{
-  uint64_t bytes = 0, i;
-
-  for (i = 0; i < blocks; i++) {
-    bool is_read = zeros_are_read ||
-      !is_zero (plugin.bytes + i * BLOCK, size_of (i));
-
-    if (state_of (i) == state && is_read == read)
-      bytes += size_of (i);
-  }
-  return bytes;
-}
-
+/* Returns the number of bytes in the blocks in STATE. */
 static uint64_t
 bytes_in (enum block_state state)
 {
-  return bytes_of (state, true) + bytes_of (state, false);
+  uint64_t bytes = 0, i;
+
+  for (i = 0; i < blocks; i++)
+    if (state_of (i) == state)
+      bytes += size_of (i);
+  return bytes;
+}
+
+/* Returns the number of bytes in the zeros that the filter skips. */
+static uint64_t
+skipped_bytes (void)
+{
+  uint64_t bytes = 0, i;
+
+  for (i = 0; i < blocks; i++)
+    if (zeros_are_skipped && exports_first_locked ()->connected &&
+        is_zero (plugin.bytes + i * BLOCK, size_of (i)))
+      bytes += size_of (i);
+  return bytes;
 }
 
 /* Returns true if a client has connected, and each block is good or bad.  If
@@ -218,21 +236,26 @@ is_complete (void)
 static void
 check_result (void)
 {
-  uint64_t bad = bytes_in (BLOCK_BAD), unread = bytes_in (BLOCK_NOT_READ);
+  uint64_t bad = bytes_in (BLOCK_BAD), zeros = skipped_bytes ();
+  uint64_t unread = bytes_in (BLOCK_NOT_READ) - zeros;
   uint64_t unreadable = bytes_in (BLOCK_UNREADABLE);
-  char expected[300];
+  char expected[300], *end = expected;
 
   if (bad > 0)
     sprintf (expected, "# bad a\\\\b: %" PRIu64 " bytes\n", bad);
-  else if (unreadable > 0 && unread > 0)
-    sprintf (expected, "# incomplete a\\\\b: %" PRIu64 " bytes cannot be read, "
-             "%" PRIu64 " bytes were not read\n", unreadable, unread);
-  else if (unreadable > 0)
-    sprintf (expected, "# incomplete a\\\\b: %" PRIu64 " bytes cannot be "
-             "read\n", unreadable);
-  else if (!is_complete ())
-    sprintf (expected, "# incomplete a\\\\b: %" PRIu64 " bytes were not "
-             "read\n", unread);
+  else if (!is_complete ()) {
+    end += sprintf (end, "# incomplete a\\\\b: ");
+    if (unreadable > 0)
+      end += sprintf (end, "%" PRIu64 " bytes cannot be read, ", unreadable);
+    if (unread > 0)
+      end += sprintf (end, "%" PRIu64 " bytes were not read, ", unread);
+    if (zeros > 0)
+      end += sprintf (end, "%" PRIu64 " bytes of zeros were not read, ",
+                      zeros);
+    if (end[-2] == ',')
+      end -= 2;
+    strcpy (end, "\n");
+  }
   else
     sprintf (expected, "\\blk-sha256/4k (a\\\\b) = %s\n",
              strrchr (sum, ' ') + 1);
@@ -293,11 +316,12 @@ check_status (void)
   assert_non_null (strstr (text, expected));
   assert_has (text, "size", size);
   assert_has (text, "block-size", BLOCK);
-  assert_has (text, "verified-bytes", bytes_of (BLOCK_GOOD, true));
-  assert_has (text, "zero-bytes", bytes_of (BLOCK_GOOD, false));
+  assert_has (text, "verified-bytes", bytes_in (BLOCK_GOOD));
+  assert_has (text, "zero-bytes", skipped_bytes ());
   assert_has (text, "bad-bytes", bytes_in (BLOCK_BAD));
   assert_has (text, "unreadable-bytes", bytes_in (BLOCK_UNREADABLE));
-  assert_has (text, "not-read-bytes", bytes_in (BLOCK_NOT_READ));
+  assert_has (text, "not-read-bytes",
+              bytes_in (BLOCK_NOT_READ) - skipped_bytes ());
   assert_has (text, "transient-blocks", export->disk->tally.transient);
   text = strstr (text, "\"bad-ranges\": [");
   assert_non_null (text);
@@ -349,13 +373,14 @@ end_disk (void)
 static void
 test_random (void **state)
 {
+  static const char *const zeros[] = { "read", "skip", NULL };
   unsigned i;
 
   (void) state;
   for (i = 0; i < ROUNDS; i++) {
     unlink (file);              /* start without an earlier result */
     make_disk (any_size ());
-    start_disk (any (&seed, 3) == 0);
+    start_disk (zeros[any (&seed, 3)]);
     run_clients ();
     end_disk ();
   }
@@ -372,9 +397,162 @@ test_no_client (void **state)
   for (i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
     unlink (file);
     make_disk (sizes[i]);
-    start_disk (false);
+    start_disk (NULL);
     end_disk ();
   }
+}
+
+/* ---- Zeros ---- */
+
+#define DATA 50                 /* the only block of data; the last block of the
+                                 * disk is short */
+#define ZERO_BLOCKS 100
+#define ZERO_SIZE (ZERO_BLOCKS * BLOCK - 10)
+
+/* Which ranges the plugin's extents say are zero: first and last byte.  The list
+ * ends with { 0, 0 }.
+ */
+static const uint64_t (*zero_extents)[2];
+static bool extents_fail;
+
+static int
+plugin_extents (nbdkit_next *next, uint32_t count, uint64_t offset,
+                uint32_t flags, struct nbdkit_extents *extents, int *err)
+{
+  const uint64_t (*zero)[2] = zero_extents;
+  uint64_t end = offset + count;
+
+  (void) next;
+  assert_int_equal (flags, 0);
+  *err = EIO;
+  if (extents_fail)
+    return -1;
+  while (offset < end) {
+    uint64_t to = end;
+    uint32_t type = 0;
+
+    while ((*zero)[1] > 0 && (*zero)[1] < offset)
+      zero++;
+    if ((*zero)[1] > 0 && offset < (*zero)[0])
+      to = MIN (end, (*zero)[0]);
+    else if ((*zero)[1] > 0) {
+      to = MIN (end, (*zero)[1] + 1);
+      type = NBDKIT_EXTENT_ZERO | ((zero - zero_extents) % 2
+                                   ? NBDKIT_EXTENT_HOLE : 0);
+    }
+    nbdkit_add_extent (extents, offset, to - offset, type);
+    offset = to;
+  }
+  return 0;
+}
+
+/* A client reads COUNT bytes of a disk of zeros with one block of data, in which
+ * reads of block FAULTY have a fault of KIND, unless it is negative.  Returns the
+ * result, and sets *READS to the number of reads from the plugin.
+ */
+static char *
+verify_zeros (const char *zero, uint32_t count, int kind, uint64_t faulty,
+              unsigned *reads)
+{
+  struct blkhash_opts *opts = blkhash_opts_new ("sha256");
+  unsigned char *buf = malloc (ZERO_SIZE);
+  void *handle;
+  int err;
+
+  unlink (file);
+  size = ZERO_SIZE;
+  blocks = ZERO_BLOCKS;
+  plugin_init (&plugin, size);
+  plugin.next.extents = plugin_extents;
+  plugin.can_extents = zero_extents != NULL;
+  plugin.bytes[DATA * BLOCK] = 1;
+  blkhash_opts_set_block_size (opts, BLOCK);
+  sum = manifest_of (opts, plugin.bytes, size, manifest);
+  blkhash_opts_free (opts);
+  if (kind >= 0) {
+    plugin.nr_faults = 1;
+    plugin.faults[0] = (struct fault) {
+      .kind = kind, .start = faulty * BLOCK, .end = faulty * BLOCK + 1,
+      .err = EIO, .times = -1, .left = -1
+    };
+  }
+  start_disk (zero);
+  handle = open_export ("");
+  assert_int_equal (filter->prepare (&plugin.next, handle, 0), 0);
+  assert_int_equal (filter->pread (&plugin.next, handle, buf, count, 0, 0,
+                                   &err), 0);
+  assert_true (is_zero (buf, MIN (count, DATA * BLOCK)));
+  filter->finalize (&plugin.next, handle);
+  filter->close (handle);
+  *reads = plugin.reads;
+  end_disk ();
+  free (buf);
+  return content (file);
+}
+
+#define INCOMPLETE "# incomplete a\\\\b: "
+#define ZEROS (ZERO_SIZE - BLOCK)
+
+static void
+assert_zeros (const char *zero, uint32_t count, int kind, uint64_t faulty,
+              const char *expected, unsigned expected_reads)
+{
+  unsigned reads;
+  const char *text = verify_zeros (zero, count, kind, faulty, &reads);
+
+  if (!strstr (text, expected))
+    fail_msg ("expected: %s\n     got: %s", expected, text);
+  assert_int_equal (reads, expected_reads);
+}
+
+static void
+test_zeros (void **state)
+{
+  static const uint64_t all[][2] = {
+    { 0, DATA * BLOCK - 1 }, { (DATA + 1) * BLOCK, ZERO_SIZE - 1 }, { 0, 0 }
+  };
+  /* Block 10 is in two extents, and block 20 is not zero as a whole. */
+  static const uint64_t some[][2] = {
+    { 0, 10 * BLOCK + 5 }, { 10 * BLOCK + 6, 20 * BLOCK + 9 },
+    { 20 * BLOCK + 11, DATA * BLOCK - 1 },
+    { (DATA + 1) * BLOCK, ZERO_SIZE - 1 }, { 0, 0 }
+  };
+  char text[200];
+
+  (void) state;
+  /* Clients get zeros without a read.  The rest is verified by the extents; the
+   * zeros before and after the data are read at once if there are none.
+   */
+  zero_extents = all;
+  assert_zeros (NULL, ZERO_SIZE, -1, 0, "(a\\\\b) = ", 1);
+  zero_extents = some;
+  assert_zeros (NULL, ZERO_SIZE, -1, 0, "(a\\\\b) = ", 2);
+  assert_zeros ("extents", ZERO_SIZE, FAULT_FLIP, 20,
+                "# bad a\\\\b: 4096 bytes", 3);
+  extents_fail = true;
+  assert_zeros (NULL, ZERO_SIZE, -1, 0, "(a\\\\b) = ", 3);
+  extents_fail = false;
+  zero_extents = NULL;
+  assert_zeros (NULL, ZERO_SIZE, -1, 0, "(a\\\\b) = ", 3);
+  assert_zeros (NULL, ZERO_SIZE, FAULT_FLIP, ZERO_BLOCKS - 1,
+                "# bad a\\\\b: 4086 bytes", 4);
+
+  /* Extents are believed, unless zeros are read. */
+  zero_extents = all;
+  assert_zeros (NULL, ZERO_SIZE, FAULT_FLIP, 20, "(a\\\\b) = ", 1);
+  zero_extents = NULL;
+
+  /* If a block cannot be read, the next ones are not tried. */
+  sprintf (text, INCOMPLETE "4096 bytes cannot be read, %d bytes were not "
+           "read\n", ZEROS - 7 * BLOCK);
+  assert_zeros (NULL, ZERO_SIZE, FAULT_FAIL, 6, text, 9);
+
+  /* A client that does not read all data causes no read. */
+  sprintf (text, INCOMPLETE "%d bytes were not read\n", ZERO_SIZE);
+  assert_zeros (NULL, DATA * BLOCK, -1, 0, text, 0);
+
+  sprintf (text, INCOMPLETE "%d bytes of zeros were not read\n", ZEROS);
+  assert_zeros ("skip", ZERO_SIZE, -1, 0, text, 1);
 }
 
 /* A file is emptied if it cannot be replaced.  Here the file that would replace
@@ -388,7 +566,7 @@ test_unwritable (void **state)
   (void) state;
   unlink (file);
   make_disk (any_size ());
-  start_disk (false);
+  start_disk (NULL);
   sprintf (beside, "%s.blkhash-new", map);
   while (mkdir (beside, 0700) == -1) /* the filter may be writing now */
     assert_int_equal (errno, EEXIST);
@@ -449,6 +627,7 @@ main (void)
   const struct CMUnitTest tests[] = {
     cmocka_unit_test (test_random),
     cmocka_unit_test (test_no_client),
+    cmocka_unit_test (test_zeros),
     cmocka_unit_test (test_unwritable),
     cmocka_unit_test (test_signature),
   };

@@ -113,7 +113,7 @@ test_values (void **state)
                            "blkhash-verify-retry", "1000"), 0);
   assert_int_equal (verify_params.fail, FAIL_WARN);
   assert_true (verify_params.truncate);
-  assert_true (verify_params.read_zeros);
+  assert_int_equal (verify_params.zero, ZERO_READ);
   assert_int_equal (verify_params.retry, 1000);
   stop ();
   assert_int_equal (START ("blkhash-verify-sum", "none",

@@ -111,7 +111,7 @@ block_outcome (const struct model *m, uint64_t block, enum outcome *reading)
   unsigned changers = 0, times = 0;
 
   *reading = MUST_PASS;
-  if (!verify_params.read_zeros && is_zero (m->plugin.bytes + start, len))
+  if (verify_params.zero != ZERO_READ && is_zero (m->plugin.bytes + start, len))
     return MUST_PASS;
   for (i = 0; i < m->plugin.nr_faults; i++) {
     const struct fault *fault = &m->plugin.faults[i];
@@ -263,7 +263,7 @@ any_params (void)
     .truncate = any (3) == 0,
     .fail = any (4) == 0 ? FAIL_STOP : any (3) == 0 ? FAIL_WARN : FAIL_ERROR,
     .retry = retries[any (5)],
-    .read_zeros = any (3) == 0,
+    .zero = any (3) == 0 ? ZERO_READ : ZERO_SKIP,
   };
 }
 

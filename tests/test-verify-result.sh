@@ -22,6 +22,7 @@ import sys
 data = open(sys.argv[1], "rb").read()
 print(sum(len(data[i:i + 65536]) for i in range(0, len(data), 65536)
           if any(data[i:i + 65536])))' "$image")
+zeros=$((8388608 - data))
 tagged_line="blk-sha256/64k (-) = $(reference "$image")"
 
 # ---- What is in it ----
@@ -32,7 +33,7 @@ wait_for_line '# incomplete -: 8388608 bytes were not read'
 run 2 blksum --check "$sums"
 client "" "$reads
 right(512, 0)"
-wait_for_line "# incomplete -: $((data - 65536)) bytes were not read"
+wait_for_line '# incomplete -: 8323072 bytes were not read'
 copy "$uri" copy
 wait_for_line "$tagged_line"
 [ "$(wc -l < "$sums")" = 1 ] || fail "$(cat "$sums")"
@@ -86,7 +87,7 @@ result --filter=error file disk error-pread-rate=100% error-file=trigger
 client "" "$reads
 fails(65536, 0)"
 wait_for_line "# incomplete -: 65536 bytes cannot be read, \
-$((data - 65536)) bytes were not read"
+8323072 bytes were not read"
 client "" "$reads
 for at in range(0, len(truth), 65536):
     if any(truth[at:at + 65536]):
@@ -95,6 +96,35 @@ stop
 has_line "# incomplete -: $data bytes cannot be read" || fail "$(cat "$sums")"
 run 2 blksum --check "$sums"
 says "cannot be read" "has no checksum"
+
+# Zeros are verified by extents, or by reading, without the client.
+"$PYTHON" -c '
+import os
+with open("disk", "r+b") as f:
+    f.seek(2359296)
+    f.write(b"not zero")'
+for more in --filter=delay --filter=noextents; do
+  result $more file disk
+  copy "$uri" copy
+  cmp "$image" copy || fail "the copy differs"
+  stop
+  has_line '# bad -: 65536 bytes' || fail "$(cat "$sums")"
+  run 1 blksum --check "$sums"
+done
+rm -f disk
+cp "$image" disk
+result --filter=noextents file disk
+copy "$uri" copy
+stop
+has_line "$tagged_line" || fail "$(cat "$sums")"
+
+# Zeros that are not read, on request.
+result file disk blkhash-verify-zero=skip
+copy "$uri" copy
+stop
+has_line "# incomplete -: $zeros bytes of zeros were not read" ||
+  fail "$(cat "$sums")"
+run 2 blksum --check "$sums"
 
 # Zeros that are read count as such.
 result file disk blkhash-verify-zero=read
@@ -116,7 +146,7 @@ for more in "" more; do
 done
 rm "$sums"
 
-# A disk of zeros need not be read, nor an empty one.
+# A client need not read a disk of zeros, nor an empty one.
 for size in 1000000 0; do
   truncate -s $size zeros
   prove zeros
@@ -167,10 +197,10 @@ prove disk
 result file disk
 client "" "$reads
 right(512, 0)"
-wait_for_line "# incomplete -: $((data - 65536)) bytes were not read"
+wait_for_line '# incomplete -: 8323072 bytes were not read'
 kill -9 $server
 wait $server || :
-has_line "# incomplete -: $((data - 65536)) bytes were not read" ||
+has_line '# incomplete -: 8323072 bytes were not read' ||
   fail "$(cat "$sums")"
 [ "$SANITIZE" = no ] || exit 0
 result file disk

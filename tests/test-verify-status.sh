@@ -21,7 +21,8 @@ e, = s["exports"]
 truth = open(sys.argv[2], "rb").read()
 blocks = [truth[i:i + 65536] for i in range(0, len(truth), 65536)]
 data = sum(len(b) for b in blocks if any(b))
-def counts(verified, bad=0, unreadable=0, zero=len(truth) - data):
+zeros = len(truth) - data
+def counts(verified, bad=0, unreadable=0, zero=zeros):
     rest = e["size"] - verified - bad - unreadable - zero
     assert e["verified-bytes"] == verified, e
     assert e["bad-bytes"] == bad, e
@@ -71,12 +72,18 @@ flip disk 65536
 flip disk 131072
 flip disk 5242880
 copy "$uri" copy
-wait_for_status 'counts(data)' 'ranges()' 'e["result"] == "good"' \
-                'not s["finished"]'
+wait_for_status 'counts(data)' 'ranges()' 'e["result"] == "incomplete"' \
+                'e["not-read-bytes"] == 0' 'not s["finished"]'
 stop
 wait_for_status 'counts(data)' 's["finished"]' 'e["transient-blocks"] == 0'
 [ "$(ls status*)" = "status
 status.log" ] || fail "left behind: $(ls)"
+
+# Zeros are verified.
+serve_status file disk blkhash-verify-zero=extents
+copy "$uri" copy
+wait_for_status 'counts(len(truth), zero=0)' 'e["result"] == "good"'
+stop
 
 # The interval passes while the client stays.
 serve_status file disk

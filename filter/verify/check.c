@@ -1,12 +1,19 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Read a range of the disk, and verify each block of it.
+ * Read a range of the disk, and verify each block of it; verify the zeros that
+ * no client read.
  *
  * Only whole blocks can be verified.  The whole blocks of a request are read
  * into its buffer and hashed there, many at a time: see batch.c.  A block of
  * which the request has only a part is read into a buffer of its own, and added
  * to the cache if its content was verified.
+ *
+ * Unless verify_params.zero is ZERO_READ, clients get the zeros of the manifest
+ * without a read.  With ZERO_EXTENTS the zeros of the disk are verified after
+ * the last client, because no client waits then, and because clients do not
+ * even ask for zeros.  A client that only probes the disk, such as nbdinfo,
+ * must not cause a read of all zeros, so all data must have been read before.
  */
 
 #include <config.h>
@@ -37,9 +44,9 @@ no_memory (int *err)
 /* ---- Blocks ---- */
 
 /* Read COUNT blocks, at most MAX_BATCH, into BUF, and verify them.  Blocks that
- * are zero in the manifest are set to zero without a read, unless
- * verify_params.read_zeros is set.  LEAVES has room for the leaves of COUNT
- * blocks.  Returns 0, or -1 with *CHECK->err.
+ * are zero in the manifest are set to zero without a read, except with ZERO_READ.
+ * LEAVES has room for the leaves of COUNT blocks.  Returns 0, or -1 with
+ * *CHECK->err.
  */
 static int
 read_blocks (struct check *check, uint64_t first, size_t count,
@@ -54,7 +61,7 @@ read_blocks (struct check *check, uint64_t first, size_t count,
     if (disk_get_run (disk, first, count, leaves, &run, check->err) == -1)
       return -1;
     batch = (struct compare_batch) { first, run.count, run.leaves, buf };
-    if (!run.leaves && !verify_params.read_zeros) {
+    if (!run.leaves && verify_params.zero != ZERO_READ) {
       memset (buf, 0, disk_bytes (disk, first, run.count));
       check->unproven = true;
     }
@@ -164,4 +171,179 @@ check_read (struct disk *disk, const struct source *source, nbdkit_next *next,
     offset += len;
   }
   return 0;
+}
+
+/* ---- Zeros ---- */
+
+#define EXTENTS_SIZE (1u << 30) /* bytes to query at once */
+#define ZEROS_SIZE (4u << 20)   /* bytes to read at once, unless a block is
+                                 * larger */
+
+/* Set good the blocks within the LEN bytes at OFFSET, which the plugin says are
+ * zero.
+ */
+static void
+set_zeros (struct disk *disk, uint64_t offset, uint64_t len)
+{
+  uint64_t first = DIV_ROUND_UP (offset, disk->block_size);
+  uint64_t end = offset + len == disk->size
+    ? disk->blocks : (offset + len) / disk->block_size;
+
+  /* Without memory the blocks remain not read. */
+  if (first < end)
+    tally_set_zeros (&disk->tally, first, end - first);
+}
+
+/* Set good the blocks that are zero in EXTENTS, up to END.  Returns the end of
+ * the extents, at most END.
+ */
+static uint64_t
+use_extents (struct disk *disk, const struct nbdkit_extents *extents,
+             uint64_t end)
+{
+  size_t count = nbdkit_extents_count (extents), i;
+  uint64_t zero = 0, zero_end = 0, at = 0; /* adjacent extents of zeros are
+                                            * joined: from ZERO to ZERO_END */
+
+  for (i = 0; i < count && at < end; i++) {
+    struct nbdkit_extent extent = nbdkit_get_extent (extents, i);
+
+    at = MIN (extent.offset + extent.length, end);
+    if (!(extent.type & NBDKIT_EXTENT_ZERO))
+      continue;
+    if (extent.offset != zero_end) {
+      set_zeros (disk, zero, zero_end - zero);
+      zero = extent.offset;
+    }
+    zero_end = at;
+  }
+  set_zeros (disk, zero, zero_end - zero);
+  return at;
+}
+
+/* Query the extents of COUNT blocks, as far as the plugin has them. */
+static void
+query_zeros (struct disk *disk, nbdkit_next *next, uint64_t first,
+             uint64_t count)
+{
+  uint64_t at = first * disk->block_size;
+  uint64_t end = at + disk_bytes (disk, first, count);
+
+  while (at < end) {
+    uint64_t stop = MIN (end, at + EXTENTS_SIZE), before = at;
+    struct nbdkit_extents *extents = nbdkit_extents_new (at, stop);
+    int err;
+
+    if (extents && next->extents (next, stop - at, at, 0, extents, &err) == 0)
+      at = use_extents (disk, extents, stop);
+    if (extents)
+      nbdkit_extents_free (extents);
+    if (at <= before)
+      return;
+  }
+}
+
+/* Read the first of COUNT blocks, as many as fit into BUF.  Returns how many
+ * were read, or 0 if they cannot be.
+ */
+static uint64_t
+read_zeros (struct check *check, uint64_t first, uint64_t count,
+            unsigned char *buf)
+{
+  struct disk *disk = check->disk;
+  uint64_t most = MAX (ZEROS_SIZE / disk->block_size, 1), run;
+  struct compare_batch batch = {
+    .first = first, .count = MIN (MIN (count, most), MAX_BATCH), .buf = buf
+  };
+  enum block_state state;
+
+  if (batch_read (check, &batch) == 0)
+    return batch.count;
+  /* It failed.  If each block has a state, go on after them. */
+  for (; first < batch.first + batch.count; first += run) {
+    run = tally_get_run (&disk->tally, first, &state);
+    if (state == BLOCK_NOT_READ)
+      return 0;
+  }
+  return disk_is_stopped (disk) ? 0 : batch.count;
+}
+
+/* The manifest has COUNT blocks of zeros from FIRST on.  Returns false if they
+ * cannot be read.
+ */
+static bool
+verify_zeros (struct check *check, uint64_t first, uint64_t count,
+              bool has_extents, unsigned char *buf)
+{
+  struct disk *disk = check->disk;
+  uint64_t end = first + count, run;
+  enum block_state state;
+
+  if (has_extents)
+    query_zeros (disk, check->next, first, count);
+  for (; first < end; first += run) {
+    run = MIN (tally_get_run (&disk->tally, first, &state), end - first);
+    if (state == BLOCK_NOT_READ &&
+        (run = read_zeros (check, first, run, buf)) == 0)
+      return false;
+  }
+  return true;
+}
+
+/* Set *RUN to the next blocks that are all data or all zeros in the manifest,
+ * from FIRST on.  Returns false at the end of the disk, or after nbdkit_error.
+ */
+static bool
+next_run (struct disk *disk, uint64_t first, struct blkhash_manifest_run *run)
+{
+  int err;
+
+  return first < disk->blocks &&
+    disk_get_run (disk, first, disk->blocks - first, NULL, run, &err) == 0;
+}
+
+static bool
+all_data_was_read (struct disk *disk)
+{
+  uint64_t block, end, count;
+  struct blkhash_manifest_run run;
+
+  for (block = 0; next_run (disk, block, &run); block = end) {
+    end = block + run.count;
+    for (; run.leaves && block < end; block += count) {
+      enum block_state state;
+
+      count = tally_get_run (&disk->tally, block, &state);
+      if (state == BLOCK_NOT_READ)
+        return false;
+    }
+  }
+  return block == disk->blocks;
+}
+
+void
+check_zeros (struct disk *disk, const struct source *source, nbdkit_next *next)
+{
+  struct blkhash_manifest_run run;
+  int err = EIO;
+  struct check check = {
+    .disk = disk, .source = source, .next = next, .err = &err
+  };
+  bool has_extents;
+  unsigned char *buf;
+  uint64_t block;
+
+  if (disk_is_stopped (disk) || !all_data_was_read (disk))
+    return;
+  buf = malloc (MAX (ZEROS_SIZE, disk->block_size));
+  if (!buf) {
+    no_memory (&err);
+    return;
+  }
+  has_extents = next->can_extents (next) == 1;
+  for (block = 0; next_run (disk, block, &run); block += run.count)
+    if (!run.leaves &&
+        !verify_zeros (&check, block, run.count, has_extents, buf))
+      break;
+  free (buf);
 }

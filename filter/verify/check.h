@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Read a range of the disk, and verify each block of it against the manifest.
+ * Read a range of the disk, and verify each block of it against the manifest;
+ * verify the zeros that no client read.
  */
 
 #ifndef NBDKIT_BLKHASH_VERIFY_CHECK_H
@@ -23,5 +24,13 @@ struct source;
 int check_read (struct disk *disk, const struct source *source,
                 struct nbdkit_next_ops *next, void *buf, uint32_t count,
                 uint64_t offset, int *err);
+
+/* If all blocks of data were read, verify the blocks of zeros that were not, by
+ * the plugin's extents, or by reading them.  Called when the last client of the
+ * disk has disconnected, with its connection.  The states of the blocks are the
+ * only result: nothing is served.  Ends early if a block cannot be read.
+ */
+void check_zeros (struct disk *disk, const struct source *source,
+                  struct nbdkit_next_ops *next);
 
 #endif /* NBDKIT_BLKHASH_VERIFY_CHECK_H */

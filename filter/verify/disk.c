@@ -307,17 +307,14 @@ count_run (void *opaque, const struct blkhash_manifest_run *run)
 
   if (run->leaves)
     disk->data_blocks += run->count;
-  else if (counting->flags & DISK_COUNT_ZEROS) {
+  else
     disk->zeros += disk_bytes (disk, run->first, run->count);
-    if (tally_set_zeros (&disk->tally, run->first, run->count) == -1)
-      return ENOMEM;
-  }
   if (counting->flags & DISK_FOR_CLIENT && ++counting->runs % POLL_RUNS == 0)
     return poll_nbdkit (NULL);
   return 0;
 }
 
-/* The memory for the states of zeros is allocated only now, because the
+/* The memory for the states of blocks is allocated only now, because the
  * manifest could claim any number of them before its sum was verified.
  */
 static int
@@ -328,7 +325,7 @@ count_blocks (struct disk *disk, unsigned flags)
 
   if (tally_init (&disk->tally, disk->blocks) == -1)
     return no_memory ();
-  if (flags & (DISK_COUNT_ZEROS | DISK_COUNT_DATA))
+  if (flags & DISK_COUNT)
     err = manifest_index_each (disk->index, count_run, &counting);
   return err == 0 ? 0
     : refuse (disk, err == ESTALE ? CHANGED : strerror (err));

@@ -33,7 +33,7 @@ struct disk {
   struct manifest_index *index;
   uint64_t size, blocks;        /* size of the disk in bytes, and in blocks */
   uint64_t data_blocks;         /* blocks that are not zero in the manifest; 0
-                                 * without a flag DISK_COUNT_... */
+                                 * without DISK_COUNT */
   uint32_t block_size;
   size_t leaf_size;
   struct digest *digest;
@@ -41,8 +41,8 @@ struct disk {
   struct block_cache cache;
   struct tally tally;
   bool stopped;                 /* all requests fail; atomic */
-  uint64_t zeros;               /* bytes that are zero in the manifest; 0
-                                 * without DISK_COUNT_ZEROS */
+  uint64_t zeros;               /* bytes in blocks that are zero in the
+                                 * manifest; 0 without DISK_COUNT */
   bool changed;                 /* the manifest has changed, and this was
                                  * logged; atomic */
 };
@@ -51,10 +51,8 @@ struct disk {
 #define DISK_COMPUTE 1          /* compute the sum of the leaves, and check that
                                  * the manifest records it, even if SUM is
                                  * "none" */
-#define DISK_COUNT_ZEROS 2      /* blocks that are zero in the manifest, which
-                                 * are not read, count as good */
-#define DISK_COUNT_DATA 4       /* set DATA_BLOCKS */
-#define DISK_FOR_CLIENT 8       /* the thread is that of a connection: stop if
+#define DISK_COUNT 2            /* set DATA_BLOCKS and ZEROS */
+#define DISK_FOR_CLIENT 4       /* the thread is that of a connection: stop if
                                  * its client or nbdkit is ending */
 
 /* Read the header of the manifest in FD, which is closed with the disk, or on

@@ -111,7 +111,9 @@ open_file (struct export *export)
   return fd;
 }
 
-/* Only outputs need the number of zeros, and only the result needs the sum. */
+/* Only outputs need the number of zeros, only the limit of repaired blocks that
+ * of data, and only the result the sum.
+ */
 static unsigned
 disk_flags (void)
 {
@@ -119,10 +121,8 @@ disk_flags (void)
 
   if (verify_params.exports)
     flags |= DISK_FOR_CLIENT;
-  if (verify_params.repair_write)
-    flags |= DISK_COUNT_DATA;
-  if (verify_params_have_output () && !verify_params.read_zeros)
-    flags |= DISK_COUNT_ZEROS;
+  if (verify_params.repair_write || verify_params_have_output ())
+    flags |= DISK_COUNT;
   return flags;
 }
 
@@ -420,11 +420,20 @@ export_release (struct export *export)
 }
 
 void
-export_set_connected (struct export *export)
+export_begin_client (struct export *export)
 {
   SCOPED_LOCK (&exports_lock);
 
   export->connected = true;
+  export->clients++;
+}
+
+bool
+export_end_client (struct export *export)
+{
+  SCOPED_LOCK (&exports_lock);
+
+  return --export->clients == 0;
 }
 
 struct export *

@@ -18,8 +18,8 @@
 
 struct disk;
 
-/* Protects the list of exports, their members USERS, CONNECTED and HAS_SUM, and
- * all members of an export without users, which are replaced when it is opened
+/* Protects the list of exports, their members USERS, CLIENTS, CONNECTED and
+ * HAS_SUM, and all members of an export without users, which are replaced when it is opened
  * again.  A thread that holds this lock can take the lock of a tally or of the
  * block cache.
  */
@@ -35,6 +35,8 @@ struct export {
   char *path;                   /* of the manifest */
   struct disk *disk;            /* not replaced while there are users */
   unsigned users;               /* connections */
+  unsigned clients;             /* clients that have connected, and have not
+                                 * disconnected */
   char *line;                   /* made when the manifest was read, written to
                                  * the result file once all of the disk is
                                  * verified; NULL without outputs */
@@ -65,7 +67,11 @@ struct export *export_acquire (const char *name);
 int export_load (struct export **export);
 void export_release (struct export *export);
 
-void export_set_connected (struct export *export);
+/* A client has connected, and its connection was prepared. */
+void export_begin_client (struct export *export);
+
+/* This client has disconnected.  Returns true if there is no other. */
+bool export_end_client (struct export *export);
 
 /* Returns the first export of the list.  The lock is not needed before the
  * first client connects, or after the last client has disconnected.

@@ -62,6 +62,17 @@ parse_fail (const char *key, const char *value)
 }
 
 static int
+parse_zero (const char *key, const char *value)
+{
+  static const char *const names[] = { "skip", "extents", "read", NULL };
+  int number = 0, r = parse_word (key, value, names, &number);
+
+  verify_params.zero = number;
+  verify_params.has_zero = true;
+  return r;
+}
+
+static int
 parse_number (const char *key, const char *value, unsigned min, unsigned max,
               unsigned *result)
 {
@@ -169,7 +180,7 @@ verify_params_config (const char *key, const char *value)
   if (strcmp (key, "blkhash-verify-retry") == 0)
     return parse_number (key, value, 0, MAX_RETRY, &p->retry);
   if (strcmp (key, "blkhash-verify-zero") == 0)
-    return parse_flag (key, value, "skip", "read", &p->read_zeros);
+    return parse_zero (key, value);
   if (strcmp (key, "blkhash-verify-repair") == 0)
     return parse_repair (key, value, false);
   if (strcmp (key, "blkhash-verify-repair-uri") == 0)
@@ -218,7 +229,7 @@ check_one (const struct verify_params *p)
   if (p->repair_write && strcmp (p->sum, "none") == 0)
     return refuse ("blkhash-verify-repair-write needs a checksum in "
                    "blkhash-verify-sum: only what it proves is written");
-  if (p->repair_write && p->nr_repair == 0 && !p->read_zeros)
+  if (p->repair_write && p->nr_repair == 0 && p->zero == ZERO_SKIP)
     return refuse ("blkhash-verify-repair-write needs blkhash-verify-repair or "
                    "blkhash-verify-repair-uri, or blkhash-verify-zero=read: "
                    "without a source only blocks of zeros can be repaired, and "
@@ -260,8 +271,11 @@ check_exports (const struct verify_params *p)
 int
 verify_params_complete (void)
 {
-  return verify_params.exports ? check_exports (&verify_params)
-                               : check_one (&verify_params);
+  struct verify_params *p = &verify_params;
+
+  if (p->file && !p->has_zero)
+    p->zero = ZERO_EXTENTS;
+  return p->exports ? check_exports (p) : check_one (p);
 }
 
 bool

@@ -17,6 +17,17 @@ enum verify_fail {
   FAIL_STOP,                    /* fail this request and all later ones */
 };
 
+/* What to do about the blocks that are zero in the manifest.  Clients that read
+ * them get zeros, except with ZERO_READ.
+ */
+enum verify_zero {
+  ZERO_SKIP,                    /* do not verify them */
+  ZERO_EXTENTS,                 /* verify them when the last client of the disk
+                                 * disconnects: by the plugin's extents, and by
+                                 * reading those that the extents leave open */
+  ZERO_READ,                    /* read and verify them for clients, like data */
+};
+
 #define MAX_REPAIR_SOURCES 16
 
 struct repair_param {
@@ -36,8 +47,8 @@ struct verify_params {
   enum verify_fail fail;
   unsigned retry;               /* how often a bad or unreadable block is read
                                  * again */
-  bool read_zeros;              /* also read and verify the blocks that are zero
-                                 * in the manifest */
+  enum verify_zero zero;
+  bool has_zero;                /* the user set ZERO */
   const char *file;             /* absolute path of the result, or NULL */
   const char *name;             /* name of the disk in the result and the
                                  * status, or NULL */
@@ -83,7 +94,8 @@ bool verify_params_only_export (void);
     "May the plugin's disk be larger?\n" \
   "blkhash-verify-fail=error|warn|stop  What to do about bad blocks.\n" \
   "blkhash-verify-retry=N          Retry a bad block N times, default 1.\n" \
-  "blkhash-verify-zero=skip|read   Read blocks that must be zero?\n" \
+  "blkhash-verify-zero=skip|extents|read  " \
+    "Verify blocks that must be zero?\n" \
   "blkhash-verify-file=PATH        Where the result goes.\n" \
   "blkhash-verify-name=NAME        Name in the result, default \"-\".\n" \
   "blkhash-verify-status=PATH      Where counts and bad ranges go, in JSON.\n" \

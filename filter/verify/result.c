@@ -3,9 +3,10 @@
  *
  * The result file: a line for each export.
  *
- * The line has the sum only if each block was good when it was last read, or is
- * zero in the manifest and is not read.  A block that was repaired in flight is
- * still bad, or unreadable, on the disk, so there is no sum.
+ * The line has the sum only if each block was good when it was last read, or the
+ * plugin's extents say that it is zero, as in the manifest.  A block that was
+ * repaired in flight is still bad, or unreadable, on the disk, so there is no
+ * sum.
  */
 
 #include <config.h>
@@ -27,22 +28,29 @@
 static void
 print_missing (const struct summary *s, char *why, size_t size)
 {
-  uint64_t unreadable = s->unreadable + s->unreadable_in_flight;
+  const struct {
+    uint64_t bytes;
+    const char *what;
+  } missing[] = {
+    { s->unreadable + s->unreadable_in_flight, "bytes cannot be read" },
+    { s->not_read, "bytes were not read" },
+    { s->zero, "bytes of zeros were not read" },
+  };
+  size_t len = 0, i;
 
-  if (unreadable == 0)
-    snprintf (why, size, "%" PRIu64 " bytes were not read", s->not_read);
-  else if (s->not_read == 0)
-    snprintf (why, size, "%" PRIu64 " bytes cannot be read", unreadable);
-  else
-    snprintf (why, size, "%" PRIu64 " bytes cannot be read, %" PRIu64
-              " bytes were not read", unreadable, s->not_read);
+  *why = '\0';
+  for (i = 0; i < sizeof missing / sizeof missing[0]; i++)
+    if (missing[i].bytes > 0)
+      len += snprintf (why + len, size - len, "%s%" PRIu64 " %s",
+                       len > 0 ? ", " : "", missing[i].bytes,
+                       missing[i].what);
 }
 
 /* Returns NULL if there is no memory. */
 static char *
 make_failure (const struct export *export, const struct summary *s)
 {
-  char *name = sum_line_escape (export->name), *line = NULL, why[128];
+  char *name = sum_line_escape (export->name), *line = NULL, why[160];
   int r = -1;
 
   print_missing (s, why, sizeof why);

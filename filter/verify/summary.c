@@ -12,6 +12,7 @@
 
 #include "verify/disk.h"
 #include "verify/export.h"
+#include "verify/params.h"
 #include "verify/summary.h"
 
 /* Returns the bytes of the blocks in STATE.  The last block of the disk can be
@@ -38,8 +39,8 @@ summary_get_locked (const struct export *export, struct summary *summary)
     return;
   tally_get_counts (&disk->tally, &counts);
   *summary = (struct summary) {
-    .verified = bytes_of (disk, &counts, BLOCK_GOOD) - disk->zeros,
-    .zero = disk->zeros,
+    .verified = bytes_of (disk, &counts, BLOCK_GOOD),
+    .zero = verify_params.zero == ZERO_SKIP ? disk->zeros : 0,
     .bad = bytes_of (disk, &counts, BLOCK_BAD),
     .unreadable = bytes_of (disk, &counts, BLOCK_UNREADABLE),
     .in_flight = bytes_of (disk, &counts, BLOCK_IN_FLIGHT),
@@ -51,5 +52,6 @@ summary_get_locked (const struct export *export, struct summary *summary)
     .failed_writes = counts.failed_writes,
     .limit_reached = counts.limit_reached,
   };
-  summary->good = summary->verified + summary->zero == disk->size;
+  summary->not_read -= summary->zero;
+  summary->good = summary->verified == disk->size;
 }

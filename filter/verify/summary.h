@@ -13,14 +13,15 @@
 struct export;
 
 struct summary {
-  /* Bytes of the blocks in each state.  VERIFIED are those of BLOCK_GOOD that
-   * were read, ZERO those that are zero in the manifest and are not read.
+  /* Bytes of the blocks in each state.  VERIFIED are those of BLOCK_GOOD.  ZERO
+   * are those that are zero in the manifest and are not verified, because of
+   * ZERO_SKIP; NOT_READ are the others of BLOCK_NOT_READ.
    */
   uint64_t verified, zero, bad, unreadable, in_flight, not_read;
   uint64_t unreadable_in_flight;
   uint64_t transient, repaired, failed_writes; /* see tally.h */
   bool limit_reached;
-  bool good;                    /* VERIFIED and ZERO are all of the disk */
+  bool good;                    /* VERIFIED is all of the disk */
 };
 
 void summary_get_locked (const struct export *export,

@@ -6,9 +6,8 @@
  * The states are in pages.  A page is allocated when one of its blocks is read,
  * or if tally_set_zeros sets some but not all of its blocks.  If one call sets
  * all of its blocks, zeros_page, which all disks share, is used instead.  It is
- * never modified: a block that tally_set_zeros set is not read from the plugin,
- * so its state does not change; if one were set all the same, the disk would
- * get a copy of the page.
+ * never modified: when one of its blocks is set, the disk gets a copy of the
+ * page.
  */
 
 #include <config.h>
@@ -74,7 +73,6 @@ tally_move (struct tally *to, struct tally *from)
   to->writes = from->writes;
   to->proven = from->proven;
   to->limit_reached = from->limit_reached;
-  to->zeros = from->zeros;
   to->changes = from->changes;
   to->pages = from->pages;
   from->pages = NULL;
@@ -243,13 +241,15 @@ set_zeros_locked (struct tally *tally, uint64_t first, uint64_t count)
   unsigned char **page = &tally->pages[first / PAGE_BLOCKS];
   uint64_t all = MIN (tally->blocks - first, PAGE_BLOCKS);
 
-  if (first % PAGE_BLOCKS == 0 && count >= all) {
+  if (first % PAGE_BLOCKS == 0 && count >= all && !*page) {
     *page = (unsigned char *) zeros_page; /* see get_byte_locked */
     tally->counts[BLOCK_NOT_READ] -= all;
     tally->counts[BLOCK_GOOD] += all;
+    tally->changes++;
     return all;
   }
-  set_state_locked (tally, first, BLOCK_GOOD);
+  if (get_state (*page, first) == BLOCK_NOT_READ)
+    set_state_locked (tally, first, BLOCK_GOOD);
   return *page ? 1 : 0;
 }
 
@@ -263,7 +263,6 @@ tally_set_zeros (struct tally *tally, uint64_t first, uint64_t count)
 
     if (n == 0)
       return -1;
-    tally->zeros += n;
     first += n;
     count -= n;
   }

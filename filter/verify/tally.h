@@ -14,7 +14,8 @@
 
 enum block_state {
   BLOCK_NOT_READ,
-  BLOCK_GOOD,                   /* or zero in the manifest, and not read */
+  BLOCK_GOOD,                   /* or zero in the manifest, and in the plugin's
+                                 * extents */
   BLOCK_BAD,                    /* it differs from the manifest */
   BLOCK_UNREADABLE,             /* the plugin failed to read it */
   BLOCK_IN_FLIGHT,              /* bad, but repaired in flight: the client got
@@ -43,7 +44,6 @@ struct tally {
                                  * that failed may not be counted */
   bool limit_reached;           /* a block was not written, because WRITES had
                                  * reached the limit */
-  uint64_t zeros;               /* number of blocks set by tally_set_zeros */
   uint64_t changes;             /* grows when a request changes a value that is
                                  * published: a state, TRANSIENT, REPAIRED,
                                  * FAILED_WRITES or LIMIT_REACHED */
@@ -103,9 +103,9 @@ void tally_add_failed_write (struct tally *tally);
 /* Returns true if BLOCK has the mark of tally_begin_write. */
 bool tally_is_marked (struct tally *tally, uint64_t block);
 
-/* Set the COUNT blocks from FIRST on to BLOCK_GOOD: they are zero in the
- * manifest, and are never read.  Called before any block is read.  Returns 0,
- * or -1 if there is no memory.
+/* Set those of the COUNT blocks from FIRST on that are BLOCK_NOT_READ to
+ * BLOCK_GOOD: they are zero in the manifest, and in the plugin's extents.
+ * Returns 0, or -1 if there is no memory.
  */
 int tally_set_zeros (struct tally *tally, uint64_t first, uint64_t count);
 

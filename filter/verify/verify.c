@@ -45,6 +45,8 @@ static unsigned loaded;
 struct handle {
   struct source source;
   struct export *export;
+  bool is_client;               /* between export_begin_client and
+                                 * export_end_client */
 };
 
 /* ---- The server ---- */
@@ -119,8 +121,8 @@ log_counts (void)
     nbdkit_debug ("blkhash-verify: blocks: %" PRIu64 " good, %" PRIu64 " bad, "
                   "%" PRIu64 " unreadable, %" PRIu64 " transient, %" PRIu64
                   " repaired in flight, %" PRIu64 " repaired",
-                  tally->counts[BLOCK_GOOD] - tally->zeros,
-                  tally->counts[BLOCK_BAD], tally->counts[BLOCK_UNREADABLE],
+                  tally->counts[BLOCK_GOOD], tally->counts[BLOCK_BAD],
+                  tally->counts[BLOCK_UNREADABLE],
                   tally->transient, tally->counts[BLOCK_IN_FLIGHT] +
                   tally->counts[BLOCK_UNREADABLE_IN_FLIGHT], tally->repaired);
   }
@@ -255,14 +257,30 @@ verify_prepare (nbdkit_next *next, void *opaque, int readonly)
   if (verify_params.repair_write &&
       writer_prepare (handle->export->disk, &handle->source, next) == -1)
     return -1;
-  export_set_connected (handle->export);
+  export_begin_client (handle->export);
+  handle->is_client = true;
   return 0;
 }
 
-static int
-verify_finalize (nbdkit_next *next, void *handle)
+static bool
+end_client (struct handle *handle)
 {
-  (void) next; (void) handle;
+  bool was_client = handle->is_client;
+
+  handle->is_client = false;
+  return was_client && export_end_client (handle->export);
+}
+
+static int
+verify_finalize (nbdkit_next *next, void *opaque)
+{
+  struct handle *handle = opaque;
+
+  if (end_client (handle) && verify_params.zero == ZERO_EXTENTS &&
+      ending_enter ()) {
+    check_zeros (handle->export->disk, &handle->source, next);
+    ending_leave ();
+  }
   publish_wake ();
   return 0;
 }
@@ -272,6 +290,7 @@ verify_close (void *opaque)
 {
   struct handle *handle = opaque;
 
+  end_client (handle);          /* in case nbdkit did not call .finalize */
   writer_close (&handle->source);
   free_handle (handle);
 }
@@ -323,7 +342,7 @@ static int
 verify_can_extents (nbdkit_next *next, void *handle)
 {
   (void) next; (void) handle;
-  return !verify_params.read_zeros;
+  return verify_params.zero != ZERO_READ;
 }
 
 static int
