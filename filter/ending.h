@@ -21,8 +21,9 @@
 void ending_begin (void);
 
 /* Called before and after a thread uses the plugin in .finalize, which is after
- * the last request of its connection.  ending_enter returns false if the server
- * is ending; then the thread must neither use the plugin nor call ending_leave.
+ * the last request of its connection, or counts the connection in .prepare.
+ * ending_enter returns false if the server is ending; then the thread must
+ * neither do that nor call ending_leave.
  */
 bool ending_enter (void);
 void ending_leave (void);

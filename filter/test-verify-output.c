@@ -56,22 +56,6 @@ any (unsigned *s, uint64_t limit) /* less than LIMIT */
 
 /* ---- The server ---- */
 
-/* ending.c allows no second server in a process, so its functions are replaced.
- */
-bool __wrap_ending_enter (void);
-void __wrap_ending_leave (void);
-
-bool
-__wrap_ending_enter (void)
-{
-  return true;
-}
-
-void
-__wrap_ending_leave (void)
-{
-}
-
 /* ZERO is the value of blkhash-verify-zero; NULL: the default. */
 static void
 start_disk (const char *zero)
@@ -137,9 +121,18 @@ any_size (void)
 }
 
 static void
-make_disk (uint64_t bytes)
+write_manifest (void)
 {
   struct blkhash_opts *opts = blkhash_opts_new ("sha256");
+
+  blkhash_opts_set_block_size (opts, BLOCK);
+  sum = manifest_of (opts, plugin.bytes, size, manifest);
+  blkhash_opts_free (opts);
+}
+
+static void
+make_disk (uint64_t bytes)
+{
   uint64_t i;
 
   size = bytes;
@@ -147,9 +140,7 @@ make_disk (uint64_t bytes)
   plugin_init (&plugin, size);
   for (i = 0; i < size; i += 1 + any (&seed, 5 * BLOCK))
     plugin.bytes[i] = 1 + any (&seed, 255);
-  blkhash_opts_set_block_size (opts, BLOCK);
-  sum = manifest_of (opts, plugin.bytes, size, manifest);
-  blkhash_opts_free (opts);
+  write_manifest ();
   plugin.nr_faults = size > 0 && any (&seed, 2) ? any (&seed, 20) : 0;
   for (i = 0; i < plugin.nr_faults; i++) {
     struct fault *fault = &plugin.faults[i];
@@ -454,7 +445,6 @@ static char *
 verify_zeros (const char *zero, uint32_t count, int kind, uint64_t faulty,
               unsigned *reads)
 {
-  struct blkhash_opts *opts = blkhash_opts_new ("sha256");
   unsigned char *buf = malloc (ZERO_SIZE);
   void *handle;
   int err;
@@ -466,9 +456,7 @@ verify_zeros (const char *zero, uint32_t count, int kind, uint64_t faulty,
   plugin.next.extents = plugin_extents;
   plugin.can_extents = zero_extents != NULL;
   plugin.bytes[DATA * BLOCK] = 1;
-  blkhash_opts_set_block_size (opts, BLOCK);
-  sum = manifest_of (opts, plugin.bytes, size, manifest);
-  blkhash_opts_free (opts);
+  write_manifest ();
   if (kind >= 0) {
     plugin.nr_faults = 1;
     plugin.faults[0] = (struct fault) {
@@ -555,6 +543,175 @@ test_zeros (void **state)
   assert_zeros ("skip", ZERO_SIZE, -1, 0, text, 1);
 }
 
+/* ---- States begin anew ---- */
+
+/* Returns NULL if .prepare fails. */
+static void *
+connect_client (void)
+{
+  void *handle = open_export ("");
+
+  assert_non_null (handle);
+  if (filter->prepare (&plugin.next, handle, 0) == 0)
+    return handle;
+  filter->close (handle);
+  return NULL;
+}
+
+static void
+disconnect (void *handle)
+{
+  filter->finalize (&plugin.next, handle);
+  filter->close (handle);
+}
+
+/* Read COUNT bytes from OFFSET on. */
+static void
+read_bytes (void *handle, uint32_t count, uint64_t offset)
+{
+  char *buf = malloc (count);
+  int err;
+
+  assert_int_equal (filter->pread (&plugin.next, handle, buf, count, offset, 0,
+                                   &err), 0);
+  free (buf);
+}
+
+/* The blocks that were not read, and those that are good. */
+static void
+assert_blocks (uint64_t not_read, uint64_t good)
+{
+  const struct tally *tally = &exports_first_locked ()->disk->tally;
+
+  assert_int_equal (tally->counts[BLOCK_NOT_READ], not_read);
+  assert_int_equal (tally->counts[BLOCK_GOOD], good);
+}
+
+/* Start a server for a disk of 20 blocks, with random data. */
+static void
+start_blocks (const char *fit, const char *fail)
+{
+  uint64_t i;
+
+  unlink (file);
+  make_disk (20 * BLOCK);
+  plugin.nr_faults = 0;
+  free (sum);
+  for (i = 0; i < size; i++)
+    plugin.bytes[i] = 1 + any (&seed, 255);
+  write_manifest ();
+  zeros_are_skipped = false;
+  assert_int_equal (start ("blkhash-verify-manifest", manifest,
+                           "blkhash-verify-sum", sum,
+                           "blkhash-verify-size", fit,
+                           "blkhash-verify-fail", fail,
+                           "blkhash-verify-file", file,
+                           "blkhash-verify-status", status,
+                           "blkhash-verify-mapfile", map,
+                           "blkhash-verify-name", "a\\b", NULL), 0);
+  assert_int_equal (filter->after_fork (NULL), 0);
+}
+
+/* The disk is another one when the next client connects. */
+static void
+test_first_client (void **state)
+{
+  void *first, *second;
+
+  (void) state;
+  start_blocks ("exact", "error");
+  first = connect_client ();
+  read_bytes (first, 10 * BLOCK, 0);
+  second = connect_client ();   /* the first one is still there */
+  assert_blocks (10, 10);
+  disconnect (first);
+  read_bytes (second, 10 * BLOCK, 10 * BLOCK);
+  assert_blocks (0, 20);
+  disconnect (second);
+  assert_blocks (0, 20);
+  first = connect_client ();
+  assert_blocks (20, 0);
+  read_bytes (first, 10 * BLOCK, 10 * BLOCK);
+  filter->close (first);        /* without .finalize */
+  first = connect_client ();
+  assert_blocks (20, 0);
+  read_bytes (first, 100, 5);
+  read_bytes (first, 100, 5);   /* from the cache */
+  assert_blocks (19, 1);
+  disconnect (first);
+  first = connect_client ();
+  read_bytes (first, 100, 5);   /* not from the cache */
+  assert_blocks (19, 1);
+  read_bytes (first, 20 * BLOCK, 0);
+  disconnect (first);
+  end_disk ();
+}
+
+/* The size of the plugin's disk is another one, which fits or not. */
+static void
+test_size (void **state)
+{
+  void *first, *second;
+  unsigned i;
+
+  (void) state;
+  for (i = 0; i < 2; i++) {
+    bool fits = i == 1;
+
+    start_blocks (fits ? "truncate" : "exact", "error");
+    first = connect_client ();
+    read_bytes (first, 19 * BLOCK, 0);
+    plugin.size++;
+    second = connect_client ();
+    plugin.size--;
+    assert_true (fits == (second != NULL));
+    assert_blocks (20, 0);
+    read_bytes (first, BLOCK, 19 * BLOCK);
+    assert_blocks (19, 1);
+    disconnect (first);
+    if (second)
+      disconnect (second);
+    end_disk ();
+  }
+}
+
+/* A block is bad on the disk of one client, and good on that of another, which
+ * has not read the other blocks; and the other way round.
+ */
+static void
+test_contradiction (void **state)
+{
+  static const struct fault fault = {
+    .kind = FAULT_FLIP, .start = 7 * BLOCK, .end = 7 * BLOCK + 1,
+    .times = -1, .left = -1
+  };
+  void *first, *second;
+
+  (void) state;
+  start_blocks ("exact", "warn");
+  plugin.faults[0] = fault;
+  plugin.nr_faults = 1;
+  first = connect_client ();
+  second = connect_client ();
+  read_bytes (first, 20 * BLOCK, 0);
+  assert_blocks (0, 19);
+  plugin.nr_faults = 0;
+  errors = 0;
+  read_bytes (second, BLOCK, 7 * BLOCK);
+  assert_blocks (19, 1);
+  assert_int_equal (errors, 1);
+  assert_non_null (strstr (last_error, "4096 bytes at 28672 were bad when they "
+                           "were read before: the disk has changed"));
+  read_bytes (second, 20 * BLOCK, 0);
+  assert_blocks (0, 20);
+  plugin.nr_faults = 1;
+  read_bytes (first, BLOCK, 7 * BLOCK);
+  assert_blocks (19, 0);
+  disconnect (first);
+  disconnect (second);
+  end_disk ();
+}
+
 /* A file is emptied if it cannot be replaced.  Here the file that would replace
  * it cannot be created, because a directory has the same name.
  */
@@ -628,6 +785,9 @@ main (void)
     cmocka_unit_test (test_random),
     cmocka_unit_test (test_no_client),
     cmocka_unit_test (test_zeros),
+    cmocka_unit_test (test_first_client),
+    cmocka_unit_test (test_size),
+    cmocka_unit_test (test_contradiction),
     cmocka_unit_test (test_unwritable),
     cmocka_unit_test (test_signature),
   };

@@ -138,8 +138,8 @@ END
 # all_disconnected: every connection is closed, and the filter has done its work
 # for it.
 all_disconnected () {
-  opened=$(grep -c 'blkhash: open readonly=' "$log") || :
-  [ "$(grep -c 'blkhash: close$' "$log")" = "$opened" ]
+  opened=$(grep -c "$filter_name: open readonly=" "$log") || :
+  [ "$(grep -c "$filter_name: close\$" "$log")" = "$opened" ]
 }
 
 has_line () {

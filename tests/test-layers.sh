@@ -140,7 +140,7 @@ verify/publish: output-file result-file result-lines verify/disk verify/export v
 verify/result: result-file verify/export verify/summary ../lib/common/cleanup ../lib/common/sum-line
 verify/status: output-file verify/disk verify/export verify/signature verify/summary ../lib/common/cleanup ../lib/common/json-string ../lib/common/memstream
 verify/mapfile: output-file verify/disk verify/export verify/signature ../lib/common/cleanup ../lib/common/mapfile ../lib/common/memstream
-verify/summary: verify/disk verify/export
+verify/summary: verify/disk verify/export verify/params
 verify/sum-list: verify/sum ../lib/common/sums-line
 verify/manifest-dir: ../lib/common/json-string ../lib/common/memstream
 verify/export: verify/disk verify/manifest-dir verify/params verify/sum-list ../lib/common/cleanup ../lib/common/deadline ../lib/common/sum-line ../lib/manifest/manifest-index

@@ -91,6 +91,7 @@ class Run:
             yield "manifest=" + disk.path(".blkm")
             yield "sum=" + ("none" if params.trusted else disk.sum("%s:%s"))
             yield "mapfile=" + self.path("map")
+            yield "export=" + disk.name
             return
         yield "exports=" + self.manifests
         if params.trusted:
@@ -119,8 +120,11 @@ class Run:
 
     def run_clients(self):
         """Those of different disks at once.  Raises the first failure, also that
-        of a thread."""
+        of a thread.  One connection to each disk stays open, so that the states
+        of its blocks do not begin anew."""
         failures = []
+        kept = [Clients(disk, self.server, self.dir).connect()
+                for disk in self.disks]
 
         def run(disk):
             try:
@@ -137,6 +141,8 @@ class Run:
             self.tally.update(disk.tally)
         if failures:
             raise failures[0]
+        for h in kept:
+            h.shutdown()
 
     def run(self):
         self.run_clients()

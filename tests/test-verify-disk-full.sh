@@ -62,6 +62,7 @@ for output in file status mapfile; do
   # There is space again, when something has changed.
   rm "$dir/small/fill"
   flip "$dir/disk" 1048600
+  wait_until all_disconnected
   client "" "$reads
 for at in range(0, len(truth), 65536):
     (fails if at == 1048576 else right)(65536, at)"
@@ -70,6 +71,7 @@ for at in range(0, len(truth), 65536):
   # The old content does not stay.
   fill
   flip "$dir/disk" 1048600
+  wait_until all_disconnected
   client "" "$reads
 for at in range(0, len(truth), 65536):
     right(65536, at)"

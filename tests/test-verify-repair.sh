@@ -43,20 +43,27 @@ repair () {
 }
 
 # Two damaged twins are one good disk: the clients see no error.  The disk is
-# still bad, and its bad blocks are counted and logged once.
+# still bad, and its bad blocks are counted.  They are logged once for all clients
+# that are connected at the same time.
 cp "$image" disk
 cp "$image" twin
 damage disk 2 17 18 80
 damage twin 3 19 21
 repair file disk blkhash-verify-repair=twin
+client "" "$reads
+other = connect('')
+right(len(truth), 0)
+h, other = other, h
+right(len(truth), 0)
+other.shutdown()"
+logged 1 "blkhash-verify: 65536 bytes at 131072 are bad, and were repaired in \
+flight"
 copies
 final_status 'e["result"] == "bad"' 'e["bad-bytes"] == 0' \
              'e["repaired-in-flight-bytes"] == 4 * 65536' \
              'ranges("repaired-in-flight") == [(2, 1), (17, 2), (80, 1)]' \
              'e["repaired-blocks"] == 0'
 [ "$(cat result)" = '# bad -: 262144 bytes' ] || fail "$(cat result)"
-logged 1 "blkhash-verify: 65536 bytes at 131072 are bad, and were repaired in \
-flight"
 cmp -s "$image" disk && fail "the disk was written"
 
 # What no source has fails: sources that are damaged there, too short, or other
@@ -90,8 +97,9 @@ flip disk 6000000
 repair --filter=error file disk error-pread-rate=100% \
        blkhash-verify-zero=read blkhash-verify-repair=twin
 copies --no-extents
-: > twin
 client "" "$reads
+for at in range(0, len(truth), 65536): right(65536, at)
+open('twin', 'w').close()
 fails(65536, 2 * 65536)
 right(65536, 5963776)"
 final_status 'e["repaired-in-flight-bytes"] == e["size"] - 65536' \
@@ -242,7 +250,7 @@ cp disks/other kept-other
 verify file dir=disks blkhash-verify-repair=twin \
        blkhash-verify-repair-write=true
 run 1 nbdinfo --size "nbd+unix:///other?socket=$socket"
-logged 1 'blkhash-verify: clients can use only the export ""'
+logged 1 "blkhash-verify: clients can use only the export ''"
 stop
 cmp kept-other disks/other || fail "it was written"
 

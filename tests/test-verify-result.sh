@@ -39,20 +39,57 @@ wait_for_line "$tagged_line"
 [ "$(wc -l < "$sums")" = 1 ] || fail "$(cat "$sums")"
 run 0 sh -c 'blksum --check "$1" < copy' sh "$sums"
 
-# A block that was right is bad when it is read again, and is right once more.
-flip disk 1048600
+# A block that was right is bad when it is read again, and is right once more:
+# the disk has changed, so the other blocks count as not read.
 client "" "$reads
+import subprocess
+def check(line):
+    def is_there():
+        with open('$sums') as f: return f.read() == line + '\n'
+    wait_until(is_there)
+def flip():
+    with open('disk', 'r+b') as f:
+        f.seek(1048600)
+        byte = f.read(1)[0]
+        f.seek(1048600)
+        f.write(bytes([byte ^ 1]))
+other = connect('')
+other.pread(len(truth), 0)
+other.shutdown()
+flip()
 fails(65536, 1048576)
-right(65536, 0)"
-wait_for_line '# bad -: 65536 bytes'
-run 1 blksum --check "$sums"
-[ "$(cat stdout)" = '-: FAILED bad' ] || fail "$(cat stdout)"
-flip disk 1048600
-client "" "$reads
-right(65536, 1048576)"
+connect('').shutdown()
+check('# bad -: 65536 bytes')
+run = subprocess.run(['blksum', '--check', '$sums'], stdout=subprocess.PIPE)
+assert run.returncode == 1 and run.stdout == b'-: FAILED bad\n', run
+flip()
+right(65536, 1048576)
+connect('').shutdown()
+check('# incomplete -: 8323072 bytes were not read')
+right(len(truth), 0)"
 wait_for_line "$tagged_line"
+logged 1 'blkhash-verify: 65536 bytes at 1048576 were right when they were read'
+logged 1 'blkhash-verify: 65536 bytes at 1048576 were bad when they were read'
+
+# The states begin anew with the first client, whose disk can be another one, or
+# when the size is another one.
+wait_until all_disconnected
+client "" "right = None"
+wait_for_line '# incomplete -: 8388608 bytes were not read'
+cp disk larger
+printf more >> larger
+client "" "$reads
+right(len(truth), 0)
+os.rename('larger', 'disk')
+try:
+    connect('')
+    assert False
+except nbd.Error:
+    pass
+right(65536, 0)"
 stop
-has_line "$tagged_line" || fail "$(cat "$sums")"
+cp "$image" disk
+has_line '# incomplete -: 8388608 bytes were not read' || fail "$(cat "$sums")"
 only_result () {
   [ "$(ls "$sums"*)" = "$sums" ] || fail "left behind: $(ls "$sums"*)"
 }

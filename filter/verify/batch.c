@@ -195,7 +195,7 @@ handle_result (struct check *check, const struct compare_batch *batch, int r,
   for (i = 0; i < batch->count; i++) {
     struct compare_batch block = compare_part (check->disk, batch, i, 1);
     enum block_state state = BLOCK_GOOD, old;
-    bool is_proven = good[i] && batch->leaves, written = false;
+    bool is_proven = good[i] && batch->leaves, written = false, reset;
 
     if (!good[i] && failed)
       state = BLOCK_BAD;
@@ -203,7 +203,11 @@ handle_result (struct check *check, const struct compare_batch *batch, int r,
       return -1;
     if (state != BLOCK_GOOD)
       state = repair_block (check, &block, state, &written);
-    old = tally_set (&check->disk->tally, block.first, state);
+    old = tally_set (&check->disk->tally, block.first, state, &reset);
+    if (reset)
+      block_cache_clear (&check->disk->cache);
+    if (reset && verify_params_have_output ())
+      finding_log_reset (check->disk, block.first, old);
     proven += is_proven && old == BLOCK_NOT_READ;
     if (state == BLOCK_GOOD ? written : state != old)
       finding_add (finding, check->disk, block.first, state, *check->err);

@@ -107,11 +107,28 @@ block_cache_init (struct block_cache *cache, size_t block_size)
   *link = cache;
 }
 
+static void
+clear_locked (const struct block_cache *cache)
+{
+  size_t i;
+
+  for (i = 0; i < BLOCK_CACHE_ENTRIES; i++)
+    if (all->entries[i].number >> BLOCK_CACHE_BLOCK_BITS == cache->id)
+      free_entry_locked (&all->entries[i]);
+}
+
+void
+block_cache_clear (const struct block_cache *cache)
+{
+  SCOPED_LOCK (&all->lock);
+
+  clear_locked (cache);
+}
+
 void
 block_cache_destroy (struct block_cache *cache)
 {
   struct block_cache **link = &all->disks;
-  size_t i;
   SCOPED_LOCK (&all->lock);
 
   while (*link && *link != cache)
@@ -119,9 +136,7 @@ block_cache_destroy (struct block_cache *cache)
   if (!*link)
     return;
   *link = cache->next;
-  for (i = 0; i < BLOCK_CACHE_ENTRIES; i++)
-    if (all->entries[i].number >> BLOCK_CACHE_BLOCK_BITS == cache->id)
-      free_entry_locked (&all->entries[i]);
+  clear_locked (cache);
 }
 
 /* ---- Blocks ---- */

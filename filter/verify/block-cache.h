@@ -63,6 +63,9 @@ extern struct cached_blocks {
 void block_cache_init (struct block_cache *cache, size_t block_size);
 void block_cache_destroy (struct block_cache *cache);
 
+/* Remove all blocks of the disk. */
+void block_cache_clear (const struct block_cache *cache);
+
 /* If BLOCK is in the cache, copy LEN bytes, from its byte SKIP on, to BUF, and
  * return true.  If another thread is loading it, first wait for the end of that
  * load.  Returns false if the caller must load the block; then it must call

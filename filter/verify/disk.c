@@ -314,8 +314,9 @@ count_run (void *opaque, const struct blkhash_manifest_run *run)
   return 0;
 }
 
-/* The memory for the states of blocks is allocated only now, because the
- * manifest could claim any number of them before its sum was verified.
+/* The blocks are counted, and the memory for their states is allocated, only
+ * now, because the manifest could claim any number of them before its sum was
+ * verified.
  */
 static int
 count_blocks (struct disk *disk, unsigned flags)

@@ -14,8 +14,8 @@
  * waits begins again.
  *
  * If the server writes a result or a status, the export, with the states of its
- * blocks, is kept after that.  The states are still valid when the export is
- * opened again with the same disk, and further reads update them.  A stopped
+ * blocks, is kept after that.  The states remain if the same disk is opened
+ * again, until the client is connected (see export_begin_client).  A stopped
  * export is kept even without a result or status, so that it stays stopped.
  *
  * Clients can use only names for which there is a manifest.  The number of open
@@ -419,21 +419,58 @@ export_release (struct export *export)
     remove_locked (export);
 }
 
+/* A client sees a disk of SIZE bytes.  The disk of an export that is not in use
+ * has no cache.
+ */
+static void
+see_size_locked (struct export *export, uint64_t size)
+{
+  if (export->clients == 0 || size != export->plugin_size) {
+    tally_reset (&export->disk->tally);
+    if (export->disk->fd != -1)
+      block_cache_clear (&export->disk->cache);
+  }
+  export->plugin_size = size;
+}
+
 void
-export_begin_client (struct export *export)
+export_begin_client (struct export *export, uint64_t size)
 {
   SCOPED_LOCK (&exports_lock);
 
+  see_size_locked (export, size);
   export->connected = true;
   export->clients++;
+  export->active++;
+}
+
+void
+export_refuse_client (struct export *export, uint64_t size)
+{
+  SCOPED_LOCK (&exports_lock);
+  struct export *kept = export->is_listed ? export
+                                          : find_locked (export->name);
+
+  if (!kept)
+    return;
+  see_size_locked (kept, size);
+  kept->connected = false;
 }
 
 bool
+export_leave_client (struct export *export)
+{
+  SCOPED_LOCK (&exports_lock);
+
+  return --export->active == 0;
+}
+
+void
 export_end_client (struct export *export)
 {
   SCOPED_LOCK (&exports_lock);
 
-  return --export->clients == 0;
+  export->clients--;
 }
 
 struct export *

@@ -18,8 +18,8 @@
 
 struct disk;
 
-/* Protects the list of exports, their members USERS, CLIENTS, CONNECTED and
- * HAS_SUM, and all members of an export without users, which are replaced when it is opened
+/* Protects the list of exports, their members USERS, CLIENTS, ACTIVE,
+ * PLUGIN_SIZE, CONNECTED and HAS_SUM, and all members of an export without users, which are replaced when it is opened
  * again.  A thread that holds this lock can take the lock of a tally or of the
  * block cache.
  */
@@ -35,13 +35,18 @@ struct export {
   char *path;                   /* of the manifest */
   struct disk *disk;            /* not replaced while there are users */
   unsigned users;               /* connections */
-  unsigned clients;             /* clients that have connected, and have not
+  unsigned clients;             /* connections between export_begin_client and
+                                 * export_end_client */
+  unsigned active;              /* those of CLIENTS whose client has not
                                  * disconnected */
+  uint64_t plugin_size;         /* size of the plugin's disk, bytes, which the
+                                 * last client saw; 0 before */
   char *line;                   /* made when the manifest was read, written to
                                  * the result file once all of the disk is
                                  * verified; NULL without outputs */
-  bool connected;               /* a client has connected: the size of the
-                                 * plugin's disk was checked */
+  bool connected;               /* the last client saw a disk whose size is
+                                 * that of the manifest, or can be truncated to
+                                 * it */
   bool has_sum;                 /* the sum is in the result file; set by
                                  * result.c */
 };
@@ -67,11 +72,23 @@ struct export *export_acquire (const char *name);
 int export_load (struct export **export);
 void export_release (struct export *export);
 
-/* A client has connected, and its connection was prepared. */
-void export_begin_client (struct export *export);
+/* The connection of a client is prepared: the plugin's disk has SIZE bytes,
+ * which is right.  The states of the blocks are those of the disk that the
+ * plugin opened for earlier clients, and it can be another one now.  So the
+ * states begin anew, and no block is cached, if there is no other client, or if
+ * the disk of the last one had another size.  The client counts until
+ * export_end_client.
+ */
+void export_begin_client (struct export *export, uint64_t size);
 
-/* This client has disconnected.  Returns true if there is no other. */
-bool export_end_client (struct export *export);
+/* The same for a client that is refused, because SIZE is wrong. */
+void export_refuse_client (struct export *export, uint64_t size);
+
+/* The client has disconnected, but its connection still counts.  Returns true if
+ * no other client is connected.
+ */
+bool export_leave_client (struct export *export);
+void export_end_client (struct export *export);
 
 /* Returns the first export of the list.  The lock is not needed before the
  * first client connects, or after the last client has disconnected.

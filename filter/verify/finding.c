@@ -43,6 +43,16 @@ finding_log (const struct finding *finding, const struct disk *disk)
 }
 
 void
+finding_log_reset (const struct disk *disk, uint64_t block,
+                   enum block_state old)
+{
+  nbdkit_error ("blkhash-verify: %" PRIu64 " bytes at %" PRIu64 " were %s when "
+                "they were read before: the disk has changed, and all other "
+                "blocks count as not read", disk_bytes (disk, block, 1),
+                block * disk->block_size, old == BLOCK_GOOD ? "right" : "bad");
+}
+
+void
 finding_add (struct finding *finding, const struct disk *disk, uint64_t block,
              enum block_state state, int err)
 {

@@ -27,6 +27,12 @@ struct finding {
 void finding_add (struct finding *finding, const struct disk *disk,
                   uint64_t block, enum block_state state, int err);
 
+/* Log that BLOCK had the state OLD when it was read before, and has another one
+ * now, so that the states of all blocks were reset.
+ */
+void finding_log_reset (const struct disk *disk, uint64_t block,
+                        enum block_state old);
+
 /* Log FINDING, unless it is empty. */
 void finding_log (const struct finding *finding, const struct disk *disk);
 

@@ -117,18 +117,64 @@ get_byte_locked (struct tally *tally, uint64_t block)
   return *page + block % PAGE_BLOCKS / 2;
 }
 
-static enum block_state
-set_state_locked (struct tally *tally, uint64_t block, enum block_state state)
-{
-  unsigned char *byte = get_byte_locked (tally, block);
-  const unsigned char *page = tally->pages[block / PAGE_BLOCKS];
-  enum block_state old;
+/* ---- States ---- */
 
-  if (!byte)
-    return BLOCK_NOT_READ;
-  if (state == BLOCK_GOOD && is_marked (page, block))
-    state = BLOCK_IN_FLIGHT;
-  old = get_state (page, block);
+/* Set the states of PAGE to BLOCK_NOT_READ.  Returns true if a mark remains. */
+static bool
+reset_page (unsigned char *page)
+{
+  bool marked = false;
+  size_t i;
+
+  for (i = 0; i < PAGE; i++) {
+    page[i] &= TWO * MARK;
+    marked |= page[i] != 0;
+  }
+  return marked;
+}
+
+static void
+reset_locked (struct tally *tally)
+{
+  uint64_t i;
+
+  for (i = 0; i <= tally->blocks / PAGE_BLOCKS; i++) {
+    unsigned char **page = &tally->pages[i];
+
+    if (*page && *page != zeros_page && reset_page (*page))
+      continue;
+    if (*page != zeros_page)
+      free (*page);
+    *page = NULL;
+  }
+  tally->changes += tally->counts[BLOCK_NOT_READ] != tally->blocks ||
+    tally->transient > 0;
+  memset (tally->counts, 0, sizeof tally->counts);
+  tally->counts[BLOCK_NOT_READ] = tally->blocks;
+  tally->transient = tally->proven = 0;
+}
+
+void
+tally_reset (struct tally *tally)
+{
+  SCOPED_LOCK (&tally->lock);
+
+  reset_locked (tally);
+}
+
+static bool
+is_bad (enum block_state state)
+{
+  return state == BLOCK_BAD || state == BLOCK_IN_FLIGHT;
+}
+
+/* Returns the old state.  BYTE is get_byte_locked of BLOCK. */
+static enum block_state
+set_state_locked (struct tally *tally, unsigned char *byte, uint64_t block,
+                  enum block_state state)
+{
+  enum block_state old = get_state (tally->pages[block / PAGE_BLOCKS], block);
+
   *byte = (*byte & ~((MARK - 1) << shift_of (block))) |
     state << shift_of (block);
   tally->counts[old]--;
@@ -140,11 +186,24 @@ set_state_locked (struct tally *tally, uint64_t block, enum block_state state)
 }
 
 enum block_state
-tally_set (struct tally *tally, uint64_t block, enum block_state state)
+tally_set (struct tally *tally, uint64_t block, enum block_state state,
+           bool *reset)
 {
   SCOPED_LOCK (&tally->lock);
+  unsigned char **page = &tally->pages[block / PAGE_BLOCKS], *byte;
+  enum block_state old = get_state (*page, block);
 
-  return set_state_locked (tally, block, state);
+  if (state == BLOCK_GOOD && is_marked (*page, block))
+    state = BLOCK_IN_FLIGHT;
+  *reset = (old == BLOCK_GOOD && is_bad (state)) ||
+    (is_bad (old) && state == BLOCK_GOOD);
+  if (*reset)
+    reset_locked (tally);
+  byte = get_byte_locked (tally, block);
+  if (!byte)
+    return BLOCK_NOT_READ;
+  set_state_locked (tally, byte, block, state);
+  return old;
 }
 
 void
@@ -206,8 +265,10 @@ void
 tally_end_write (struct tally *tally, uint64_t block)
 {
   SCOPED_LOCK (&tally->lock);
+  unsigned char *byte = get_byte_locked (tally, block); /* it has a mark */
 
-  *get_byte_locked (tally, block) &= ~(MARK << shift_of (block));
+  *byte &= ~(MARK << shift_of (block));
+  set_state_locked (tally, byte, block, BLOCK_GOOD);
   tally->repaired++;
   tally->changes++;
 }
@@ -240,6 +301,7 @@ set_zeros_locked (struct tally *tally, uint64_t first, uint64_t count)
 {
   unsigned char **page = &tally->pages[first / PAGE_BLOCKS];
   uint64_t all = MIN (tally->blocks - first, PAGE_BLOCKS);
+  unsigned char *byte;
 
   if (first % PAGE_BLOCKS == 0 && count >= all && !*page) {
     *page = (unsigned char *) zeros_page; /* see get_byte_locked */
@@ -248,9 +310,10 @@ set_zeros_locked (struct tally *tally, uint64_t first, uint64_t count)
     tally->changes++;
     return all;
   }
-  if (get_state (*page, first) == BLOCK_NOT_READ)
-    set_state_locked (tally, first, BLOCK_GOOD);
-  return *page ? 1 : 0;
+  byte = get_byte_locked (tally, first);
+  if (byte && get_state (*page, first) == BLOCK_NOT_READ)
+    set_state_locked (tally, byte, first, BLOCK_GOOD);
+  return byte ? 1 : 0;
 }
 
 int

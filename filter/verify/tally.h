@@ -70,12 +70,22 @@ void tally_destroy (struct tally *tally);
  */
 void tally_move (struct tally *to, struct tally *from);
 
+/* Set all blocks to BLOCK_NOT_READ, and TRANSIENT and PROVEN to 0: the disk may
+ * be another one.  Marks and the counts of writes remain, because they limit the
+ * writes of this process.
+ */
+void tally_reset (struct tally *tally);
+
 /* Set the state of BLOCK, and return its old state.  For a marked block, see
  * tally_begin_write.  If there is no memory, nothing is set, and BLOCK_NOT_READ
  * is returned.
+ *
+ * If a block that was good is bad now, or one that was bad is good, the old
+ * states are those of another content of the disk: then the tally is reset
+ * first, and *RESET is set to true, otherwise to false.
  */
 enum block_state tally_set (struct tally *tally, uint64_t block,
-                            enum block_state state);
+                            enum block_state state, bool *reset);
 
 void tally_add_transient (struct tally *tally);
 void tally_add_proven (struct tally *tally, uint64_t blocks);
@@ -91,7 +101,7 @@ bool tally_begin_write (struct tally *tally, uint64_t block, uint64_t limit,
                         bool *is_first);
 
 /* BLOCK was written and flushed, and was good when it was read again.  Remove
- * its mark, and count it as repaired.
+ * its mark, set it to BLOCK_GOOD, and count it as repaired.
  */
 void tally_end_write (struct tally *tally, uint64_t block);
 

@@ -45,8 +45,8 @@ static unsigned loaded;
 struct handle {
   struct source source;
   struct export *export;
-  bool is_client;               /* between export_begin_client and
-                                 * export_end_client */
+  bool is_client;               /* it counts in EXPORT->clients */
+  bool is_active;               /* it counts in EXPORT->active */
 };
 
 /* ---- The server ---- */
@@ -200,7 +200,7 @@ may_open (const char *exportname)
   if (!verify_params_only_export () ||
       strcmp (exportname, only_export ()) == 0)
     return true;
-  nbdkit_error ("blkhash-verify: clients can use only the export \"%s\", "
+  nbdkit_error ("blkhash-verify: clients can use only the export '%s', "
                 "because all blocks must be those of one disk: see "
                 "blkhash-verify-export", only_export ());
   return false;
@@ -235,6 +235,10 @@ check_size (const struct handle *handle)
 
   if (verify_params.truncate ? size >= disk->size : size == disk->size)
     return 0;
+  if (ending_enter ()) {
+    export_refuse_client (handle->export, size);
+    ending_leave ();
+  }
   nbdkit_error ("blkhash-verify: the disk has %" PRIu64 " bytes, but that of "
                 "%s has %" PRIu64, size, disk->path, disk->size);
   return -1;
@@ -257,18 +261,21 @@ verify_prepare (nbdkit_next *next, void *opaque, int readonly)
   if (verify_params.repair_write &&
       writer_prepare (handle->export->disk, &handle->source, next) == -1)
     return -1;
-  export_begin_client (handle->export);
-  handle->is_client = true;
+  if (ending_enter ()) {        /* otherwise the client makes no request */
+    export_begin_client (handle->export, handle->source.size);
+    handle->is_client = handle->is_active = true;
+    ending_leave ();
+  }
   return 0;
 }
 
 static bool
-end_client (struct handle *handle)
+leave_client (struct handle *handle)
 {
-  bool was_client = handle->is_client;
+  bool was_active = handle->is_active;
 
-  handle->is_client = false;
-  return was_client && export_end_client (handle->export);
+  handle->is_active = false;
+  return was_active && export_leave_client (handle->export);
 }
 
 static int
@@ -276,7 +283,7 @@ verify_finalize (nbdkit_next *next, void *opaque)
 {
   struct handle *handle = opaque;
 
-  if (end_client (handle) && verify_params.zero == ZERO_EXTENTS &&
+  if (leave_client (handle) && verify_params.zero == ZERO_EXTENTS &&
       ending_enter ()) {
     check_zeros (handle->export->disk, &handle->source, next);
     ending_leave ();
@@ -290,7 +297,9 @@ verify_close (void *opaque)
 {
   struct handle *handle = opaque;
 
-  end_client (handle);          /* in case nbdkit did not call .finalize */
+  leave_client (handle);        /* in case nbdkit did not call .finalize */
+  if (handle->is_client)
+    export_end_client (handle->export);
   writer_close (&handle->source);
   free_handle (handle);
 }

@@ -105,8 +105,8 @@ def check_status(export, blocks):
     check(0 <= unread <= total["repaired-in-flight"], "status: unreadable")
     check(export["result"] == (
         "bad" if total["bad"] + total["repaired-in-flight"] - unread else
-        "incomplete" if total["unreadable"] + unread + total["not-read"] else
-        "good"), "status: result")
+        "incomplete" if total["unreadable"] + unread + total["not-read"] +
+        total["zero"] else "good"), "status: result")
     states = ranges_of(export, blocks)
     if export["bad-ranges-complete"]:
         for key in "bad", "unreadable", "repaired-in-flight":
@@ -117,9 +117,9 @@ def check_status(export, blocks):
 
 def check_mapfile(states, export, blocks, ranges):
     """Status and mapfile say the same."""
-    for wanted, keys in ("+", ("verified", "zero")), \
+    for wanted, keys in ("+", ("verified",)), \
             ("-", ("bad", "unreadable", "repaired-in-flight")), \
-            ("?", ("not-read",)):
+            ("?", ("not-read", "zero")):
         check(bytes_of(blocks, states, wanted) == sum(
             export[key + "-bytes"] for key in keys),
             "status, mapfile: bytes of %s" % wanted)
@@ -155,9 +155,11 @@ def expected_line(export, line):
     bad = export["bad-bytes"] + export["repaired-in-flight-bytes"] - unread
     unreadable = export["unreadable-bytes"] + unread
     name, rest = escape(export["name"]), export["not-read-bytes"]
+    zeros = export["zero-bytes"]
     missing = [what for what in (
         "%d bytes cannot be read" % unreadable if unreadable else "",
-        "%d bytes were not read" % rest if rest else "") if what]
+        "%d bytes were not read" % rest if rest else "",
+        "%d bytes of zeros were not read" % zeros if zeros else "") if what]
     if bad:
         return "# bad %s: %d bytes" % (name, bad)
     if missing:
@@ -167,20 +169,25 @@ def expected_line(export, line):
 
 # ---- The model ----
 
+def is_steady(disk):
+    """A block that is bad in one read and right in another resets the states of
+    all others."""
+    return MAY not in disk.outcomes
+
 def check_mapped(states, disk, zeros):
     """The states of a mapfile agree with what clients read."""
     blocks, outcomes = disk.blocks, disk.outcomes
     for i, state in enumerate(states):
         what = "block %d is %s" % (i, state)
         if i in zeros:
-            check(state == "+", what + ", but zero by the manifest")
+            check(state == "?", what + ", but zero by the manifest")
         elif i not in blocks.touched:
             check(state == "?", what + ", but was not read")
-        elif outcomes[i] == PASS and i in blocks.right:
+        elif outcomes[i] == PASS and i in blocks.right and is_steady(disk):
             check(state == "+", what + ", but was read")
-        elif outcomes[i] == FAIL and i in blocks.refused:
+        elif outcomes[i] == FAIL and i in blocks.refused and is_steady(disk):
             check(state == "-", what + ", but was refused")
-        check(state != "+" or i in zeros or outcomes[i] != FAIL,
+        check(state != "+" or outcomes[i] != FAIL,
               what + ", but it is bad")
         check(state != "-" or outcomes[i] != PASS, what + ", but it is right")
 
@@ -193,14 +200,15 @@ def check_listed(states, export, disk, zeros):
         check(state == "+" or (outcomes[i] != PASS and i in blocks.touched),
               what + ", but it is right, or was not read")
         check(state != "+" or outcomes[i] != FAIL or i not in blocks.refused or
-              not export["bad-ranges-complete"], what + ", but was refused")
-    for may, sign in (False, 1), (True, -1):
+              not export["bad-ranges-complete"] or not is_steady(disk),
+              what + ", but was refused")
+    for may, sign in ((False, 1), (True, -1))[not is_steady(disk):]:
         expected = "".join(
-            "+" if i in zeros or (
+            "+" if i not in zeros and (
                 i in blocks.touched and outcomes[i] != FAIL if may else
                 i in blocks.right and outcomes[i] == PASS) else "?"
             for i in range(blocks.count))
-        good = export["verified-bytes"] + export["zero-bytes"]
+        good = export["verified-bytes"]
         check(sign * (good - bytes_of(blocks, expected, "+")) >= 0,
               "status: %d bytes are good" % good)
 
@@ -214,8 +222,9 @@ def check_export(export, params, disk, mapfile):
         states = read_mapfile(mapfile, disk.blocks)
         check_mapfile(states, export, disk.blocks, ranges)
         check_mapped(states, disk, zeros)
-    check(export["stopped"] == (params.fail == "stop" and 0 < export[
-        "bad-bytes"] + export["unreadable-bytes"]), "status: stopped")
+    failed = export["bad-bytes"] + export["unreadable-bytes"] > 0
+    check(export["stopped"] == (params.fail == "stop" and failed) or
+          (params.fail == "stop" and not is_steady(disk)), "status: stopped")
 
 
 def check_killed(export, disk, mapfile):
