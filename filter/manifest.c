@@ -109,8 +109,8 @@ manifest_old (void)
 {
   struct stat st;
 
-  return file.path && fstat (file.old, &st) == 0 && st.st_size > 0 ? file.old
-                                                                   : -1;
+  return file.path && fstat (file.current, &st) == 0 && st.st_size > 0
+    ? file.current : -1;
 }
 
 int

@@ -26,8 +26,8 @@ int manifest_start (bool keep);
 void manifest_stop (void);
 
 /* Returns a file descriptor of the manifest of an earlier server, or -1 if
- * there is no such manifest.  manifest_start or manifest_stop closes the
- * descriptor.
+ * there is no such manifest.  The caller does not close it, and uses it only
+ * before the manifest is replaced or emptied.
  */
 int manifest_old (void);
 

@@ -26,20 +26,23 @@ struct output_file {
   const char *what;             /* what IS_OURS accepts, such as "a manifest",
                                  * for messages */
   mode_t mode;                  /* of each new file; see output_file_open */
-  char *path, *new_path;        /* path of the file, and of its replacement */
+  char *path;                   /* of the file */
+  char *new_path;               /* where its replacement is written */
+  char *old_path;               /* where the file is examined when it is
+                                 * replaced */
   int directory;                /* descriptor of their directory, if PATH is
                                  * set */
-  int old;                      /* descriptor of the file, until it is emptied
-                                 * or kept */
+  int current;                  /* descriptor of the last version: the file that
+                                 * an earlier server left, until output_file_write
+                                 * or output_file_move replaces it */
+  dev_t dev;                    /* its device */
+  ino_t ino;                    /* its inode */
   bool kept;                    /* output_file_keep was called, so
                                  * output_file_check checks write access */
   bool made;                    /* output_file_open created the file, and not
                                  * through a symbolic link; false after the file
                                  * is emptied or kept */
   struct lock_file lock;
-  dev_t dev;                    /* device of the last file that
-                                 * output_file_write created */
-  ino_t ino;                    /* inode of that file */
   bool failed;                  /* the last write failed */
 };
 
@@ -74,8 +77,9 @@ int output_file_remove_leftover (const char *path);
 
 /* Replace the content with TEXT.  If TEXT is NULL, because there was no memory
  * for it, the file is emptied.  If SYNC is set, even a crash cannot bring back
- * the old content once this function has returned.  Errors are reported with
- * nbdkit_error.
+ * the old content once this function has returned.  If another file is at the
+ * path by now, which no server wrote, that file is not changed.  Errors are
+ * reported with nbdkit_error.
  */
 void output_file_write (struct output_file *file, const char *text, bool sync);
 
@@ -84,11 +88,11 @@ void output_file_write (struct output_file *file, const char *text, bool sync);
  */
 void output_file_move (struct output_file *file, const char *from);
 
-/* Open the file that output_file_write created, to change it in place.  Returns
- * a file descriptor, or -1 if another file has replaced it, if its size is not
- * SIZE, or if the last write failed.
+/* Returns the descriptor of the last version, to change it in place: it is not
+ * closed.  Returns -1 if another file has replaced it, if its size is not SIZE,
+ * or if the last write failed.
  */
-int output_file_reopen (const struct output_file *file, off_t size);
+int output_file_current (const struct output_file *file, off_t size);
 
 /* Write LEN bytes of TEXT at OFFSET.  Returns 0, or -1 with errno. */
 int output_file_write_at (int fd, off_t offset, const char *text, size_t len);

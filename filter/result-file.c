@@ -216,7 +216,7 @@ bool
 result_file_change (const struct result_change *changes, size_t count,
                     bool sync)
 {
-  int fd = output_file_reopen (&file, size), r = -1;
+  int fd = output_file_current (&file, size), r = -1;
   struct result_place *old;
   size_t i;
 
@@ -232,6 +232,5 @@ result_file_change (const struct result_change *changes, size_t count,
   free (old);
   is_large = r == 0;
   output_file_written (&file, r);
-  close (fd);
   return true;
 }

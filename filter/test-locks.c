@@ -257,6 +257,19 @@ __wrap_rename (const char *from, const char *to)
   return see_file_call ("rename") ? -1 : __real_rename (from, to);
 }
 
+#ifdef HAVE_RENAMEAT2
+int __real_renameat2 (int, const char *, int, const char *, unsigned);
+int __wrap_renameat2 (int, const char *, int, const char *, unsigned);
+
+int
+__wrap_renameat2 (int dir, const char *from, int to_dir, const char *to,
+                  unsigned flags)
+{
+  return see_file_call ("rename") ? -1
+    : __real_renameat2 (dir, from, to_dir, to, flags);
+}
+#endif
+
 /* ---- Results ---- */
 
 unsigned

@@ -58,6 +58,7 @@ class Model:
         self.path = path
         self.directory = os.path.dirname(path)
         self.inodes = {path: Inode(content)}    # by name
+        self.removed = {}                       # by their last name
         self.possible = {self.inodes[path]}     # what the name may refer to
         self.fds = {}
         self.published = 0
@@ -79,7 +80,9 @@ class Model:
         fd, what = re.match(r"(\d+)<(.*)>", args).groups()
         if what == self.directory and name.endswith("sync"):
             self.possible = {self.inodes.get(self.path)}
-        what = self.fds.get(int(fd))
+        # The last version was opened before the trace began.
+        names = self.removed if ">(deleted)" in args else self.inodes
+        what = self.fds.get(int(fd)) or names.get(what)
         if name == "close":
             self.fds.pop(int(fd), None)
         elif not what:
@@ -109,12 +112,18 @@ class Model:
             self.open(args, strings, result)
         elif name.startswith("rename"):
             old, new = (s.decode() for s in strings[:2])
+            if not new.startswith(self.path):
+                return
+            inode = self.inodes.pop(old)
+            if "RENAME_EXCHANGE" in args:
+                self.inodes[old] = self.inodes[new]
+            self.inodes[new] = inode
             if new == self.path:
-                self.inodes[new] = self.inodes.pop(old)
-                self.check_synced(self.inodes[new])
+                self.check_synced(inode)
                 self.named()
         elif name.startswith("unlink"):
-            self.inodes.pop(strings[0].decode(), None)
+            name = strings[0].decode()
+            self.removed[name] = self.inodes.pop(name, None)
             self.named()
         else:
             self.on_fd(name, args, strings)

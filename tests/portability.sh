@@ -290,7 +290,7 @@ target_portable ()
     ac_cv_header_sys_eventfd_h=no ac_cv_func_eventfd=no \
     ac_cv_header_sys_prctl_h=no \
     ac_cv_func_preadv2=no ac_cv_func_posix_fadvise=no \
-    ac_cv_func_pthread_condattr_setclock=no
+    ac_cv_func_pthread_condattr_setclock=no ac_cv_func_renameat2=no
   check_all $blksum_tests
 }
 

@@ -24,7 +24,7 @@ attach () {
 # killed_at CALL:NUMBER CODE: kills the server at this system call of the thread
 # that writes the manifest, or withdraws it, while a client runs CODE.
 killed_at () {
-  attach -e trace=fsync,rename -e inject=${1%:*}:signal=KILL:when=${1#*:}
+  attach -e trace=fsync,rename,renameat2,unlink -e inject=${1%:*}:signal=KILL:when=${1#*:}
   client "" "try:
   $2
   h.shutdown()
@@ -41,17 +41,20 @@ start () {
   only_lock_beside "$manifest"
 }
 
-# The new manifest is synced and renamed, then the directory is synced, then the
-# result file with the new line is renamed.
-for call in fsync:1 rename:1 fsync:2 rename:2; do
+# The new manifest is synced and renamed, is exchanged with the old one, which is
+# removed, and the directory is synced; then the same for the result file with the
+# new line.
+for call in fsync:1 rename:1 renameat2:1 unlink:1 fsync:2 rename:2 renameat2:2 \
+            unlink:2; do
   start
   killed_at $call 'h.pread(h.get_size(), 0)'
 done
 [ -s "$manifest" ] || fail "the manifest is renamed after the result file"
 
-# An empty manifest is synced and renamed, and the directory synced; then the
-# same for the result file; only then does the plugin get the write.
-for call in fsync:1 rename:1 fsync:2 fsync:3 rename:2 fsync:4; do
+# The same for an empty manifest, and then for the result file; only then does the
+# plugin get the write.
+for call in fsync:1 rename:1 renameat2:1 unlink:1 fsync:2 fsync:3 rename:2 \
+            renameat2:2 unlink:2 fsync:4; do
   start
   client "" 'h.pread(h.get_size(), 0)'
   wait_for_sum "$dir/image"

@@ -4,7 +4,7 @@
 #
 # A mistyped path: an existing file that is not a result of the filter, such as
 # the disk, is not emptied, and nothing is changed.  Files that the filter wrote
-# are replaced.
+# are replaced.  The same if another program puts a file there while nbdkit runs.
 
 . "$(dirname "$0")/filter-functions.sh"
 requires_no_sanitizer
@@ -49,7 +49,7 @@ for parameter in blkhash-file blkhash-manifest; do
   rm -f log
 done
 # The same for files that the filter creates beside its results.
-for beside in new lock; do
+for beside in new old lock; do
   : > "sums.blkhash-$beside"
   keeps "sums.blkhash-$beside" "are the same file" \
         file "sums.blkhash-$beside" blkhash-file=sums
@@ -109,13 +109,14 @@ refuses_to_start 'No such file' null blkhash-file=fresh blkhash-manifest=none/m
 
 # Something else has the name of a file that the filter creates temporarily.
 mkdir directory
-for beside in sums.blkhash-new sums.blkhash-lock manifest.blkhash-new \
-              manifest.blkhash-lock manifest.blkhash-saving; do
+for beside in sums.blkhash-new sums.blkhash-old sums.blkhash-lock \
+              manifest.blkhash-new manifest.blkhash-old manifest.blkhash-lock \
+              manifest.blkhash-saving; do
   for make in 'mkdir' 'mkfifo' 'ln -s text' 'ln -s nothing'; do
     $make $beside
     for file in sums manifest; do
       cp -a $file kept
-      refuses_to_start "cannot create.*$beside\\|$beside is not an empty file" \
+      refuses_to_start "cannot c.*$beside\\|$beside \(is not an empty file\|exists and is not\)" \
                        null blkhash-file=sums blkhash-manifest=manifest
       cmp $file kept || fail "$file was changed"
     done
@@ -125,6 +126,13 @@ for beside in sums.blkhash-new sums.blkhash-lock manifest.blkhash-new \
   done
 done
 [ ! -e nothing ] || fail "created through a link"
+
+# A file of a user that could not be put back: see replace-file.c.
+for old in sums.blkhash-old manifest.blkhash-old; do
+  cp text $old
+  keeps $old "$old $not_ours" null 1M blkhash-file=sums blkhash-manifest=manifest
+  rm $old
+done
 
 # ---- Files that the filter wrote ----
 
@@ -167,6 +175,8 @@ for line in "$wanted  -" "$wanted  image" "blk-sha256/64k (-) = $wanted" \
     echo left > $file.blkhash-new
     : > $file.blkhash-lock
   done
+  echo "$line" > sums.blkhash-old
+  cp good.blkm manifest.blkhash-old
   head -c 10 good.blkm > manifest.blkhash-saving
   run 0 nbdkit -U - --filter="$filter" file image blkhash-file=sums \
       blkhash-name=image blkhash-manifest=manifest \
@@ -176,3 +186,48 @@ for line in "$wanted  -" "$wanted  image" "blk-sha256/64k (-) = $wanted" \
 sums" ] || fail "left behind: $(ls sums* manifest*)"
 done
 cmp image copy
+
+# ---- Files that others put there while nbdkit runs ----
+
+# theirs FILE: another program replaces FILE by text, in some way.  FILE.blkhash-old
+# never has their file afterwards.
+theirs () {
+  case $how in
+    rename) cp text put && mv put "$1" ;;
+    # The file system may use the inode number of the removed file again.
+    remove) rm "$1" && cp text "$1" ;;
+    link) ln -sf text "$1" ;;
+    same) cp "$1" put && mv put "$1" ;;
+  esac
+}
+
+for how in rename remove link same; do
+  for file in sums manifest; do
+    rm -f sums manifest
+    serve file copy blkhash-file=sums blkhash-manifest=manifest
+    copy "$uri" null:
+    wait_for_sum copy
+    theirs $file
+    cp -a $file put
+    # The sum is withdrawn, and then there is a new one.
+    client "" 'h.pwrite(b"x", 0)'
+    wait_until all_disconnected
+    if [ $how = same ]; then
+      ! grep "error: blkhash-" "$log" || fail "a copy of ours was refused"
+    else
+      grep -q "error: blkhash-.*/$file $not_ours" "$log" || fail "not in the log"
+      diff --no-dereference put $file || fail "$file was changed"
+      grep -qx notes text || fail "changed through a link"
+      # There is no sum without the file of the other one.
+      [ $file = sums ] || wait_for_sum copy
+      rm $file
+      client "" 'h.pwrite(b"y", 0)'
+    fi
+    wait_for_sum copy
+    manifest_is copy
+    only_lock_beside sums
+    only_lock_beside manifest
+    stop
+    rm put
+  done
+done

@@ -133,7 +133,7 @@ report: manifest params result-file result-lines ../lib/common/cleanup ../lib/co
 manifest: blkhash-manifest config-files output-file params ../lib/common/cleanup
 result-file: output-file result-lines
 result-lines: ../lib/common/sum-line
-output-file: config-files lock-file
+output-file: config-files lock-file ../lib/common/replace-file
 lock-file: config-files
 verify/verify: config-files ending verify/check verify/disk verify/export verify/params verify/publish verify/repair verify/source verify/writer
 verify/publish: output-file result-file result-lines verify/disk verify/export verify/mapfile verify/params verify/result verify/status ../lib/common/cleanup ../lib/common/deadline ../lib/manifest/manifest-index

@@ -12,7 +12,7 @@ requires_program ${compiler%% *}
 src=$abs_top_srcdir
 
 # Functions that configure detects; portable.h hides the others.
-checked='EVENTFD|POSIX_FADVISE|PREADV2|PTHREAD_CONDATTR_SETCLOCK'
+checked='EVENTFD|POSIX_FADVISE|PREADV2|PTHREAD_CONDATTR_SETCLOCK|RENAMEAT2'
 checked="HAVE_($checked|SYS_EVENTFD_H|SYS_PRCTL_H)"
 grep -v -E "define $checked" "$abs_top_builddir/config.h" > "$dir/config.h"
 

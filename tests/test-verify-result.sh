@@ -284,3 +284,19 @@ for line in "$tagged_line" '# bad a: 5 bytes' '# incomplete a: why'; do
   has_line '# incomplete -: 8388608 bytes were not read' ||
     fail "$(cat "$sums")"
 done
+
+# Another program puts a file there while nbdkit runs.
+for output in file status mapfile; do
+  verify file disk blkhash-verify-$output=out
+  wait_until test -s out
+  echo notes > put
+  mv put out
+  client "" "$reads
+right(512, 0)"
+  stop
+  [ "$(cat out)" = notes ] || fail "their file was changed: $(cat out)"
+  grep -q "error: blkhash-verify-$output: .*/out exists and is not" "$log" ||
+    fail "the log does not say so"
+  [ "$(ls out*)" = out ] || fail "left behind: $(ls out*)"
+  rm out
+done
