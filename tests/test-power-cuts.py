@@ -73,7 +73,7 @@ class Place:
     def run(self, job, options):
         """Run JOB on what is in the store.  Returns its outcome, whether the
         power was cut, and what was done."""
-        mount = Mount(self.args.fs, self.path, options)
+        mount = Mount(self.args.fs, self.path, [*options, *job.file_system])
         try:
             outcome = job.run(mount.path, mount)
         finally:
@@ -197,7 +197,9 @@ class Campaign:
             job.delay *= 2
             print("%s: %d ms for each change" % (job.name, job.delay))
             return self.count(job)
-        print("%-28s %3d changes, %2d reads" % (job.name, changes, reads),
+        print("%-28s %3d changes, %2d reads%s" % (
+            job.name, changes, reads,
+            ", names cannot be exchanged" if job.file_system else ""),
               flush=True)
         return changes, reads, contents
 
@@ -257,6 +259,7 @@ class Campaign:
         cutmodel.check(self.args.fs, self.where)
         faults = []
         for job in self.jobs():
+            job.file_system = self.rng.choice(([], ["-n"]))
             if self.args.job and job.name not in self.args.job:
                 continue
             counts = self.count(job)
@@ -285,7 +288,7 @@ class Campaign:
             self.failures.append(run)
             print("%s: %s: %s %s, %s: %s" % (
                 how.upper(), run.job.name, run.fault.kind,
-                " ".join(run.fault.options),
+                " ".join(run.fault.options + run.job.file_system),
                 "then " + str(run.next) if run.next else "", e), flush=True)
         with self.lock:
             self.tally[run.fault.kind, how] += 1

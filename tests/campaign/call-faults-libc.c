@@ -366,6 +366,9 @@ fprintf (FILE *f, const char *format, ...)
 COUNTED (int, fsync, (int fd), (fd), -1)
 COUNTED (int, fdatasync, (int fd), (fd), -1)
 COUNTED (int, rename, (const char *old, const char *new), (old, new), -1)
+COUNTED (int, renameat2, (int old_fd, const char *old, int new_fd,
+                          const char *new, unsigned flags),
+         (old_fd, old, new_fd, new, flags), -1)
 COUNTED (int, linkat, (int old_fd, const char *old, int new_fd,
                        const char *new, int flags),
          (old_fd, old, new_fd, new, flags), -1)

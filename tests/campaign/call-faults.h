@@ -21,8 +21,8 @@
   F (write) F (pwrite) F (fputs) F (putc) F (puts) F (printf) F (fprintf) F (fwrite) \
   F (fflush) F (fclose) \
   F (fsync) F (fdatasync) \
-  F (rename) F (linkat) F (unlink) F (access) F (stat) F (lstat) F (fstat) \
-  F (fstatfs) F (lseek) F (ftruncate) F (ioctl) \
+  F (rename) F (renameat2) F (linkat) F (unlink) F (access) F (stat) F (lstat) \
+  F (fstat) F (fstatfs) F (lseek) F (ftruncate) F (ioctl) \
   F (mmap) F (mincore) F (madvise) F (posix_fadvise) \
   F (socket) F (socketpair) F (bind) F (listen) F (connect) F (send) F (recv) \
   F (poll) \

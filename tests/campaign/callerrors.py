@@ -40,6 +40,7 @@ _FAMILIES = {
         fsync fdatasync: EIO ENOSPC EDQUOT""",
     "names": """
         rename linkat: EIO ENOSPC EACCES
+        renameat2: EIO ENOSPC EACCES EINVAL
         unlink access: EIO EACCES
         stat lstat: EACCES ENOMEM""",
     "status": """

@@ -85,6 +85,7 @@ class Job:
     %s, for the directory.  SUM: the output begins with it, or it is None."""
 
     no_reads_of = None          # a file whose bytes cannot be checked
+    file_system = []            # options: whether it can exchange names
     delay = 0
     is_slow = False
     flushes = False             # there is no sum of what a failed sync lost

@@ -4,12 +4,14 @@
 whatever our programs forget to sync."""
 
 import contextlib
+import ctypes
 import os
 import shutil
 
 import forgetful
 from forgetful import Mount
 
+AT_FDCWD, RENAME_EXCHANGE = -100, 2
 SECTOR = 512
 OLD, NEW = b"o" * 4 * SECTOR, b"n" * 4 * SECTOR
 SEEDS = range(24)
@@ -58,6 +60,13 @@ class Directory:
 
     def rename(self, old, new):
         os.rename(os.path.join(self.path, old), os.path.join(self.path, new))
+
+    def exchange(self, a, b):
+        paths = [os.path.join(self.path, name).encode() for name in (a, b)]
+        libc = ctypes.CDLL(None, use_errno=True)
+        if libc.renameat2(AT_FDCWD, paths[0], AT_FDCWD, paths[1],
+                          RENAME_EXCHANGE) == -1:
+            raise OSError(ctypes.get_errno(), "renameat2")
 
     def unlink(self, name):
         os.unlink(os.path.join(self.path, name))
@@ -140,6 +149,11 @@ def check_names(check):
         create(d)
         d.rename("c", "a")
 
+    def exchange(d):
+        create(d)
+        d.sync()
+        d.exchange("c", "a")
+
     def durable(action, names=True):
         def both(d):
             action(d)
@@ -153,6 +167,9 @@ def check_names(check):
     check.equal("rename", replace, "none")
     check.equal("rename", replace, "all", a=NEW)
     check.equal("rename", durable(replace), "none", a=NEW)
+    check.equal("exchange", exchange, "none", c=NEW)
+    check.equal("exchange", exchange, "all", a=NEW, c=OLD)
+    check.equal("exchange", durable(exchange), "none", a=NEW, c=OLD)
     check.equal("unlink", lambda d: d.unlink("a"), "none")
     check.equal("unlink", durable(lambda d: d.unlink("a")), "none", a=None)
 

@@ -14,6 +14,8 @@
  *             reads and changes fail too
  *   -w N      the Nth read returns wrong bytes
  *   -x NAME   reads of this file are neither counted nor wrong
+ *   -n        names cannot be exchanged, and other flags of renameat2 are not
+ *             supported either
  *   -d MS     each change takes so many milliseconds
  *   -l FILE   log each change and each read
  *
@@ -30,6 +32,7 @@
 #include <fcntl.h>
 #include <fuse_lowlevel.h>
 #include <linux/falloc.h>
+#include <linux/fs.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,7 +50,7 @@ static struct {
   enum keep keep;
   uint64_t seed;
   long cut, fail, wrong;        /* 0: never */
-  bool fail_reads, all_later;
+  bool fail_reads, all_later, no_flags;
   const char *exempt;
   long delay;                   /* ms */
   FILE *log;
@@ -242,13 +245,18 @@ fs_rename (fuse_req_t req, fuse_ino_t parent, const char *name,
 {
   (void) parent;
   (void) newparent;
-  if (flags) {
+  /* The kernel checks what RENAME_NOREPLACE asks for. */
+  if (flags && (options.no_flags ||
+                (flags & ~(RENAME_EXCHANGE | RENAME_NOREPLACE)))) {
     fuse_reply_err (req, EINVAL);
     return;
   }
   if (change_fails (req, "rename", newname, 0))
     return;
-  store_rename (name, newname);
+  if (flags & RENAME_EXCHANGE)
+    store_exchange (name, newname);
+  else
+    store_rename (name, newname);
   cut_if_due ();
   fuse_reply_err (req, 0);
 }
@@ -392,7 +400,7 @@ parse (int argc, char *argv[])
 {
   int c;
 
-  while ((c = getopt (argc, argv, "ac:d:f:k:l:rs:w:x:")) != -1)
+  while ((c = getopt (argc, argv, "ac:d:f:k:l:nrs:w:x:")) != -1)
     switch (c) {
     case 'a': options.all_later = true; break;
     case 'c': options.cut = atol (optarg); break;
@@ -400,6 +408,7 @@ parse (int argc, char *argv[])
     case 'f': options.fail = atol (optarg); break;
     case 'k': options.keep = store_keep_from_name (optarg); break;
     case 'l': options.log = fopen (optarg, "w"); break;
+    case 'n': options.no_flags = true; break;
     case 'r': options.fail_reads = true; break;
     case 's': options.seed = strtoull (optarg, NULL, 10); break;
     case 'w': options.wrong = atol (optarg); break;

@@ -43,6 +43,8 @@ struct change {
   char *name, *old;             /* NAME gets INODE, whose name OLD is removed;
                                  * they can be NULL */
   struct inode *inode;
+  struct inode *for_old;        /* OLD gets it, and is not removed, if it is not
+                                 * NULL */
 };
 
 struct name {
@@ -138,7 +140,9 @@ remove_name (struct name **table, const char *name)
 static void
 apply_name (struct name **table, const struct change *change)
 {
-  if (change->old && *find (table, change->old) &&
+  if (change->for_old)
+    set_name (table, change->old, change->for_old);
+  else if (change->old && *find (table, change->old) &&
       (!change->inode || (*find (table, change->old))->inode == change->inode))
     remove_name (table, change->old);
   if (change->name)
@@ -159,13 +163,15 @@ add (struct change ***tail)
 }
 
 static void
-change_name (const char *old, const char *name, struct inode *inode)
+change_name (const char *old, const char *name, struct inode *inode,
+             struct inode *for_old)
 {
   struct change *change = add (&pending_names_tail);
 
   change->old = old ? check (strdup (old)) : NULL;
   change->name = name ? check (strdup (name)) : NULL;
   change->inode = inode;
+  change->for_old = for_old;
   apply_name (&names_now, change);
 }
 
@@ -262,20 +268,26 @@ store_create (const char *name, mode_t mode)
 {
   struct inode *inode = new_inode (mode);
 
-  change_name (NULL, name, inode);
+  change_name (NULL, name, inode, NULL);
   return inode;
 }
 
 void
 store_rename (const char *old, const char *new_name)
 {
-  change_name (old, new_name, store_find (old));
+  change_name (old, new_name, store_find (old), NULL);
+}
+
+void
+store_exchange (const char *a, const char *b)
+{
+  change_name (a, b, store_find (a), store_find (b));
 }
 
 void
 store_unlink (const char *name)
 {
-  change_name (name, NULL, NULL);
+  change_name (name, NULL, NULL, NULL);
 }
 
 static void

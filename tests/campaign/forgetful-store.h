@@ -61,6 +61,7 @@ const char *store_name (const struct inode *inode);
 /* Changes, which are not durable before a sync. */
 struct inode *store_create (const char *name, mode_t mode);
 void store_rename (const char *old, const char *new_name);
+void store_exchange (const char *a, const char *b);
 void store_unlink (const char *name);
 void store_resize (struct inode *inode, uint64_t size);
 /* DATA can be NULL, for zeros. */
