@@ -539,8 +539,13 @@ void
 output_file_move (struct output_file *file, const char *from)
 {
   int fd = remove_old (file) == -1 ? -1
-    : open (from, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+    : open (from, O_WRONLY | O_CLOEXEC | O_NOFOLLOW), err;
 
+  if (fd == -1) {
+    err = errno;
+    unlink (from);
+    errno = err;
+  }
   output_file_written (file, fd == -1 ? -1 : move_over (file, from, fd, true));
 }
 

@@ -42,12 +42,13 @@ cmp a "$dir/before" || fail "the manifest differs"
 [ "$(ls)" = a ] || fail "left behind: $(ls)"
 
 # At its end --resume replaces its state while the manifest is complete but not
-# renamed: the second rename is that of the state, and the third that of the
-# manifest.  No other file is left, and the next run continues.
+# renamed: the first two renames create the state, the third one replaces it, and
+# the fourth one is that of the manifest.  No other file is left, and the next run
+# continues.
 requires_program strace
 requires strace -f -o "$dir/trace" true
 cut -d' ' -f1 "$dir/sum" > "$dir/expected"
-for inject in signal=SIGTERM:when=2 error=EIO:signal=SIGTERM:when=3; do
+for inject in signal=SIGTERM:when=3 error=EIO:signal=SIGTERM:when=4; do
   rm -f a a.state
   run 143 strace -f -qq -o "$dir/trace" -e trace=/^rename \
     -e inject="/^rename:$inject" blksum --resume --manifest a "$dir/image"

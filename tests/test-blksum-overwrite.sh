@@ -3,8 +3,9 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
 # blksum replaces only files that it wrote, and never the disk, for all paths
-# that it writes.  It refuses before it reads an image, and the file is
-# unchanged.  Files that an interrupted run left are replaced.
+# that it writes.  It refuses before it reads an image, or if the file was put
+# there meanwhile, when it has read it; and the file is unchanged.  Files that an
+# interrupted run left are replaced.
 
 . "$(dirname "$0")/functions.sh"
 cd "$dir"
@@ -147,6 +148,29 @@ ln -s state m.state
 in_place
 [ -L m.state ] || fail "the link was replaced"
 rm m.state
+
+# Another program puts a file there while the image is read: it is not replaced,
+# whether there was a manifest before or not.
+truncate -s 400m large
+write_data large 0 30000000
+blksum --manifest of.large large > stdout
+echo '[{"start": 0, "length": 419430400}]' > all
+mkdir beside
+while read -r target how; do
+  for before in "" of.large; do
+    rm -rf beside/*
+    [ -z "$before" ] || cp $before beside/$target
+    refuses "$target $no" midway "echo notes > put; mv put beside/$target" \
+            -t 1 $how large
+    [ "$(cat beside/$target)" = notes ] || fail "their file was changed"
+    rm -f beside/m.state
+    [ "$(ls beside)" = $target ] || fail "left behind: $(ls beside)"
+  done
+done << 'END'
+m --manifest beside/m
+m --update of.large --changed all --manifest beside/m
+part-000000-of-000002.blkm --part 0/2 --manifest-dir beside
+END
 
 # An image of several files: none of them is replaced.
 requires_qemu

@@ -94,31 +94,25 @@ failed (const char *from)
   return REPLACE_FAILED;
 }
 
-static bool
-has_name (const char *path, const struct stat *file)
-{
-  struct stat st;
-
-  return lstat (path, &st) == 0 && st.st_dev == file->st_dev &&
-    st.st_ino == file->st_ino;
-}
-
 /* The judge has refused the file that is at FROM now.  The file NEW, which was
  * at FROM, is at PATH, unless another program has changed PATH since.
  */
 static enum replace_result
 put_back (const char *from, const char *path, const struct stat *new)
 {
-  if (rename_with (from, path, RENAME_EXCHANGE) == 0) {
-    if (has_name (from, new)) {
-      unlink (from);
-      return REPLACE_REFUSED;
-    }
-    rename_with (from, path, RENAME_EXCHANGE);
-    return REPLACE_DISPLACED;
+  struct stat st;
+
+  if (rename_with (from, path, RENAME_EXCHANGE) == -1)
+    return errno == ENOENT && rename_new (from, path) == 0 ? REPLACE_REFUSED
+                                                           : REPLACE_DISPLACED;
+  if (lstat (from, &st) == -1)
+    return REPLACE_REFUSED;     /* probably NEW, but it may not be removed */
+  if (st.st_dev == new->st_dev && st.st_ino == new->st_ino) {
+    unlink (from);
+    return REPLACE_REFUSED;
   }
-  return errno == ENOENT && rename_new (from, path) == 0 ? REPLACE_REFUSED
-                                                         : REPLACE_DISPLACED;
+  rename_with (from, path, RENAME_EXCHANGE);
+  return REPLACE_DISPLACED;
 }
 
 static enum replace_result

@@ -29,7 +29,8 @@ enum replace_result {
  * JUDGE returned, which the caller closes after any result, or to -1.  A reader of PATH always finds a file, if there was one
  * before.  The caller has synced FROM, and syncs the directory if needed.
  *
- * After REPLACE_FAILED and REPLACE_REFUSED, FROM has been removed.
+ * After REPLACE_FAILED and REPLACE_REFUSED, FROM has been removed, unless that
+ * failed.
  */
 enum replace_result replace_file (const char *from, const char *path,
                                   replace_judge *judge, void *opaque,

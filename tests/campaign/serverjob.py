@@ -129,8 +129,10 @@ class ServerJob:
         need(not outcome.leak, "LEAK", outcome.leak[:1])
         left = set(outcome.files) - set(right.files if right else
                                         outcome.files)
-        # The lock file is removed if it is known to be that of the server.
+        # The lock file, and what was replaced, are removed if they are known to
+        # be those of the server.
         need(not left or fault.function == "unlink" or
              fault.function in ("flock", "fstat", "lstat", "stat") and
-             all(name.endswith(".blkhash-lock") for name in left),
+             all(name.endswith((".blkhash-lock", ".blkhash-old"))
+                 for name in left),
              "FILE left:", *left)

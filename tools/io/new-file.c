@@ -8,6 +8,10 @@
  * signal handler removes if SIGHUP, SIGINT or SIGTERM ends the program.  A file
  * without a name gets the temporary name just before the final one, because
  * linkat(2) cannot replace an existing file.
+ *
+ * While the file gets its final name, the replaced file can have the temporary
+ * one: see ../lib/common/replace-file.c.  It may be a file of somebody else, so a
+ * signal handler does not remove it then.
  */
 
 #include <config.h>
@@ -24,6 +28,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../lib/common/replace-file.h"
 #include "io/new-file.h"
 #include "util/error.h"
 
@@ -70,6 +75,9 @@ open_unnamed (const char *path)
 #define MAX_INCOMPLETE 2
 static const char *volatile incomplete[MAX_INCOMPLETE];
 
+static const int signals[] = { SIGHUP, SIGINT, SIGTERM };
+#define NR_SIGNALS (sizeof signals / sizeof signals[0])
+
 /* Remove the temporary names.  The default action of the signal is executed
  * after this handler returns.
  */
@@ -90,13 +98,12 @@ remove_incomplete (int sig)
 static void
 catch_signals (void)
 {
-  static const int signals[] = { SIGHUP, SIGINT, SIGTERM };
   struct sigaction old, action = {
     .sa_handler = remove_incomplete, .sa_flags = SA_RESETHAND
   };
   size_t i;
 
-  for (i = 0; i < sizeof signals / sizeof signals[0]; i++)
+  for (i = 0; i < NR_SIGNALS; i++)
     if (sigaction (signals[i], NULL, &old) == 0 && old.sa_handler == SIG_DFL)
       sigaction (signals[i], &action, NULL);
 }
@@ -254,15 +261,81 @@ new_file_sync_directory (const char *path, struct error *error)
              : 0;
 }
 
-int
-new_file_publish (struct new_file *file, struct error *error)
+struct judge {
+  const char *path;             /* of the complete file */
+  new_file_check *check;
+  const void *opaque;
+  struct error *error;
+};
+
+static int
+judge (void *opaque, const char *path)
 {
-  if (fsync (file->fd) == -1 || link_temporary (file) == -1 ||
-      rename (file->temporary_path, file->path) == -1)
+  const struct judge *judge = opaque;
+  int fd = open (path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY |
+                       O_NOFOLLOW);
+
+  if (fd == -1) {
+    if (errno != ENOENT)
+      error_errno (judge->error, errno, "cannot replace %s", judge->path);
+    return -1;
+  }
+  if (judge->check (fd, judge->path, judge->opaque, judge->error) == 0)
+    return fd;
+  close (fd);
+  errno = EEXIST;
+  return -1;
+}
+
+/* Rename the file to its final name.  Returns 0, or -1 with the reason. */
+static int
+replace (struct new_file *file, struct judge *ours)
+{
+  int old, r = -1;
+
+  switch (replace_file (file->temporary_path, file->path, judge, ours, &old)) {
+  case REPLACE_DONE:
+    r = 0;
+    break;
+  case REPLACE_FAILED:
+    error_errno (ours->error, errno, "cannot create %s", file->path);
+    break;
+  case REPLACE_REFUSED:
+    break;
+  case REPLACE_DISPLACED:
+    *ours->error = (struct error) { "" };
+    error_set (ours->error, "the file that was at %s is at %s now", file->path,
+               file->temporary_path);
+    break;
+  }
+  if (old != -1)
+    close (old);
+  return r;
+}
+
+int
+new_file_publish (struct new_file *file, new_file_check *check,
+                  const void *opaque, struct error *error)
+{
+  struct judge ours = { file->path, check, opaque, error };
+  sigset_t set, blocked;
+  size_t i;
+  int r;
+
+  if (fsync (file->fd) == -1 || link_temporary (file) == -1)
     return error_errno (error, errno, "cannot create %s", file->path);
+  /* If a signal ends the program, then before or after this, so that no file is
+   * left.
+   */
+  sigemptyset (&set);
+  for (i = 0; i < NR_SIGNALS; i++)
+    sigaddset (&set, signals[i]);
+  pthread_sigmask (SIG_BLOCK, &set, &blocked);
   file->named = false;
   drop_incomplete (file->temporary_path);
-  return new_file_sync_directory (file->path, error);
+  r = replace (file, &ours);
+  pthread_sigmask (SIG_SETMASK, &blocked, NULL);
+  return r == 0 ? new_file_sync_directory (file->path, error) : -1;
 }
 
 void

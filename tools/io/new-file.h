@@ -21,15 +21,22 @@ struct new_file {
                                  * otherwise it has no name, or was published */
 };
 
+/* Checks that a file may be replaced: FD, open for reading, whose NAME is for
+ * messages.  OPAQUE is that of new_file_publish.  Returns 0, or -1 with the
+ * reason.
+ */
+typedef int new_file_check (int fd, const char *name, const void *opaque,
+                            struct error *error);
+
 /* Resolve all symbolic links in PATH.  If the file does not exist, only links
  * in the last component are resolved.  Returns the path, which the caller
  * frees, or NULL with errno set.
  */
 char *new_file_resolve (const char *path);
 
-/* Create the file, which only its owner can read and write.  If PATH is a
- * symbolic link, the link is replaced, not its target.  Returns 0, or -1 with
- * the reason; then there is nothing to close.
+/* Create the file, which only its owner can read and write.  PATH must be no
+ * symbolic link, which is never replaced.  Returns 0, or -1 with the reason; then
+ * there is nothing to close.
  */
 int new_file_open (struct new_file *file, const char *path,
                    struct error *error);
@@ -41,11 +48,13 @@ int new_file_open (struct new_file *file, const char *path,
 int new_file_sync_directory (const char *path, struct error *error);
 
 /* Sync the file, rename it to its final name, and sync the directory, so that a
- * crash does not bring back the old file.  Returns 0, or -1 with the reason.
- * After an error the file may have its final name or not.  new_file_close must
- * be called in both cases.
+ * crash does not bring back the old file.  A file that has the name by now is
+ * replaced only if CHECK accepts it.  Returns 0, or -1 with the reason.  After
+ * an error the file may have its final name or not.  new_file_close must be
+ * called in both cases.
  */
-int new_file_publish (struct new_file *file, struct error *error);
+int new_file_publish (struct new_file *file, new_file_check *check,
+                      const void *opaque, struct error *error);
 
 /* Close the file.  If it was not published, remove it. */
 void new_file_close (struct new_file *file);

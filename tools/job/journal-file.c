@@ -185,6 +185,14 @@ is_private (int fd)
     (st.st_mode & (S_IRWXG | S_IRWXO)) == 0;
 }
 
+static int
+check_replaced (int fd, const char *name, const void *opaque,
+                struct error *error)
+{
+  (void) opaque;
+  return overwrite_check (fd, name, OVERWRITE_CHECK_START, NULL, error);
+}
+
 /* Replace a file that others can read: an unfinished manifest is only for its
  * owner.  The new file is locked before it has a name, so that no other blksum
  * can lock it first.  Rejected: to change the mode, because those who have the
@@ -200,7 +208,7 @@ replace (struct journal_file *file, struct error *error)
     return -1;
   r = lock (new.fd, file->path, error);
   if (r == 0)
-    r = new_file_publish (&new, error);
+    r = new_file_publish (&new, check_replaced, NULL, error);
   if (r == 0) {
     close (file->fd);
     file->fd = new.fd;

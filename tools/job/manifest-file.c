@@ -72,6 +72,8 @@ open_target (struct manifest_file *manifest, const char *name,
     return 0;
   if (overwrite_check_path (name, policy, source, error) == -1)
     return -1;
+  manifest->policy = policy;
+  manifest->source = source;
   path = new_file_resolve (name);
   r = path ? new_file_open (&manifest->file, path, error)
            : error_errno (error, errno, "cannot create %s", name);
@@ -145,9 +147,11 @@ manifest_file_open (struct manifest_file *manifest, const char *name,
 int
 manifest_file_open_part (struct manifest_file *manifest, const char *path,
                          const struct blkhash_opts *opts, uint64_t size,
-                         uint64_t first, uint64_t count, struct error *error)
+                         uint64_t first, uint64_t count,
+                         const struct source *source, struct error *error)
 {
   *manifest = (struct manifest_file) {
+    .policy = OVERWRITE_CHECK_START, .source = source,
     .block_size = blkhash_opts_get_block_size (opts)
   };
   if (new_file_open (&manifest->file, path, error) == -1)
@@ -222,6 +226,15 @@ manifest_file_hash (struct manifest_file *manifest, struct source *source,
   return manifest_file_finish (manifest, sum, error);
 }
 
+static int
+check_replaced (int fd, const char *name, const void *opaque,
+                struct error *error)
+{
+  const struct manifest_file *manifest = opaque;
+
+  return overwrite_check (fd, name, manifest->policy, manifest->source, error);
+}
+
 int
 manifest_file_publish (struct manifest_file *manifest, struct error *error)
 {
@@ -229,7 +242,8 @@ manifest_file_publish (struct manifest_file *manifest, struct error *error)
 
   if (err)
     return write_failed (manifest, err, error);
-  return manifest->to_stdout ? 0 : new_file_publish (&manifest->file, error);
+  return manifest->to_stdout ? 0
+    : new_file_publish (&manifest->file, check_replaced, manifest, error);
 }
 
 void

@@ -25,6 +25,8 @@ struct manifest_file {
   bool to_stdout;
   bool spooled;                 /* written to FILE first, then to stdout */
   struct new_file file;
+  enum overwrite_policy policy; /* for a file that FILE replaces */
+  const struct source *source;  /* the image, or NULL */
   struct blkhash_manifest_writer *writer;
   uint32_t block_size;          /* bytes */
   uint64_t data;                /* number of data blocks that were written */
@@ -38,7 +40,7 @@ bool manifest_file_is_stdout (const char *name);
 /* Begin the manifest NAME of an image that is hashed with OPTS.  SIZE can be
  * BLKHASH_SIZE_UNKNOWN.  An existing file is replaced only if
  * overwrite_check_path with POLICY and SOURCE, which is the image or NULL,
- * permits it.  Returns 0, or -1 with the reason; then the manifest must not be
+ * permits it, now and when the manifest is published.  Returns 0, or -1 with the reason; then the manifest must not be
  * closed.
  */
 int manifest_file_open (struct manifest_file *manifest, const char *name,
@@ -47,12 +49,13 @@ int manifest_file_open (struct manifest_file *manifest, const char *name,
                         const struct source *source, struct error *error);
 
 /* The same for a part of the image: COUNT blocks from FIRST on.  PATH is never
- * standard output.  An existing file is always replaced, and a symbolic link is
- * not followed.
+ * standard output.  An existing file is not checked before the manifest is
+ * published, with OVERWRITE_CHECK_START, and a symbolic link is not followed.
  */
 int manifest_file_open_part (struct manifest_file *manifest, const char *path,
                              const struct blkhash_opts *opts, uint64_t size,
                              uint64_t first, uint64_t count,
+                             const struct source *source,
                              struct error *error);
 
 /* Write all leaves of RUNS, an iterator of the whole image.  In the manifest of
@@ -78,7 +81,7 @@ int manifest_file_hash (struct manifest_file *manifest, struct source *source,
                         const struct scan_request *request, struct sum *sum,
                         struct error *error);
 
-/* Publish the manifest.  Returns 0, or -1 with the reason. */
+/* Publish the manifest.  The source must still be open.  Returns 0, or -1 with the reason. */
 int manifest_file_publish (struct manifest_file *manifest,
                            struct error *error);
 

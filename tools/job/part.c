@@ -153,7 +153,7 @@ make_manifest (const struct part_job *job, struct error *error)
 
   if (manifest_file_open_part (&manifest, job->path, job->request->opts,
                                job->source->size, job->first, job->count,
-                               error) == -1)
+                               job->source, error) == -1)
     return -1;
   request.progress = progress_begin (&job->request->progress,
                                      range.end - range.start);

@@ -144,6 +144,13 @@ read_state (struct state *state, int fd)
   return valid ? 1 : errno == ENOMEM ? -1 : 0;
 }
 
+static int
+refuse (const char *name, struct error *error)
+{
+  return error_set (error, "'%s' is not a state file of this version of "
+                    "blksum: remove it to start over", name);
+}
+
 int
 state_read (struct state *state, const char *path, struct error *error)
 {
@@ -163,8 +170,7 @@ state_read (struct state *state, const char *path, struct error *error)
   if (r == 1)
     return 1;
   state_destroy (state);
-  return error_set (error, "'%s' is not a state file of this version of "
-                    "blksum: remove it to start over", path);
+  return refuse (path, error);
 }
 
 void
@@ -208,6 +214,20 @@ format (const struct state *state)
     ? NULL : text;
 }
 
+static int
+check_replaced (int fd, const char *name, const void *opaque,
+                struct error *error)
+{
+  struct state state = { .journal = NULL };
+  int r = read_state (&state, fd);
+
+  (void) opaque;
+  state_destroy (&state);
+  return r == 1 ? 0 : r == -1
+    ? error_errno (error, errno, "cannot read %s", name)
+    : refuse (name, error);
+}
+
 int
 state_write (const struct state *state, const char *path,
              struct error *error)
@@ -221,7 +241,7 @@ state_write (const struct state *state, const char *path,
   if (new_file_open (&file, path, error) == 0) {
     err = write_text (file.fd, text);
     r = err ? error_errno (error, err, "cannot write %s", path)
-            : new_file_publish (&file, error);
+            : new_file_publish (&file, check_replaced, NULL, error);
     new_file_close (&file);
   }
   free (text);

@@ -34,7 +34,7 @@ static unsigned locks;          /* calls of flock */
 int __wrap_flock (int fd, int operation);
 int __real_flock (int fd, int operation);
 
-/* Not called: these tests do not read the file. */
+/* Not called: these tests do not read or replace the file. */
 bool
 overwrite_is_empty (int fd, off_t size)
 {
@@ -42,6 +42,15 @@ overwrite_is_empty (int fd, off_t size)
   (void) size;
   fail ();
   return false;
+}
+
+int
+overwrite_check (int fd, const char *name, enum overwrite_policy policy,
+                 const struct source *source, struct error *error)
+{
+  (void) fd; (void) name; (void) policy; (void) source; (void) error;
+  fail ();
+  return -1;
 }
 
 static void
