@@ -59,8 +59,8 @@ blkhash_config (nbdkit_next_config *next, nbdkit_backend *nxdata,
 {
   int r = params_config (key, value);
 
-  if (r == 0 && config_files_add (key, value) == 0)
-    return next (nxdata, key, value);
+  if (r == 0)
+    return config_files_defer (next, nxdata, key, value);
   return r == 1 ? 0 : -1;
 }
 
@@ -72,7 +72,8 @@ blkhash_config_complete (nbdkit_next_config_complete *next,
     nbdkit_error ("--filter=blkhash can be given only once");
     return -1;
   }
-  if (params_complete () == -1)
+  if (params_complete () == -1 || files_withdraw () == -1 ||
+      config_files_pass_on () == -1)
     return -1;
   return next (nxdata);
 }

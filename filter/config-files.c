@@ -1,7 +1,12 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The files that parameters name.
+ * The files that parameters name, and the parameters of the layers below.
+ *
+ * nbdkit ends at once if the plugin refuses a parameter, such as the path of a
+ * disk that does not exist.  By then no earlier result may be there, and whether
+ * a file is one is known only after the last parameter.  So the parameters of
+ * the plugin and of the filters below are passed on when all are known.
  *
  * A filter cannot know which parameters of the plugin and of other filters are
  * paths, so it treats each value as a path.  Files are compared by device and
@@ -20,40 +25,63 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define NBDKIT_API_VERSION 2
-#include <nbdkit-filter.h>
-
 #include "config-files.h"
 
 struct config_file {
   struct config_file *next;
-  char *path;                   /* absolute */
+  char *path;                   /* absolute; NULL if the value is empty */
+  const char *value;            /* to be passed on; NULL: a parameter of this
+                                 * filter */
   char key[];
 };
 
-/* Changed only in .config and in .unload. */
-static struct config_file *files;
+/* In the order of the parameters.  Changed only in .config and in .unload. */
+static struct config_file *files, **files_end = &files;
 
-int
-config_files_add (const char *key, const char *value)
+/* The function of nbdkit that passes on a parameter, and its argument. */
+static nbdkit_next_config *next_config;
+static nbdkit_backend *next_backend;
+
+static int
+add (const char *key, const char *path, const char *value)
 {
-  struct config_file *file;
+  struct config_file *file = malloc (sizeof *file + strlen (key) + 1);
 
-  if (*value == '\0')
-    return 0;
-  file = malloc (sizeof *file + strlen (key) + 1);
   if (!file) {
     nbdkit_error ("%s: %m", key);
     return -1;
   }
   strcpy (file->key, key);
-  file->path = nbdkit_absolute_path (value);
-  if (!file->path) {
+  file->value = value;
+  file->path = *path == '\0' ? NULL : nbdkit_absolute_path (path);
+  if (!file->path && *path != '\0') {
     free (file);
     return -1;
   }
-  file->next = files;
-  files = file;
+  file->next = NULL;
+  *files_end = file;
+  files_end = &file->next;
+  return 0;
+}
+
+int
+config_files_defer (nbdkit_next_config *next, nbdkit_backend *backend,
+                    const char *key, const char *value)
+{
+  next_config = next;
+  next_backend = backend;
+  return add (key, value, value);
+}
+
+int
+config_files_pass_on (void)
+{
+  const struct config_file *file;
+
+  for (file = files; file; file = file->next)
+    if (file->value &&
+        next_config (next_backend, file->key, file->value) == -1)
+      return -1;
   return 0;
 }
 
@@ -64,7 +92,7 @@ config_files_parse (const char *key, const char *value, const char **result)
 
   if (!path)
     return -1;
-  if (config_files_add (key, path) == -1) {
+  if (add (key, path, NULL) == -1) {
     free (path);
     return -1;
   }
@@ -91,7 +119,8 @@ config_files_check (const char *param, const char *path)
   if (stat (path, &a) == -1)
     return 0;
   for (file = files; file; file = file->next)
-    if (strcmp (file->key, param) != 0 && stat (file->path, &b) == 0 &&
+    if (strcmp (file->key, param) != 0 && file->path &&
+        stat (file->path, &b) == 0 &&
         is_same_file (&a, &b)) {
       nbdkit_error ("%s and %s are the same file: %s", param, file->key, path);
       return -1;
@@ -175,7 +204,7 @@ config_files_check_disks (const char *param)
   struct stat st;
 
   for (file = files; file; file = file->next)
-    if (strncmp (file->key, "blkhash-", 8) != 0 &&
+    if (strncmp (file->key, "blkhash-", 8) != 0 && file->path &&
         stat (file->path, &st) == 0 &&
         (S_ISREG (st.st_mode) || S_ISBLK (st.st_mode)) &&
         check_disk (param, file, &st) == -1)
@@ -193,4 +222,5 @@ config_files_free (void)
     free (file->path);
     free (file);
   }
+  files_end = &files;
 }

@@ -2,19 +2,30 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * The files that are named by parameters of this filter, of the filters below
- * it, and of the plugin.
+ * it, and of the plugin; and the parameters of those.
  *
- * Called by one thread: files are added in .config, and checked in .get_ready
- * and .after_fork.
+ * Called by one thread: files are added in .config, and checked in
+ * .config_complete, .get_ready and .after_fork.
  */
 
 #ifndef NBDKIT_BLKHASH_CONFIG_FILES_H
 #define NBDKIT_BLKHASH_CONFIG_FILES_H
 
-/* Add VALUE, the value of the parameter KEY.  It may or may not be a path, see
- * config-files.c.  Returns 0, or -1 after nbdkit_error.
+#define NBDKIT_API_VERSION 2
+#include <nbdkit-filter.h>
+
+/* Add VALUE, the value of the parameter KEY of another filter or the plugin.  It
+ * may or may not be a path, see config-files.c.  It must stay valid until
+ * config_files_pass_on passes it on to NEXT (BACKEND).  Returns 0, or -1 after
+ * nbdkit_error.
  */
-int config_files_add (const char *key, const char *value);
+int config_files_defer (nbdkit_next_config *next, nbdkit_backend *backend,
+                        const char *key, const char *value);
+
+/* Called in .config_complete: pass on the parameters, in their order.  Returns
+ * 0, or -1 after nbdkit_error.  nbdkit can end in this function.
+ */
+int config_files_pass_on (void);
 
 /* Add the path VALUE of KEY, a parameter of this filter.  Set *RESULT to the
  * absolute path, because nbdkit can change its working directory before the

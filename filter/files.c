@@ -36,16 +36,31 @@ files_check (void)
   return stop_after_error (result_file_check () == -1 ? -1 : manifest_check ());
 }
 
-int
-files_open (void)
+static int
+open_files (bool create)
 {
   result_form = (struct result_form) {
     .header = RESULT_HEADER, .hash = params.hash, .name = params.name
   };
-  if (result_file_open ("blkhash-file", params.file) == -1 ||
-      manifest_open () == -1)
+  if (result_file_open ("blkhash-file", params.file, create) == -1 ||
+      manifest_open (create) == -1)
     return stop_after_error (-1);
   return files_check ();
+}
+
+int
+files_open (void)
+{
+  return open_files (true);
+}
+
+int
+files_withdraw (void)
+{
+  if (open_files (false) == -1 || files_start (params.update) == -1)
+    return -1;
+  files_stop ();
+  return 0;
 }
 
 int

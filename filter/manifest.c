@@ -75,12 +75,14 @@ static struct output_file file = {
 };
 
 int
-manifest_open (void)
+manifest_open (bool create)
 {
   if (!params.manifest)
     return 0;
-  if (output_file_open (&file, params.manifest) == -1)
+  if (output_file_open (&file, params.manifest, create) == -1)
     return -1;
+  if (!file.path)
+    return 0;
   if (asprintf (&saving_path, "%s.blkhash-saving", file.path) == -1) {
     saving_path = NULL;
     nbdkit_error ("%s: %m", file.param);
@@ -92,7 +94,7 @@ manifest_open (void)
 int
 manifest_check (void)
 {
-  if (!params.manifest)
+  if (!file.path)
     return 0;
   if (config_files_check (file.param, saving_path) == -1)
     return -1;

@@ -20,7 +20,7 @@ struct blkhash_leaves;
  * result return 0, or -1 after nbdkit_error.  Without blkhash-manifest all do
  * nothing.
  */
-int manifest_open (void);
+int manifest_open (bool create);
 int manifest_check (void);
 int manifest_start (bool keep);
 void manifest_stop (void);

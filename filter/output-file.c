@@ -153,7 +153,9 @@ set_current (struct output_file *file, int fd, const struct stat *st)
 
 /* ---- At the start ---- */
 
-/* Create the file, or the target of a symbolic link, if it does not exist. */
+/* Create the file, or the target of a symbolic link, if it does not exist.
+ * Returns 0, or -1 after nbdkit_error.
+ */
 static int
 make (struct output_file *file, const char *path)
 {
@@ -217,8 +219,12 @@ examine (struct output_file *file)
 }
 
 int
-output_file_open (struct output_file *file, const char *path)
+output_file_open (struct output_file *file, const char *path, bool create)
 {
+  struct stat st;
+
+  if (!create && stat (path, &st) == -1 && errno == ENOENT)
+    return 0;
   file->directory = file->current = -1;
   if (make (file, path) == -1)
     return -1;

@@ -53,13 +53,14 @@ struct output_file {
  *
  * open: sets PATH, creates the file if it does not exist, locks it, and checks
  * that an earlier server may have written it.  The caller sets only the members
- * before PATH.  If MODE is 0, the file keeps its mode.
+ * before PATH.  If MODE is 0, the file keeps its mode.  If CREATE is not set, a
+ * file that does not exist is not opened.
  * check: checks that the file can be replaced.  Call it again after nbdkit has
  * changed its user.
  * empty: truncates the file, and syncs it.
  * keep: leaves the content as it is.  Called instead of empty.
  */
-int output_file_open (struct output_file *file, const char *path);
+int output_file_open (struct output_file *file, const char *path, bool create);
 int output_file_check (const struct output_file *file);
 int output_file_empty (struct output_file *file);
 void output_file_keep (struct output_file *file);

@@ -57,10 +57,10 @@ static off_t live;              /* bytes of the header, and of valid lines with
                                  * their prefixes */
 
 int
-result_file_open (const char *param, const char *path)
+result_file_open (const char *param, const char *path, bool create)
 {
   file.param = param;
-  return path ? output_file_open (&file, path) : 0;
+  return path ? output_file_open (&file, path, create) : 0;
 }
 
 int

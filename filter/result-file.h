@@ -32,7 +32,7 @@ struct result_change {
  * result file.  All but stop return 0, or -1 after nbdkit_error.  If PATH, the
  * value of the parameter PARAM, is NULL, they do nothing.
  */
-int result_file_open (const char *param, const char *path);
+int result_file_open (const char *param, const char *path, bool create);
 int result_file_check (void);
 int result_file_start (void);
 void result_file_stop (void);

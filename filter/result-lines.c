@@ -8,14 +8,15 @@
  * lists of sums are worth keeping.  So a file is recognized as ours if it
  * consists of one of:
  *
- * - one line with a sum of the default export, named "-" or result_form.name,
- *   if result_form.hash is set; a tag in this line must be that of this hash;
+ * - one line with a sum of the default export, named "-" or result_form.name;
+ *   a tag in this line must be that of result_form.hash;
  * - one line "# incomplete NAME: why" or, if result_form.bad is set, "# bad
  *   NAME: N bytes".  Only our filters write such lines;
- * - the header, and any number of lines of both kinds, with any names.  If
- *   result_form.hash is NULL, the sums must have a tag, of any hash.  There can
- *   be a line "#" before each line (RESULT_LIVE), and there can be lines that
+ * - the header, and any number of lines of both kinds, with any names.  There
+ *   can be a line "#" before each line (RESULT_LIVE), and there can be lines that
  *   begin with "##" (RESULT_DEAD).
+ *
+ * If result_form.hash is NULL, the sums must have a tag, of any hash.
  */
 
 #include <config.h>
@@ -88,25 +89,25 @@ is_name (const char *name, size_t len, const char *wanted)
   return is;
 }
 
-/* Returns true if LINE is a sum of any hash, in the form "TAG (NAME) = HEX". */
-static bool
-is_tagged (const char *line)
+/* The same for a sum of any hash, in the form "TAG (NAME) = HEX". */
+static const char *
+find_tagged_name (const char *line, size_t *len)
 {
   const char *start = line + (*line == '\\');
   char *tag = strndup (start, strcspn (start, " "));
   struct blkhash_opts *hash = tag ? blkhash_opts_from_tag (tag) : NULL;
-  size_t len;
-  bool is = hash && find_name (line, tag,
-                               2 * blkhash_opts_get_digest_size (hash), &len);
+  const char *name = hash
+    ? find_name (line, tag, 2 * blkhash_opts_get_digest_size (hash), len)
+    : NULL;
 
   blkhash_opts_free (hash);
   free (tag);
-  return is;
+  return name;
 }
 
-/* Returns true if LINE is a sum with the parameters result_form.hash and,
- * unless ANY is set, with the name of the default export.  If result_form.hash
- * is NULL, returns true if ANY is set and LINE is a sum with any tag.
+/* Returns true if LINE is a sum with the parameters result_form.hash, or with
+ * any tag if that is NULL, and, unless ANY is set, with the name of the default
+ * export.
  */
 static bool
 is_sum (const char *line, bool any)
@@ -116,8 +117,8 @@ is_sum (const char *line, bool any)
   size_t len;
 
   if (!result_form.hash)
-    return any && is_tagged (line);
-  if (blkhash_opts_get_tag (result_form.hash, tag, sizeof tag) == 0)
+    name = find_tagged_name (line, &len);
+  else if (blkhash_opts_get_tag (result_form.hash, tag, sizeof tag) == 0)
     name = find_name (line, tag,
                       2 * blkhash_opts_get_digest_size (result_form.hash),
                       &len);

@@ -115,7 +115,7 @@ open_manifest (const char *why)
 {
   char expected[200];
   off_t size = size_of_manifest ();
-  int r = manifest_open ();
+  int r = manifest_open (true);
 
   if (r == -1) {
     sprintf (expected, "blkhash-manifest: cannot check that %s is a manifest: "

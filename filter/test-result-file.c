@@ -503,7 +503,7 @@ set_up (void **state)
   sprintf (path, "%s/sums", directory);
   hash = blkhash_opts_new ("sha256");
   result_form = (struct result_form) { .header = HEADER, .hash = hash };
-  return hash && result_file_open ("blkhash-file", path) == 0 &&
+  return hash && result_file_open ("blkhash-file", path, true) == 0 &&
     result_file_check () == 0 && result_file_start () == 0 ? 0 : -1;
 }
 

@@ -319,11 +319,16 @@ __wrap_ending_leave (void)
 struct nbdkit_filter *filter;
 int open_readonly = 1;
 
+char passed_on[100];
+
 static int
 next_config (nbdkit_backend *nxdata, const char *key, const char *value)
 {
-  (void) nxdata; (void) key; (void) value;
-  return NEXT_CONFIG;
+  size_t len = strlen (passed_on);
+
+  (void) nxdata;
+  snprintf (passed_on + len, sizeof passed_on - len, "%s=%s;", key, value);
+  return 0;
 }
 
 static int
@@ -354,7 +359,7 @@ start (const char *key, ...)
   int r = 0;
 
   errors = 0;
-  *last_error = *previous_error = '\0';
+  *last_error = *previous_error = *passed_on = '\0';
   verify_params = (struct verify_params) {
     .retry = 1, .repair_timeout = 30, .repair_limit = STRATA_ALL / 100
   };

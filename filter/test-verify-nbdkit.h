@@ -88,8 +88,8 @@ extern struct nbdkit_filter *filter; /* set by start */
 extern int open_readonly;       /* READONLY that .open must pass to the plugin;
                                  * 1 if the test does not set it */
 
-#define NEXT_CONFIG 77          /* what .config returns for parameters that are
-                                 * not the filter's */
+extern char passed_on[];        /* the parameters that the plugin got since
+                                 * start was called, as "KEY=VALUE;" */
 
 int config (const char *key, const char *value);
 

@@ -96,8 +96,8 @@ test_values (void **state)
   assert_int_equal (start (MANIFEST, NULL), -1);
   assert_refused ("blkhash-verify-sum is missing: the checksum that proves "
                   "the manifest, or none to trust it");
-  assert_int_equal (config ("file", "x"), NEXT_CONFIG);
-  assert_int_equal (config ("blkhash-verify", "x"), NEXT_CONFIG);
+  assert_int_equal (config ("file", "x"), 0);
+  assert_string_equal (passed_on, "");
   assert_bad_value ("blkhash-verify-fail", "", "unknown value: ");
   assert_bad_value ("blkhash-verify-fail", "Error", "unknown value: Error");
   assert_bad_value ("blkhash-verify-size", "any", "unknown value: any");
@@ -116,13 +116,15 @@ test_values (void **state)
   assert_int_equal (verify_params.zero, ZERO_READ);
   assert_int_equal (verify_params.retry, 1000);
   stop ();
-  assert_int_equal (START ("blkhash-verify-sum", "none",
+  assert_int_equal (START ("file", "x", "blkhash-verify-sum", "none",
                            "blkhash-verify-fail", "stop",
-                           "blkhash-verify-fail", "error",
+                           "blkhash-verify-fail", "error", "x", "",
+                           "blkhash-verify", "x",
                            "blkhash-verify-size", "exact",
                            "blkhash-verify-zero", "skip",
                            "blkhash-verify-retry", "0"), 0);
   assert_int_equal (verify_params.fail, FAIL_ERROR);
+  assert_string_equal (passed_on, "file=x;x=;blkhash-verify=x;");
   stop ();
 }
 

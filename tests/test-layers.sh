@@ -136,7 +136,7 @@ result-lines: ../lib/common/sum-line
 output-file: config-files lock-file ../lib/common/replace-file
 lock-file: config-files
 verify/verify: config-files ending verify/check verify/disk verify/export verify/params verify/publish verify/repair verify/source verify/writer
-verify/publish: output-file result-file result-lines verify/disk verify/export verify/mapfile verify/params verify/result verify/status ../lib/common/cleanup ../lib/common/deadline ../lib/manifest/manifest-index
+verify/publish: output-file result-file result-lines verify/disk verify/export verify/mapfile verify/params verify/result verify/status verify/sum ../lib/common/cleanup ../lib/common/deadline ../lib/manifest/manifest-index
 verify/result: result-file verify/export verify/summary ../lib/common/cleanup ../lib/common/sum-line
 verify/status: output-file verify/disk verify/export verify/signature verify/summary ../lib/common/cleanup ../lib/common/json-string ../lib/common/memstream
 verify/mapfile: output-file verify/disk verify/export verify/signature ../lib/common/cleanup ../lib/common/mapfile ../lib/common/memstream

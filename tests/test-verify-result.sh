@@ -300,3 +300,33 @@ right(512, 0)"
   [ "$(ls out*)" = out ] || fail "left behind: $(ls out*)"
   rm out
 done
+
+# ---- A start that fails leaves no earlier result ----
+
+# withdrawn REGEX ARGUMENT...
+withdrawn () {
+  run 0 nbdkit -U - --filter="$filter" file copy blkhash-verify-file=out \
+      blkhash-verify-status=status blkhash-verify-mapfile=map \
+      blkhash-verify-manifest="$manifest" blkhash-verify-sum="$tagged" \
+      --run 'nbdcopy "$uri" null:'
+  [ "$(cat out)" = "$tagged_line" ] && [ -s status ] && [ -s map ] || fail out
+  refuses_to_start "$@" blkhash-verify-file=out blkhash-verify-status=status \
+                   blkhash-verify-mapfile=map
+  for file in out status map; do
+    [ -e $file ] && [ ! -s $file ] || fail "$file: $(cat $file)"
+  done
+  [ "$(ls out* status* map*)" = "map
+out
+status" ] || fail "left behind: $(ls out* status* map*)"
+}
+rm disk
+m=blkhash-verify-manifest=$manifest
+withdrawn 'disk: No such file' file disk $m blkhash-verify-sum="$tagged"
+withdrawn 'disk: No such file' file disk $m blkhash-verify-sum=none
+withdrawn 'its checksum is not' file copy $m \
+          blkhash-verify-sum="blk-sha256/64k:$(reference list)"
+withdrawn 'not a checksum with its tag' file copy $m blkhash-verify-sum=
+withdrawn 'none: No such file' file copy blkhash-verify-manifest=none \
+          blkhash-verify-sum="$tagged"
+withdrawn 'none: No such file' file copy blkhash-verify-manifest=none \
+          blkhash-verify-sum=none

@@ -39,6 +39,7 @@
 #include "verify/publish.h"
 #include "verify/result.h"
 #include "verify/status.h"
+#include "verify/sum.h"
 
 #define INTERVAL 5              /* seconds */
 #define MAX_AWAITED 1000        /* writes */
@@ -59,22 +60,19 @@ static bool has_thread;         /* constant while clients are connected */
 /* ---- The files ---- */
 
 static int
-open_files (void)
+open_files (const struct blkhash_opts *hash, bool create)
 {
-  const struct export *export = exports_first_locked ();
-
   result_form = (struct result_form) {
-    .header = HEADER,
-    .hash = export ? manifest_index_opts (export->disk->index) : NULL,
-    .name = verify_params.name, .bad = true
+    .header = HEADER, .hash = hash, .name = verify_params.name, .bad = true
   };
-  if (result_file_open ("blkhash-verify-file", verify_params.file) == -1)
+  if (result_file_open ("blkhash-verify-file", verify_params.file,
+                        create) == -1)
     return -1;
   if (verify_params.status &&
-      output_file_open (&status_file, verify_params.status) == -1)
+      output_file_open (&status_file, verify_params.status, create) == -1)
     return -1;
   return verify_params.mapfile
-    ? output_file_open (&mapfile, verify_params.mapfile) : 0;
+    ? output_file_open (&mapfile, verify_params.mapfile, create) : 0;
 }
 
 static int
@@ -93,13 +91,41 @@ empty_files (void)
     output_file_empty (&mapfile) == -1 ? -1 : 0;
 }
 
-int
-publish_open (void)
+static int
+open_and_empty (const struct blkhash_opts *hash, bool create)
 {
-  if (open_files () == 0 && check_files () == 0 && empty_files () == 0)
+  if (open_files (hash, create) == 0 && check_files () == 0 &&
+      empty_files () == 0)
     return 0;
   publish_close ();
   return -1;
+}
+
+/* The manifest, which has the hash parameters, is not open yet: use those of the
+ * sum.  Without a valid sum, any are possible.
+ */
+int
+publish_withdraw (void)
+{
+  struct sum sum = { .opts = NULL };
+  int r;
+
+  if (verify_params.sum && sum_parse (&sum, verify_params.sum) == -1)
+    sum.opts = NULL;
+  r = open_and_empty (sum.opts, false);
+  publish_close ();
+  result_form.hash = NULL;
+  sum_free (&sum);
+  return r;
+}
+
+int
+publish_open (void)
+{
+  const struct export *export = exports_first_locked ();
+
+  return open_and_empty (export ? manifest_index_opts (export->disk->index)
+                                : NULL, true);
 }
 
 void

@@ -7,6 +7,12 @@
 #ifndef NBDKIT_BLKHASH_VERIFY_PUBLISH_H
 #define NBDKIT_BLKHASH_VERIFY_PUBLISH_H
 
+/* Empty the files that exist, if each looks like one that this filter wrote,
+ * before anything else is done that can fail.  Another server can use them
+ * until publish_open is called.  Returns 0, or -1 after nbdkit_error.
+ */
+int publish_withdraw (void);
+
 /* Check that the files can be written, and that each is empty or looks like one
  * that this filter wrote.  Then empty them.  Called before nbdkit forks.
  * Returns 0, or -1 after nbdkit_error.
