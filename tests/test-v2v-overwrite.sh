@@ -9,8 +9,12 @@
 
 cd "$dir"
 printf 'a line\n' > text
-printf 'blk-sha256/64k (a) = 00\nand more\n' > almost
+printf '%s\nblk-sha256/64k (a) = 00\nand more\n' "$sums_header" > almost
+printf 'blk-sha256/64k (a) = 00\n%s\n' "$sums_header" > later
+printf '\0%s\n' "$sums_header" > begun
 blksum src > list
+# A list that the user keeps.
+blksum --tag src > tagged
 mkdir directory
 
 # kept FILE CODE...: blkhash-v2v fails, and FILE is unchanged.
@@ -24,8 +28,9 @@ kept () {
   rm -rf before
 }
 
-for file in src text almost list directory; do
+for file in src text almost later begun list tagged directory; do
   kept $file --sums $file
+  [ ! -e nbdcopy-arguments ] || fail "a disk was copied before that"
 done
 complains 'directory: is no regular file'
 
@@ -34,7 +39,7 @@ rm dst
 BEFORE_SERVERS="truncate -s $(stat -c %s src) '$dir/dst'"
 export BEFORE_SERVERS
 run 2 blkhash-v2v --sums dst fake-v2v "$dir/src" "$dir/dst"
-complains 'dst: has something else than sums'
+complains 'dst exists and was not written by blkhash-v2v'
 cmp src dst || fail "the copy was changed"
 unset BEFORE_SERVERS
 
@@ -58,7 +63,7 @@ for i in 1 2; do
   empty dst
   run 0 blkhash-v2v --sums sums --manifest-dir manifests \
       fake-v2v "$dir/src" "$dir/dst"
-  echo "blk-sha256/64k ($dir/dst) = $(reference src)" | diff - sums ||
+  echo "blk-sha256/64k ($dir/dst) = $(reference src)" | sums_are sums ||
     fail "the sums differ"
   blksum --manifest - src | cmp - manifests/dst.blkm ||
     fail "the manifest differs"

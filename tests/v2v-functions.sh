@@ -104,6 +104,12 @@ empty () {
   done
 }
 
+# sums_are FILE: it has the sums of standard input, after its header.
+sums_header='# blkhash-v2v replaces this file'
+sums_are () {
+  { echo "$sums_header" && cat; } | diff - "$1"
+}
+
 # state_of_last: sets $state to the directory of the last run, which must be
 # removed.
 state_of_last () {

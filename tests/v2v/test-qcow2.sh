@@ -45,7 +45,7 @@ fi
 v2v 0 virt-v2v $parallel -i libvirtxml "$dir/guest.xml" \
     -o local -os "$dir/out" -of qcow2 -on "bob's disk"
 cat "$dir/stdout" "$dir/stderr"
-[ "$(wc -l < "$dir/sums")" = 2 ] || fail "not a line for each disk"
+[ "$(wc -l < "$dir/sums")" = 3 ] || fail "not a line for each disk"
 has_sum "$dir/out/bob's disk-sda" qcow2
 has_sum "$dir/out/bob's disk-sdb" qcow2
 # This disk has no guest, so it was not converted.
