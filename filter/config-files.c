@@ -4,9 +4,10 @@
  * The files that parameters name, and the parameters of the layers below.
  *
  * nbdkit ends at once if the plugin refuses a parameter, such as the path of a
- * disk that does not exist.  By then no earlier result may be there, and whether
- * a file is one is known only after the last parameter.  So the parameters of
- * the plugin and of the filters below are passed on when all are known.
+ * disk that does not exist.  By then no earlier result may be there, and
+ * whether a file is one is known only after the last parameter.  So the
+ * parameters of the plugin and of the filters below are passed on when all are
+ * known.
  *
  * A filter cannot know which parameters of the plugin and of other filters are
  * paths, so it treats each value as a path.  Files are compared by device and

@@ -14,8 +14,8 @@
 #define NBDKIT_API_VERSION 2
 #include <nbdkit-filter.h>
 
-/* Add VALUE, the value of the parameter KEY of another filter or the plugin.  It
- * may or may not be a path, see config-files.c.  It must stay valid until
+/* Add VALUE, the value of the parameter KEY of another filter or the plugin.
+ * It may or may not be a path, see config-files.c.  It must stay valid until
  * config_files_pass_on passes it on to NEXT (BACKEND).  Returns 0, or -1 after
  * nbdkit_error.
  */

@@ -3,22 +3,22 @@
  *
  * An output file.  Each new version atomically replaces the previous one.
  *
- * A new version is written to a new file in the same directory, PATH.blkhash-new,
- * and the new file replaces the old one.  So a reader sees either the old
- * version or the new one.  The new file is synced before it gets the path, so a
- * crash leaves the old or the new version, and not a part of one, which the next
- * server would not recognize.  With SYNC, the directory is synced afterwards: a
- * later crash leaves the new version.
+ * A new version is written to a new file in the same directory,
+ * PATH.blkhash-new, and the new file replaces the old one.  So a reader sees
+ * either the old version or the new one.  The new file is synced before it gets
+ * the path, so a crash leaves the old or the new version, and not a part of
+ * one, which the next server would not recognize.  With SYNC, the directory is
+ * synced afterwards: a later crash leaves the new version.
  *
  * Any file that this filter did not write may be valuable, such as the disk
  * itself.  At the start, an existing file that an earlier server wrote is
  * emptied and synced, or kept (see output_file_keep); with any other file the
  * start fails and changes nothing.  Later, users and logrotate can put another
- * file at the path.  So the file that a new version replaces comes out under the
- * name PATH.blkhash-old, where it is examined, and put back if it is not ours:
- * see ../lib/common/replace-file.c.  The new version has this name before, so it
- * never has a part of a version: whatever a crash leaves there is examined like
- * the file itself.
+ * file at the path.  So the file that a new version replaces comes out under
+ * the name PATH.blkhash-old, where it is examined, and put back if it is not
+ * ours: see ../lib/common/replace-file.c.  The new version has this name
+ * before, so it never has a part of a version: whatever a crash leaves there is
+ * examined like the file itself.
  *
  * The last version stays open, so that its inode number is not used for another
  * file: the file with this number is ours, and need not be examined.
@@ -85,10 +85,10 @@ is_current (const struct output_file *file, const struct stat *st)
     st->st_ino == file->ino;
 }
 
-/* Open the file at PATH for writing, if it is the last version, or if an earlier
- * server may have written its content.  Returns its descriptor, which can be
- * that of the last version: see close_ours.  Otherwise returns -1 with errno,
- * which is EEXIST if the file is not ours, and perhaps a reason in WHY.
+/* Open the file at PATH for writing, if it is the last version, or if an
+ * earlier server may have written its content.  Returns its descriptor, which
+ * can be that of the last version: see close_ours.  Otherwise returns -1 with
+ * errno, which is EEXIST if the file is not ours, and perhaps a reason in WHY.
  */
 static int
 open_ours (const struct output_file *file, const char *path, char *why)

@@ -33,8 +33,8 @@ struct output_file {
   int directory;                /* descriptor of their directory, if PATH is
                                  * set */
   int current;                  /* descriptor of the last version: the file that
-                                 * an earlier server left, until output_file_write
-                                 * or output_file_move replaces it */
+                                 * was found at the start, until this server has
+                                 * replaced it */
   dev_t dev;                    /* its device */
   ino_t ino;                    /* its inode */
   bool kept;                    /* output_file_keep was called, so

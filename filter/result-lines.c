@@ -13,8 +13,8 @@
  * - one line "# incomplete NAME: why" or, if result_form.bad is set, "# bad
  *   NAME: N bytes".  Only our filters write such lines;
  * - the header, and any number of lines of both kinds, with any names.  There
- *   can be a line "#" before each line (RESULT_LIVE), and there can be lines that
- *   begin with "##" (RESULT_DEAD).
+ *   can be a line "#" before each line (RESULT_LIVE), and there can be lines
+ *   that begin with "##" (RESULT_DEAD).
  *
  * If result_form.hash is NULL, the sums must have a tag, of any hash.
  */

@@ -101,8 +101,8 @@ open_and_empty (const struct blkhash_opts *hash, bool create)
   return -1;
 }
 
-/* The manifest, which has the hash parameters, is not open yet: use those of the
- * sum.  Without a valid sum, any are possible.
+/* The manifest, which has the hash parameters, is not open yet: use those of
+ * the sum.  Without a valid sum, any are possible.
  */
 int
 publish_withdraw (void)

@@ -58,8 +58,8 @@ is_unsupported (int err)
   return err == EINVAL || err == ENOSYS || err == ENOTSUP;
 }
 
-/* Rename FROM to PATH, which does not exist.  Returns 0, or -1 with errno, which
- * is EEXIST if PATH exists.
+/* Rename FROM to PATH, which does not exist.  Returns 0, or -1 with errno,
+ * which is EEXIST if PATH exists.
  */
 static int
 rename_new (const char *from, const char *path)

@@ -25,9 +25,10 @@ enum replace_result {
 };
 
 /* Rename the file FROM, which is in the same directory, to PATH.  A file at
- * PATH is replaced only if JUDGE accepts it.  *OLD is set to the descriptor that
- * JUDGE returned, which the caller closes after any result, or to -1.  A reader of PATH always finds a file, if there was one
- * before.  The caller has synced FROM, and syncs the directory if needed.
+ * PATH is replaced only if JUDGE accepts it.  *OLD is set to the descriptor
+ * that JUDGE returned, which the caller closes after any result, or to -1.  A
+ * reader of PATH always finds a file, if there was one before.  The caller has
+ * synced FROM, and syncs the directory if needed.
  *
  * After REPLACE_FAILED and REPLACE_REFUSED, FROM has been removed, unless that
  * failed.

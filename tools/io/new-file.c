@@ -10,8 +10,8 @@
  * linkat(2) cannot replace an existing file.
  *
  * While the file gets its final name, the replaced file can have the temporary
- * one: see ../lib/common/replace-file.c.  It may be a file of somebody else, so a
- * signal handler does not remove it then.
+ * one: see ../lib/common/replace-file.c.  It may be a file of somebody else, so
+ * a signal handler does not remove it then.
  */
 
 #include <config.h>

@@ -35,8 +35,8 @@ typedef int new_file_check (int fd, const char *name, const void *opaque,
 char *new_file_resolve (const char *path);
 
 /* Create the file, which only its owner can read and write.  PATH must be no
- * symbolic link, which is never replaced.  Returns 0, or -1 with the reason; then
- * there is nothing to close.
+ * symbolic link, which is never replaced.  Returns 0, or -1 with the reason;
+ * then there is nothing to close.
  */
 int new_file_open (struct new_file *file, const char *path,
                    struct error *error);

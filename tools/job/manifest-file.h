@@ -40,8 +40,8 @@ bool manifest_file_is_stdout (const char *name);
 /* Begin the manifest NAME of an image that is hashed with OPTS.  SIZE can be
  * BLKHASH_SIZE_UNKNOWN.  An existing file is replaced only if
  * overwrite_check_path with POLICY and SOURCE, which is the image or NULL,
- * permits it, now and when the manifest is published.  Returns 0, or -1 with the reason; then the manifest must not be
- * closed.
+ * permits it, now and when the manifest is published.  Returns 0, or -1 with
+ * the reason; then the manifest must not be closed.
  */
 int manifest_file_open (struct manifest_file *manifest, const char *name,
                         enum overwrite_policy policy,
@@ -81,7 +81,9 @@ int manifest_file_hash (struct manifest_file *manifest, struct source *source,
                         const struct scan_request *request, struct sum *sum,
                         struct error *error);
 
-/* Publish the manifest.  The source must still be open.  Returns 0, or -1 with the reason. */
+/* Publish the manifest.  The source must still be open.  Returns 0, or -1 with
+ * the reason.
+ */
 int manifest_file_publish (struct manifest_file *manifest,
                            struct error *error);
 
