@@ -241,7 +241,10 @@ conn_flush_begin (struct conn *conn, struct flush *flush)
 static void
 invalidate_lost (void *opaque, uint64_t offset, uint64_t end)
 {
-  disk_change (opaque, NULL, offset, end);
+  struct disk *disk = opaque;
+
+  claims_changed (&disk->claims, offset, end);
+  disk_change (disk, NULL, offset, end);
 }
 
 /* A flush that writes changes to the disk, or may have lost them, counts as a

@@ -140,7 +140,7 @@ void
 disk_destroy (struct disk *disk)
 {
   block_set_clear (&disk->changed);
-  block_set_clear (&disk->unproven_extents);
+  claims_destroy (&disk->claims);
   visibility_destroy (&disk->visibility);
   free (disk->log);
 }

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "block-set.h"
+#include "claims.h"
 #include "inflight.h"
 #include "visibility.h"
 
@@ -40,9 +41,7 @@ struct disk {
   struct block_set changed;     /* with blkhash-update: blocks that may no
                                  * longer have the content of the baseline (see
                                  * baseline.h) */
-  struct block_set unproven_extents; /* blocks that may have been changed, other
-                                 * than by a zero request that succeeded: their
-                                 * extents prove nothing */
+  struct claims claims;         /* which extents prove that the disk is zero */
 
   /* A ring buffer of the last changes, for exports that did not make them. */
   struct disk_change *log;      /* NULL before the first change */

@@ -196,6 +196,17 @@ exports_withdraw_locked (struct disk *disk, struct export *by,
   return any;
 }
 
+void
+exports_refute_claims_locked (struct export *by)
+{
+  char why[CLAIMS_WHY_SIZE];
+
+  claims_why (&by->disk->claims, why);
+  disk_change (by->disk, NULL, 0, UINT64_MAX);
+  exports_withdraw_locked (by->disk, by, why);
+  export_incomplete_locked (by, why);
+}
+
 bool
 exports_have_sum_locked (const struct disk *disk)
 {
@@ -250,7 +261,8 @@ reset_locked (struct export *export, uint64_t size)
   export->baseline = export->leaves != NULL;
   if (!export->leaves)
     export->leaves = table_new (size);
-  export->broken = export->leaves ? NULL : "no memory";
+  export->evidence = claims_evidence (&export->disk->claims, size);
+  export->broken = export->leaves && export->evidence ? NULL : "no memory";
   disk_log_position (export->disk, &export->log_seen);
   export->size = size;
   export->modified = false;
@@ -281,6 +293,7 @@ exports_set_tls_locked (struct disk *disk)
   if (disk->tls)
     return false;
   disk->tls = true;
+  claims_reset (&disk->claims); /* they are of clients without TLS */
   for (export = exports; export; export = export->next)
     if (export->disk == disk && !export->tls) {
       withdrawn |= export_withdraw_locked (export);
@@ -320,6 +333,17 @@ bool
 export_is_unused_locked (const struct export *export)
 {
   return !export->modified && export->bytes_read == 0 && !export->line.was_set;
+}
+
+void
+export_why_missing_locked (const struct export *export, uint64_t missing,
+                           char why[EXPORT_WHY_SIZE])
+{
+  if (export->disk->claims.wrong)
+    claims_why (&export->disk->claims, why);
+  else
+    snprintf (why, EXPORT_WHY_SIZE,
+              "the content of %" PRIu64 " bytes is not known", missing);
 }
 
 const char *

@@ -48,6 +48,7 @@ struct export {
   struct blkhash_leaves *leaves; /* the leaf table: the digest of each block
                                  * whose content is known */
   uint64_t size;                /* bytes */
+  struct evidence *evidence;    /* of exports of this size, in disk->claims */
   const char *broken;           /* why there can be no sum until the table is
                                  * reset, or NULL */
   bool baseline;                /* the table began with the leaves of a
@@ -126,10 +127,7 @@ void export_publish_locked (struct export *export,
                             const unsigned char *md, size_t len,
                             bool has_manifest);
 
-/* A reason why there is no sum: a format string with one uint64_t. */
-#define EXPORT_UNKNOWN_BYTES "the content of %" PRIu64 " bytes is not known"
-
-/* Other reasons, which are not format strings. */
+/* Reasons why there is no sum. */
 #define EXPORT_NOT_AUDITED "the manifest was not audited"
 #define EXPORT_NOT_FLUSHED "the changes cannot be flushed"
 
@@ -142,6 +140,13 @@ bool export_is_unused_locked (const struct export *export);
  * the reason why it cannot.
  */
 const char *export_why_no_sum_locked (const struct export *export);
+
+/* Write the reason why the export has no sum while the content of MISSING bytes
+ * is not known.
+ */
+#define EXPORT_WHY_SIZE 128     /* bytes */
+void export_why_missing_locked (const struct export *export, uint64_t missing,
+                                char why[EXPORT_WHY_SIZE]);
 
 /* Report that there is no sum, for the reason WHY. */
 void export_incomplete_locked (struct export *export, const char *why);
@@ -158,6 +163,12 @@ bool export_withdraw_locked (struct export *export);
  */
 bool exports_withdraw_locked (struct disk *disk, struct export *by,
                               const char *why);
+
+/* A claim was wrong, see claims.h: content that is known by claims may be wrong
+ * too.  Invalidate all exports of the disk of BY, which found it, withdraw their
+ * sums, and report the reason.
+ */
+void exports_refute_claims_locked (struct export *by);
 
 /* Returns true if an export of DISK has a sum, or the baseline is valid.  If
  * so, a change of DISK must call exports_withdraw_locked.

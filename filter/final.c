@@ -11,8 +11,6 @@
 
 #include <config.h>
 
-#include <inttypes.h>
-#include <stdio.h>
 
 #include "blkhash.h"
 
@@ -83,20 +81,19 @@ begin_report (struct export *export, const char **why)
 static void
 report_export (struct export *export)
 {
-  char unknown[128];
+  char missing[EXPORT_WHY_SIZE];
   const char *why;
 
   if (!begin_report (export, &why))
     return;
-  if (!why) {
-    if (publish_if_complete (export))
-      return;
-    snprintf (unknown, sizeof unknown, EXPORT_UNKNOWN_BYTES,
-              pass_missing (export->leaves));
-    why = unknown;
-  }
+  if (!why && publish_if_complete (export))
+    return;
 
   SCOPED_LOCK (&exports_lock);
+  if (!why) {
+    export_why_missing_locked (export, pass_missing (export->leaves), missing);
+    why = missing;
+  }
   if (!export->line.text &&
       (report_unused || !export_is_unused_locked (export)))
     export_incomplete_locked (export, why);

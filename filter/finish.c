@@ -21,7 +21,6 @@
 #include <config.h>
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -135,7 +134,7 @@ static int
 read_missing (const struct pass *p)
 {
   uint64_t missing = pass_missing (p->leaves);
-  char why[128];
+  char why[EXPORT_WHY_SIZE];
 
   if (missing == 0)
     return 0;
@@ -147,7 +146,11 @@ read_missing (const struct pass *p)
   missing = pass_missing (p->leaves);
   if (missing == 0)
     return 0;
-  snprintf (why, sizeof why, EXPORT_UNKNOWN_BYTES, missing);
+  {
+    SCOPED_LOCK (&exports_lock);
+
+    export_why_missing_locked (p->export, missing, why);
+  }
   return read_ranges (p, missing, why);
 }
 

@@ -17,6 +17,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "block-set.h"
+
+#define REQUEST_DATA 4          /* maximum number of ranges */
+
 struct request {
   struct request *prev, *next;
   bool change;                  /* else a read */
@@ -32,6 +36,13 @@ struct request {
   uint64_t unproven, unproven_end;
   const void *by;               /* struct unflushed of its connection; set by
                                  * the caller after inflight_begin */
+  /* For observe.c: the content that was read, and the first ranges of it with
+   * data; and whether the request has reported zeros.
+   */
+  const unsigned char *buf;
+  struct byte_range data[REQUEST_DATA];
+  unsigned nr_data;
+  bool claims;
   bool tainted;                 /* taint is not empty; atomic, never reset */
 };
 

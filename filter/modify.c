@@ -151,6 +151,16 @@ invalidate (struct export *export, uint64_t offset, uint64_t end)
     blkhash_leaves_forget (export->leaves, end - offset, offset);
 }
 
+/* Extend the range to whole blocks of the hash. */
+static void
+round_to_blocks (uint64_t *offset, uint64_t *end)
+{
+  uint64_t block_size = blkhash_opts_get_block_size (params.hash);
+
+  *offset = ROUND_DOWN (*offset, block_size);
+  *end = ROUND_UP (*end, block_size);
+}
+
 /* Invalidate the range for all exports, and taint it in reads in flight, which
  * may return the old content.  From then on extents of the range prove nothing.
  */
@@ -159,8 +169,8 @@ invalidate_all (struct conn *conn, uint64_t offset, uint64_t end)
 {
   inflight_taint_reads (&conn->disk->inflight, offset, end);
   leave_baseline_locked (conn->disk, offset, end);
-  block_set_add (&conn->disk->unproven_extents,
-                 blkhash_opts_get_block_size (params.hash), offset, end);
+  if (!claims_changed (&conn->disk->claims, offset, end))
+    round_to_blocks (&offset, &end);
   disk_change (conn->disk, conn->export, offset, end);
   if (conn->export && offset < conn->export->size)
     invalidate (conn->export, offset, MIN (end, conn->export->size));
@@ -276,13 +286,18 @@ static void
 record_change_locked (struct conn *conn, const struct request *request,
                       enum modify_result result, bool known)
 {
+  uint64_t offset = request->offset, end = request->end;
+
   invalidate_conflicts_locked (conn, request, known);
   visibility_change (&conn->disk->visibility, &conn->unflushed,
                      request->offset, request->end, result == MODIFY_TRIM);
-  if (result != MODIFY_ZERO)
-    block_set_add (&conn->disk->unproven_extents,
-                   blkhash_opts_get_block_size (params.hash),
-                   request->offset, request->end);
+  if (result == MODIFY_ZERO)
+    claims_zeroed (&conn->disk->claims, request->offset, request->end);
+  else if (!claims_changed (&conn->disk->claims, request->offset,
+                            request->end)) {
+    round_to_blocks (&offset, &end);
+    invalidate_all (conn, offset, end);
+  }
   if (request->ignored)
     invalidate_around (conn, request->offset, request->end);
   if (!conn->export)

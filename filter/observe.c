@@ -14,7 +14,8 @@
  * content: another connection changed the disk, and the plugin does not
  * advertise multi-conn.  Even with multi-conn, a connection might not see a
  * change by another connection before the other one is flushed.  visibility.c
- * determines the blocks whose content a read proves.
+ * determines the blocks whose content a read proves, and claims.c the extents
+ * that prove zeros.
  */
 
 #include <config.h>
@@ -22,14 +23,14 @@
 #define NBDKIT_API_VERSION 2
 #include <nbdkit-filter.h>
 
-#include "blkhash.h"
+#include "blkhash-leaves.h"
 
 #include "../lib/common/cleanup.h"
+#include "../lib/common/numbers.h"
 #include "../lib/leaves/leaves.h"
 #include "conn.h"
 #include "export.h"
 #include "observe.h"
-#include "params.h"
 
 static void
 set_unproven_locked (struct conn *conn, struct request *request)
@@ -77,75 +78,180 @@ observe_begin (struct conn *conn, struct request *request,
     conn_join_end (conn);
 }
 
+/* A run of data was read.  Returns true if it refutes the extents of the disk.
+ * If a part of the run is tainted, it is not known which content it had, so
+ * claims prove nothing there.
+ */
+static bool
+add_run_locked (struct conn *conn, const struct request *request,
+                struct byte_range run)
+{
+  struct claims *claims = &conn->disk->claims;
+
+  if (run.start < request->taint_end && run.end > request->taint) {
+    claims_unproven (claims, run.start, run.end);
+    return false;
+  }
+  return !claims_read (claims, conn->export->evidence, run,
+                       request->buf + (run.start - request->offset));
+}
+
+/* Record the runs of data that were read.  Returns true if sums were withdrawn.
+ */
+static bool
+add_data_locked (struct conn *conn, struct request *request)
+{
+  bool refuted = false;
+  unsigned i;
+
+  for (i = 0; i < request->nr_data && !conn->export->silent && !refuted; i++)
+    refuted = add_run_locked (conn, request, request->data[i]);
+  request->nr_data = 0;
+  if (refuted)
+    exports_refute_claims_locked (conn->export);
+  return refuted;
+}
+
+/* Usually observe_end records the runs, so that a read takes the lock only
+ * twice.  Only if there are too many runs, this is done here.
+ */
+static void
+add_data (struct conn *conn, struct request *request)
+{
+  bool withdrawn;
+
+  {
+    SCOPED_LOCK (&exports_lock);
+
+    withdrawn = add_data_locked (conn, request);
+  }
+  if (withdrawn)
+    report_write ();
+}
+
 /* Add a range, including its tainted part, which observe_end invalidates.
  * Errors are sticky in the leaf table, and returned when it is folded.
  */
 static void
-observe_range (struct conn *conn, const struct request *request,
-               const unsigned char *buf, uint64_t offset, uint64_t end)
+observe_range (struct conn *conn, struct request *request,
+               uint64_t offset, uint64_t end)
 {
-  if (offset < end)
-    leaves_observe_data (conn->export->leaves, buf + (offset - request->offset),
-                         end - offset, offset);
+  const unsigned char *bytes = request->buf + (offset - request->offset);
+  struct byte_range run = { offset, offset };
+  bool zero = true;
+
+  if (offset >= end)
+    return;
+  for (; claims_next_data (bytes, offset, end - offset, &run); zero = false) {
+    if (request->nr_data == REQUEST_DATA)
+      add_data (conn, request);
+    request->data[request->nr_data++] = run;
+  }
+  /* Zeros need not be searched for data again. */
+  if (zero)
+    leaves_observe_zero (conn->export->leaves, end - offset, offset);
+  else
+    leaves_observe_data (conn->export->leaves, bytes, end - offset, offset);
 }
 
 void
-observe_data (struct conn *conn, const struct request *request, const void *buf)
+observe_data (struct conn *conn, struct request *request, const void *buf)
 {
   if (request->ignored)
     return;
-  observe_range (conn, request, buf, request->offset, request->unproven);
-  observe_range (conn, request, buf, request->unproven_end, request->end);
+  request->buf = buf;
+  observe_range (conn, request, request->offset, request->unproven);
+  observe_range (conn, request, request->unproven_end, request->end);
 }
 
-/* Add a range that is zero by an extents reply, except the blocks that clients
- * have written or trimmed since the server started: for them the reply proves
- * nothing.  A caching filter below, such as nbdkit's cache filter, passes on
- * the extents of the plugin.  These do not reflect cached writes, and the
- * cached data does not reflect trims.
+/* The plugin claims that a range is zero.  Returns true if this counts, and sets
+ * *RUN_END, as claims_add.  *WITHDRAWN is set if sums were withdrawn.
  */
-static void
-observe_zero (struct conn *conn, uint64_t offset, uint64_t end)
+static bool
+add_claim_locked (struct conn *conn, const struct request *request,
+                  uint64_t offset, uint64_t end, uint64_t *run_end,
+                  bool *withdrawn)
 {
-  uint32_t block_size = blkhash_opts_get_block_size (params.hash);
+  enum claim claim;
+
+  if (offset >= request->taint && offset < request->taint_end) {
+    *run_end = MIN (end, request->taint_end);
+    return false;
+  }
+  if (offset < request->taint && request->taint < request->taint_end)
+    end = MIN (end, request->taint);
+  claim = claims_add (&conn->disk->claims, conn->export->evidence, offset, end,
+                      run_end);
+  if (claim == CLAIM_WRONG) {
+    exports_refute_claims_locked (conn->export);
+    *withdrawn = true;
+  }
+  return claim == CLAIM_COUNTS;
+}
+
+/* Add a range that is zero by an extents reply, as far as this counts. */
+static void
+observe_zero (struct conn *conn, struct request *request,
+              uint64_t offset, uint64_t end)
+{
+  bool counts, withdrawn = false;
   uint64_t run_end;
-  bool unproven;
 
   for (; offset < end; offset = run_end) {
     {
       SCOPED_LOCK (&exports_lock);
 
-      unproven = block_set_contains (&conn->disk->unproven_extents, block_size,
-                                     offset, end, &run_end);
+      counts = add_claim_locked (conn, request, offset, end, &run_end,
+                                 &withdrawn);
     }
-    if (!unproven)
+    if (counts) {
       leaves_observe_zero (conn->export->leaves, run_end - offset, offset);
+      request->claims = true;
+    }
   }
+  if (withdrawn)
+    report_write ();
+}
+
+/* Set *OFFSET and *END to the next extent that is zero, or to several adjacent
+ * ones.  *I is the index of the first extent to look at.  Returns false if there
+ * is none.
+ */
+static bool
+next_zero (const struct nbdkit_extents *extents, size_t *i, size_t count,
+           uint64_t *offset, uint64_t *end)
+{
+  *offset = *end = 0;
+  for (; *i < count; ++*i) {
+    struct nbdkit_extent e = nbdkit_get_extent (extents, *i);
+
+    if (e.type & NBDKIT_EXTENT_ZERO) {
+      if (*offset == *end)
+        *offset = e.offset;
+      *end = e.offset + e.length;
+    }
+    else if (*offset < *end)
+      break;
+  }
+  return *offset < *end;
 }
 
 void
-observe_extents (struct conn *conn, const struct request *request,
+observe_extents (struct conn *conn, struct request *request,
                  const struct nbdkit_extents *extents, bool first_only)
 {
-  size_t i, count = nbdkit_extents_count (extents);
+  size_t i = 0, count = nbdkit_extents_count (extents);
+  uint64_t offset, end;
 
   if (first_only && count > 1)
     count = 1;
-  for (i = 0; i < count && !request->ignored; i++) {
-    struct nbdkit_extent e = nbdkit_get_extent (extents, i);
-    uint64_t offset = e.offset, end = e.offset + e.length;
-
-    if (offset < request->offset)
-      offset = request->offset;
-    if (end > request->end)
-      end = request->end;
-    if (e.type & NBDKIT_EXTENT_ZERO) {
-      observe_zero (conn, offset,
-                    end < request->unproven ? end : request->unproven);
-      observe_zero (conn, offset > request->unproven_end ? offset
-                                                     : request->unproven_end,
-                    end);
-    }
+  if (request->ignored)
+    return;
+  while (next_zero (extents, &i, count, &offset, &end)) {
+    offset = MAX (offset, request->offset);
+    end = MIN (end, request->end);
+    observe_zero (conn, request, offset, MIN (end, request->unproven));
+    observe_zero (conn, request, MAX (offset, request->unproven_end), end);
   }
 }
 
@@ -185,7 +291,14 @@ observe_end_locked (struct conn *conn, struct request *request,
     blkhash_leaves_forget (conn->export->leaves,
                            request->taint_end - request->taint,
                            request->taint);
-    withdrawn = withdraw_contradicted_locked (conn->export);
+    withdrawn = withdraw_contradicted_locked (conn->export) |
+      add_data_locked (conn, request);
+    /* Another request may have refuted the claims just before this one added
+     * them to the table.
+     */
+    if (request->claims && conn->disk->claims.wrong)
+      blkhash_leaves_forget (conn->export->leaves,
+                             request->end - request->offset, request->offset);
   }
   if (conn->export)
     conn->export->bytes_read += bytes_read;
@@ -205,5 +318,5 @@ observe_end (struct conn *conn, struct request *request, uint64_t bytes_read)
     withdrawn = observe_end_locked (conn, request, bytes_read);
   }
   if (withdrawn)
-    report_await_withdrawals ();
+    report_write ();
 }

@@ -23,15 +23,15 @@ struct nbdkit_extents;
  * are also called for reads by the filter itself, through a connection whose
  * client has disconnected, see pass.h.
  *
- * An extent with NBDKIT_EXTENT_ZERO is known to be zero, except in the blocks
- * of disk->unproven_extents.  The list of extents may reach beyond the request.
- * If FIRST_ONLY is set, only the first extent is used.
+ * An extent with NBDKIT_EXTENT_ZERO is known to be zero if it counts, see
+ * claims.h.  The list of extents may reach beyond the request.  If FIRST_ONLY is
+ * set, only the first extent is used.  BUF must be valid until observe_end.
  */
 void observe_begin (struct conn *conn, struct request *request,
                     uint64_t offset, uint64_t len);
-void observe_data (struct conn *conn, const struct request *request,
+void observe_data (struct conn *conn, struct request *request,
                    const void *buf);
-void observe_extents (struct conn *conn, const struct request *request,
+void observe_extents (struct conn *conn, struct request *request,
                       const struct nbdkit_extents *extents, bool first_only);
 
 /* BYTES_READ is the number of bytes that a client read; 0 for extents, failed

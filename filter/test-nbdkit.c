@@ -212,19 +212,31 @@ server_stop (void)
 
 /* ---- Clients ---- */
 
-struct client *
-client_open (const char *name)
+static struct client *
+open_client (const char *name, int tls)
 {
   struct client *client = malloc (sizeof *client);
 
   if (!client)
     abort ();
   client->handle = filter->open (plugin_open, &client->context, 0, name,
-                                 0);
+                                 tls);
   if (!client->handle ||
       filter->prepare (client->context.next, client->handle, 0) != 0)
     abort ();
   return client;
+}
+
+struct client *
+client_open (const char *name)
+{
+  return open_client (name, false);
+}
+
+struct client *
+client_open_tls (const char *name)
+{
+  return open_client (name, true);
 }
 
 void

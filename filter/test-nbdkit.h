@@ -41,6 +41,9 @@ extern _Thread_local char last_error[512];
 
 extern unsigned char *disk;     /* the content of the disk */
 
+/* Make the disk smaller, while there are no connections. */
+void disk_resize (uint64_t size);
+
 /* If this is N > 0, every Nth of all reads and writes fails. */
 extern unsigned disk_failures;
 
@@ -53,6 +56,11 @@ extern int (*disk_on_read) (void);
  * ends.
  */
 extern void (*disk_on_written) (void);
+
+/* Returns true if extents report the 512 bytes at OFFSET, or the part of them
+ * that is requested, as zero, whatever their content.  NULL: extents are right.
+ */
+extern bool (*disk_lies) (uint64_t offset);
 
 /* The number of flushes that failed. */
 extern atomic_uint disk_flushes_failed;
@@ -83,8 +91,9 @@ extern struct disk_mode disk_mode;
  */
 extern _Thread_local unsigned disk_seed;
 
-/* A client of the export NAME. */
+/* A client of the export NAME, without TLS or with it. */
 struct client *client_open (const char *name);
+struct client *client_open_tls (const char *name);
 
 /* Close CLIENT; client_vanish omits .finalize, as nbdkit does if .finalize of a
  * filter above fails.  (nbdkit calls .finalize even after a lost connection.)

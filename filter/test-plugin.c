@@ -47,6 +47,7 @@ unsigned char *disk;
 unsigned disk_failures;
 int (*disk_on_read) (void);
 void (*disk_on_written) (void);
+bool (*disk_lies) (uint64_t offset);
 atomic_uint disk_flushes_failed;
 struct disk_mode disk_mode = { .multi_conn = true };
 _Thread_local unsigned disk_seed;
@@ -65,6 +66,12 @@ plugin_start (uint64_t size, const char *manifest_path)
   disk = calloc (1, size);
   if (!disk)
     abort ();
+}
+
+void
+disk_resize (uint64_t size)
+{
+  disk_size = size;
 }
 
 void
@@ -390,6 +397,24 @@ plugin_flush (nbdkit_next *next, uint32_t flags, int *err)
   return 0;
 }
 
+/* Add an extent, or extend the last one.  Returns false if there is no room. */
+static bool
+add_extent (struct nbdkit_extents *extents, uint64_t offset, uint64_t len,
+            bool zero)
+{
+  uint32_t type = zero ? NBDKIT_EXTENT_ZERO : 0;
+
+  if (extents->count > 0 && extents->extent[extents->count - 1].type == type)
+    extents->extent[extents->count - 1].length += len;
+  else if (extents->count < MAX_EXTENTS)
+    extents->extent[extents->count++] = (struct nbdkit_extent) {
+      offset, len, type
+    };
+  else
+    return false;
+  return true;
+}
+
 static int
 plugin_extents (nbdkit_next *next, uint32_t len, uint64_t offset,
                 uint32_t flags, struct nbdkit_extents *extents, int *err)
@@ -403,12 +428,13 @@ plugin_extents (nbdkit_next *next, uint32_t len, uint64_t offset,
   {
     SCOPED_LOCK (&disk_lock);
 
-    for (extents->count = 0; offset < end && extents->count < MAX_EXTENTS;
-         offset += n) {
-      n = end - offset < UNIT ? end - offset : UNIT;
-      extents->extent[extents->count++] = (struct nbdkit_extent) {
-        offset, n, is_zero (content (view) + offset, n) ? NBDKIT_EXTENT_ZERO : 0
-      };
+    for (extents->count = 0; offset < end; offset += n) {
+      n = UNIT - offset % UNIT < end - offset ? UNIT - offset % UNIT
+                                              : end - offset;
+      if (!add_extent (extents, offset, n,
+                       is_zero (content (view) + offset, n) ||
+                       (disk_lies && disk_lies (offset))))
+        break;
     }
   }
   maybe_yield ();

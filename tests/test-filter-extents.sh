@@ -54,3 +54,45 @@ serve eval get_size='echo 4M' pread='head -c $3 /dev/zero' \
 client "" 'h.pread(3 << 20, 0)'
 wait_for_sum "$dir/zeros"
 stop
+
+# Extents that are wrong.  The client queries them and reads, in both orders; then
+# there is no sum.  Without them there is one.
+yes | head -c 1048576 > "$dir/yes"
+lying () {
+  serve "$@" eval get_size='echo 1M' pread='yes | head -c $3' \
+        can_extents='exit 0' extents='echo 0 1M hole,zero' \
+        blkhash-file="$sums"
+}
+wrong="zeros were reported at offset 65536, but other data was read"
+for code in 'query(); h.pread(4096, 65536)' 'h.pread(4096, 65536); query()'; do
+  lying
+  client "" "query = lambda: h.block_status(1 << 20, 0, lambda *a: 0); $code"
+  wait_for_line "# incomplete -: $wrong"
+  stop
+  no_sum
+done
+lying --filter=noextents
+client "" 'h.pread(1 << 20, 0); h.block_status(1 << 20, 0, lambda *a: 0)'
+wait_for_sum "$dir/yes"
+stop
+
+# nbdkit's ext2 filter of 1.32 passes on the extents of the image that has the
+# file.  The file begins with data where the image has a hole.
+if command -v mke2fs > /dev/null &&
+   nbdkit --filter=ext2 null --version > /dev/null 2>&1; then
+  mkdir "$dir/root"
+  head -c 4194304 /dev/urandom > "$dir/root/file"
+  run 0 env PATH="$PATH:/sbin:/usr/sbin" \
+      mke2fs -q -t ext2 -b 4096 -d "$dir/root" "$dir/fs" 32m
+  run 0 cp --sparse=always "$dir/fs" "$dir/sparse"
+  serve --filter=ext2 file "$dir/sparse" ext2file=/file blkhash-file="$sums"
+  client "" 'h.block_status(4 << 20, 0, lambda *a: 0)
+for at in range(0, 4 << 20, 1 << 20): h.pread(1 << 20, at)'
+  wait_for_sum "$dir/root/file" # the filter has read the rest, without extents
+  stop
+  serve --filter=noextents --filter=ext2 file "$dir/sparse" ext2file=/file \
+        blkhash-file="$sums"
+  copy "$uri" "$dir/copy"
+  wait_for_sum "$dir/root/file"
+  stop
+fi

@@ -118,14 +118,16 @@ flush: conn params pass ../lib/common/cleanup
 pass-read: conn export observe params pass ../lib/common/cleanup
 pass: conn export observe params ../lib/common/cleanup ../lib/common/strata
 modify: conn export inflight params ../lib/common/cleanup
-observe: conn export inflight params ../lib/common/cleanup ../lib/leaves/leaves
+observe: blkhash-leaves conn export inflight ../lib/common/cleanup ../lib/leaves/leaves
 conn: export ../lib/common/cleanup
 export: baseline disk params report table ../lib/common/cleanup ../lib/leaves/leaves
 baseline: blkhash-leaves manifest params report table
 table: blkhash-manifest params ../lib/leaves/leaves
 files: manifest params result-file result-lines
 ending: ../lib/common/cleanup
-disk: block-set inflight visibility
+disk: block-set claims inflight visibility
+inflight: block-set
+claims: block-set params part-set ../lib/common/zero
 visibility: block-set params
 block-set: ../lib/leaves/leaf-tree
 params: config-files ../lib/common/hash-spec ../lib/common/strata
