@@ -13,7 +13,6 @@
 #include "lanes/blake2b.h"
 #include "common/cpu.h"
 
-#define WORD 64
 #include "lanes/vector-avx2.h"
 #include "lanes/blake2b-vector.h"
 

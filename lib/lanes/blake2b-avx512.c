@@ -14,7 +14,6 @@
 #include "lanes/blake2b.h"
 #include "common/cpu.h"
 
-#define WORD 64
 #include "lanes/vector-avx512.h"
 #include "lanes/blake2b-vector.h"
 

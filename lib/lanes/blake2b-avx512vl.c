@@ -15,7 +15,6 @@
 #include "lanes/blake2b.h"
 #include "common/cpu.h"
 
-#define WORD 64
 #include "lanes/vector-avx512vl.h"
 #include "lanes/blake2b-vector.h"
 

@@ -11,7 +11,6 @@
 
 #include "lanes/blake2b.h"
 #include "lanes/lane-hashes.h"
-#include "lanes/sha1.h"
 #include "lanes/sha256.h"
 #include "lanes/sha512.h"
 
@@ -19,8 +18,8 @@ const struct lane_hash *const lane_hashes[] = {
 #ifdef HAVE_LIBB2
   &blake2b_256_lane_hash,
 #endif
-  &blake2b_512_lane_hash, &sha1_lane_hash, &sha256_lane_hash,
-  &sha384_lane_hash, &sha512_lane_hash, NULL
+  &blake2b_512_lane_hash, &sha256_lane_hash, &sha384_lane_hash,
+  &sha512_lane_hash, NULL
 };
 
 const struct lane_hash *

@@ -15,7 +15,6 @@
 #include "common/cpu.h"
 #include "lanes/sha512.h"
 
-#define WORD 64
 #include "lanes/vector-avx512.h"
 #include "lanes/sha512-vector.h"
 

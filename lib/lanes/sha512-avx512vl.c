@@ -16,7 +16,6 @@
 #include "common/cpu.h"
 #include "lanes/sha512.h"
 
-#define WORD 64
 #include "lanes/vector-avx512vl.h"
 #include "lanes/sha512-vector.h"
 

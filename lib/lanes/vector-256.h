@@ -3,27 +3,20 @@
  *
  * Vectors of 256 bits, for kernels (multi-buffer implementations of a hash) in
  * which each element of a vector belongs to one lane.  This file loads message
- * blocks of 16 words into vectors.  It is a template, included by vector-avx2.h
- * and vector-avx512vl.h, which define the other operations.  A kernel includes
- * one of those two after it has defined WORD, the number of bits of a word: 32
- * or 64.
+ * blocks of 16 words of 64 bits into vectors.  It is included by vector-avx2.h and
+ * vector-avx512vl.h, which define the other operations; a kernel includes one
+ * of those two.
  */
 
 #ifndef BLKHASH_VECTOR_256_H
 #define BLKHASH_VECTOR_256_H
 
-#define LANES (256 / WORD)
+#define LANES 4
 
 typedef __m256i vec;
 
-#define JOIN_AGAIN(name, bits) name ## bits
-#define JOIN(name, bits) JOIN_AGAIN (name, bits)
-#if WORD == 32
-#define set1 _mm256_set1_epi32
-#else
 #define set1 _mm256_set1_epi64x
-#endif
-#define shift JOIN (_mm256_srli_epi, WORD)
+#define shift _mm256_srli_epi64
 #define xor _mm256_xor_si256
 
 static INLINE vec
@@ -44,7 +37,7 @@ store_state (void *p, vec x)
 static INLINE vec
 add (vec a, vec b)
 {
-  vec sum = JOIN (_mm256_add_epi, WORD) (a, b);
+  vec sum = _mm256_add_epi64 (a, b);
 
   __asm__ ("" : "+x" (sum));
   return sum;
@@ -61,50 +54,31 @@ shuffle_bytes (vec x, __m128i order)
 static INLINE vec
 swap_bytes (vec x)
 {
-#if WORD == 32
-  return shuffle_bytes (x, _mm_set_epi8 (12, 13, 14, 15, 8, 9, 10, 11,
-                                         4, 5, 6, 7, 0, 1, 2, 3));
-#else
   return shuffle_bytes (x, _mm_set_epi8 (8, 9, 10, 11, 12, 13, 14, 15,
                                          0, 1, 2, 3, 4, 5, 6, 7));
-#endif
 }
 
-/* A vector has two pieces, each of 128 bits, which are PIECE words.  The first
- * pieces of the PIECE vectors of X are a square matrix of words, and so are the
+/* A vector has two pieces, each of 128 bits, which are two words.  The first
+ * pieces of the two vectors of X are a square matrix of words, and so are the
  * second pieces.  Transpose both matrices.
  */
-#define PIECE (128 / WORD)
-
 static INLINE void
-transpose_words (vec x[PIECE])
+transpose_words (vec x[2])
 {
-#if WORD == 32
-  vec ab01 = _mm256_unpacklo_epi32 (x[0], x[1]);
-  vec ab23 = _mm256_unpackhi_epi32 (x[0], x[1]);
-  vec cd01 = _mm256_unpacklo_epi32 (x[2], x[3]);
-  vec cd23 = _mm256_unpackhi_epi32 (x[2], x[3]);
-
-  x[0] = _mm256_unpacklo_epi64 (ab01, cd01);
-  x[1] = _mm256_unpackhi_epi64 (ab01, cd01);
-  x[2] = _mm256_unpacklo_epi64 (ab23, cd23);
-  x[3] = _mm256_unpackhi_epi64 (ab23, cd23);
-#else
   vec a = x[0], b = x[1];
 
   x[0] = _mm256_unpacklo_epi64 (a, b);
   x[1] = _mm256_unpackhi_epi64 (a, b);
-#endif
 }
 
-/* Transpose the 2 x 2 pieces of the vectors x[0] and x[STEP]. */
+/* Transpose the 2 x 2 pieces of the vectors x[0] and x[2]. */
 static INLINE void
-transpose_pieces (vec *x, size_t step)
+transpose_pieces (vec *x)
 {
-  vec a = x[0], b = x[step];
+  vec a = x[0], b = x[2];
 
   x[0] = _mm256_permute2x128_si256 (a, b, 0x20);
-  x[step] = _mm256_permute2x128_si256 (a, b, 0x31);
+  x[2] = _mm256_permute2x128_si256 (a, b, 0x31);
 }
 
 /* Load word I of the message blocks at OFFSET of all lanes into W[I], in the
@@ -120,15 +94,15 @@ load_words (vec w[16], const unsigned char *const *data, size_t offset)
 #pragma GCC unroll 4
     for (unsigned j = 0; j < 16; j += LANES)
       w[j + i] = _mm256_loadu_si256 ((const __m256i *) (data[i] + offset +
-                                                        j * WORD / 8));
+                                                        j * 8));
 #pragma GCC unroll 8
-  for (unsigned i = 0; i < 16; i += PIECE)
+  for (unsigned i = 0; i < 16; i += 2)
     transpose_words (w + i);
 #pragma GCC unroll 4
   for (unsigned j = 0; j < 16; j += LANES)
 #pragma GCC unroll 4
-    for (unsigned i = 0; i < PIECE; i++)
-      transpose_pieces (w + j + i, PIECE);
+    for (unsigned i = 0; i < 2; i++)
+      transpose_pieces (w + j + i);
 }
 
 /* The same for big-endian words. */

@@ -14,9 +14,8 @@
 
 #define rotate(x, n) \
   _mm256_or_si256 (shift (x, n), \
-                   JOIN (_mm256_slli_epi, WORD) (x, WORD - (n)))
+                   _mm256_slli_epi64 (x, 64 - (n)))
 
-#if WORD == 64
 /* Rotate right by N bytes with one instruction instead of three. */
 static INLINE vec
 rotate_bytes (vec x, const unsigned n)
@@ -26,7 +25,6 @@ rotate_bytes (vec x, const unsigned n)
 
   return shuffle_bytes (x, _mm_set_epi64x (order + 0x0808080808080808, order));
 }
-#endif
 
 static INLINE vec
 xor3 (vec a, vec b, vec c)

@@ -13,7 +13,7 @@
 
 #include "lanes/vector-256.h"
 
-#define rotate JOIN (_mm256_ror_epi, WORD)
+#define rotate _mm256_ror_epi64
 #define rotate_bytes(x, n) rotate (x, 8 * (n))
 
 /* The last operand is the truth table. */
