@@ -166,7 +166,7 @@ if [ -n "$kernels" ]; then
   "$PYTHON" -c '
 import json, sys
 (row,) = json.load(sys.stdin)["batches"]
-sides = ["choice", "OpenSSL"] + sys.argv[1:]
+sides = ["choice", "library"] + sys.argv[1:]
 assert list(row) == ["batch", "best", "ratio"] + sides, list(row)
 assert row["batch"] == 3 and row["best"] in sides[1:], row
 ' $kernels < "$dir/stdout" || fail "lanes-bench printed other cases"

@@ -9,8 +9,6 @@
 #include <config.h>
 
 #include <stdatomic.h>
-#include <stdio.h>
-#include <string.h>
 
 #if defined __x86_64__
 #include <cpuid.h>
@@ -66,38 +64,7 @@ detect (void)
   return features;
 }
 
-/* The extended family and the extended model are added only for the families
- * for which the manuals of Intel and AMD define them.
- */
-void
-cpu_name (char *name, size_t size)
-{
-  unsigned a, b, c, d, family, model;
-  char vendor[13] = "";
-
-  __cpuid (0, a, b, c, d);
-  memcpy (vendor, &b, 4);
-  memcpy (vendor + 4, &d, 4);
-  memcpy (vendor + 8, &c, 4);
-  __cpuid (1, a, b, c, d);
-  family = a >> 8 & 15;
-  model = a >> 4 & 15;
-  if (family == 6 || family == 15)
-    model += (a >> 16 & 15) << 4;
-  if (family == 15)
-    family += a >> 20 & 255;
-  snprintf (name, size, "%s, family %u, model %u", vendor, family, model);
-}
-
-#else
-
-void
-cpu_name (char *name, size_t size)
-{
-  snprintf (name, size, "%s", "");
-}
-
-#if defined __AARCH64EL__ && defined __linux__
+#elif defined __AARCH64EL__ && defined __linux__
 
 static unsigned
 detect (void)
@@ -117,8 +84,6 @@ detect (void)
 }
 
 #endif
-
-#endif /* not x86_64 */
 
 unsigned
 cpu_features (void)

@@ -3,13 +3,11 @@
  *
  * Detect the instruction sets that the kernels, our SIMD implementations of
  * hashes, need: a feature is set if the CPU has the instructions and the
- * operating system saves their registers.  Both functions are thread-safe.
+ * operating system saves their registers.
  */
 
 #ifndef BLKHASH_CPU_H
 #define BLKHASH_CPU_H
-
-#include <stddef.h>
 
 enum {
   CPU_SHANI = 1,                /* SHA, SSSE3 and SSE4.1 */
@@ -21,12 +19,9 @@ enum {
   CPU_CRC32C = 32,              /* SSE4.2, or the CRC32 of ARMv8 */
 };
 
-/* Returns the features that can be used on this CPU.  The result is cached. */
-unsigned cpu_features (void);
-
-/* Store the vendor, family and model of this CPU as text in NAME, a buffer of
- * SIZE bytes; or "" if they are not known.  A longer text is truncated.
+/* Returns the features that can be used on this CPU.  The result is cached.
+ * Thread-safe.
  */
-void cpu_name (char *name, size_t size);
+unsigned cpu_features (void);
 
 #endif /* BLKHASH_CPU_H */

@@ -62,5 +62,5 @@ list (void (*yield) (const char *name, void *opaque), void *opaque)
 }
 
 const struct digest_family digest_blake2b = {
-  .library = "libb2", .find = find, .list = list
+  .find = find, .list = list
 };

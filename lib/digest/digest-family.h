@@ -16,7 +16,6 @@ struct digest_ops;
 struct digest {
   const struct digest_ops *ops;
   const char *name;             /* canonical, static storage */
-  const char *library;          /* library of the family, set by digest.c */
   size_t size;                  /* in bytes, 0 to BLKHASH_MAX_MD_SIZE */
   bool replaceable;             /* see digest.h */
   bool accidents_only;          /* not cryptographic: see digest.h */
@@ -40,7 +39,6 @@ struct digest_ops {
 };
 
 struct digest_family {
-  const char *library;          /* name of the library, for users */
   /* Initialize DIGEST for NAME.  Returns 0, EINVAL if the family has no such
    * digest, or another errno value.
    */

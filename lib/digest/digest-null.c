@@ -63,5 +63,5 @@ list (void (*yield) (const char *name, void *opaque), void *opaque)
 }
 
 const struct digest_family digest_null = {
-  .library = "libblkhash", .find = find, .list = list
+  .find = find, .list = list
 };

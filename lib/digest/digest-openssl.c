@@ -192,5 +192,5 @@ openssl_list (void (*yield) (const char *name, void *opaque), void *opaque)
 }
 
 const struct digest_family digest_openssl = {
-  .library = "OpenSSL", .find = openssl_find, .list = openssl_list
+  .find = openssl_find, .list = openssl_list
 };

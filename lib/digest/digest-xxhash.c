@@ -151,5 +151,5 @@ list (void (*yield) (const char *name, void *opaque), void *opaque)
 }
 
 const struct digest_family digest_xxhash = {
-  .library = "libxxhash", .find = find, .list = list
+  .find = find, .list = list
 };

@@ -49,7 +49,6 @@ digest_create (const char *name)
     return NULL;
   for (i = 0; i < NR_FAMILIES && err == EINVAL; i++) {
     err = families[i]->find (name, digest);
-    digest->library = families[i]->library;
   }
   if (err) {
     free (digest);
@@ -79,12 +78,6 @@ size_t
 digest_size (const struct digest *digest)
 {
   return digest->size;
-}
-
-const char *
-digest_library (const struct digest *digest)
-{
-  return digest->library;
 }
 
 bool

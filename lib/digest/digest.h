@@ -27,11 +27,6 @@ void digest_free (struct digest *digest);
 const char *digest_name (const struct digest *digest);
 size_t digest_size (const struct digest *digest);
 
-/* Returns the name of the library that implements the digest, such as
- * "OpenSSL".
- */
-const char *digest_library (const struct digest *digest);
-
 /* Returns true if our kernels may compute this digest instead of its library.
  * Returns false for the digests of OpenSSL in FIPS mode, or if their provider
  * is not OpenSSL's default one, because then the user relies on the provider's

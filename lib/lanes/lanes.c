@@ -15,11 +15,11 @@
  * The guessed plan uses constant costs of a call of each kernel.  They are in
  * percent of the time that OpenSSL, or libb2, takes to hash one message of the
  * same length; for SHA-256 this is the time on a CPU with instructions for it,
- * and cost_plain is the time without such instructions.  The costs of SHA-256 on x86 were measured on Emerald Rapids,
- * or on Zen 4 for kernels that do not run on Emerald Rapids.  Those of its AVX2
- * and AVX-512 kernels were later adjusted by ratios measured on Cascade Lake.
- * The origin of the other costs is described in the files of the hashes and in
- * sha256-arm64.c.
+ * and cost_plain is the time without such instructions.  The costs of SHA-256 on
+ * x86 were measured on Emerald Rapids, or on Zen 4 for kernels that do not run
+ * on Emerald Rapids.  Those of its AVX2 and AVX-512 kernels were later adjusted
+ * by ratios measured on Cascade Lake.  The origin of the other costs is
+ * described in the files of the hashes and in sha256-arm64.c.
  *
  * Kernels are measured after the first MiBs, and again some seconds later.
  * The second measurement replaces the first: otherwise a server that happened
@@ -301,23 +301,6 @@ lanes_measure_is_due (const struct lanes *lanes)
   if (remeasure_at == 0)
     return atomic_load_explicit (&lanes->left, memory_order_relaxed) <= 0;
   return remeasure_at != NEVER && lane_time () >= remeasure_at;
-}
-
-int
-lanes_diagnose (const struct lanes *lanes, const struct single_hash *single,
-                struct lane_costs *costs, struct lane_plan *plan)
-{
-  int err = self_test_all (lanes);
-
-  if (err == 0)
-    err = lane_costs_measure (lanes->hash, lanes->usable, single, costs);
-  if (err)
-    return err;
-  if (lanes->forced)
-    *plan = *current_plan (lanes);
-  else
-    lane_plan_make (plan, lanes->hash, costs);
-  return 0;
 }
 
 /* If SINGLE fails, the plan does not change, but the measurement counts as

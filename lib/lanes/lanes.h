@@ -63,14 +63,6 @@ void lanes_add (struct lanes *lanes, size_t bytes);
 bool lanes_measure_is_due (const struct lanes *lanes);
 int lanes_measure (struct lanes *lanes, const struct single_hash *single);
 
-/* For diagnostics: measure now, and store the costs in *COSTS.  Store the plan
- * that is based on them in *PLAN; if BLKHASH_CPU is set, store the plan in use
- * instead.  The plan in use does not change.  Returns 0, the error of SINGLE,
- * or EIO if any kernel computes wrong results.
- */
-int lanes_diagnose (const struct lanes *lanes, const struct single_hash *single,
-                    struct lane_costs *costs, struct lane_plan *plan);
-
 /* Returns true if a CPU with FEATURES (see cpu.h) can run KERNEL, and LIST, the
  * value of BLKHASH_CPU, is NULL or contains KERNEL or its family.
  */

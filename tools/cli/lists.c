@@ -1,8 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Options that only print: the digests, the kernels (SIMD implementations of
- * hashes), or the version.
+ * Options that only print: the digests, or the version.
  */
 
 #include <config.h>
@@ -12,7 +11,6 @@
 
 #include "blkhash.h"
 
-#include "../lib/hash/kernels.h"
 #include "cli/lists.h"
 #include "cli/usage.h"
 
@@ -30,19 +28,6 @@ lists_digests (void)
   for (i = 0; i < count; i++)
     puts (names[i]);
   free (names);
-}
-
-void
-lists_kernels (void)
-{
-  char *text = kernels_describe ();
-
-  if (!text) {
-    perror ("blksum");
-    exit (EXIT_TROUBLE);
-  }
-  fputs (text, stdout);
-  free (text);
 }
 
 void

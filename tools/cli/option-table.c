@@ -64,8 +64,6 @@ static const struct option_row rows[] = {
     .set = option_set_digest },
   { GROUP_HASH, 'l', "list-digests", NULL,
     "list the digests and exit", .print = lists_digests },
-  { GROUP_HASH, 0, "list-kernels", NULL,
-    "measure the hash kernels on this CPU, and exit", .print = lists_kernels },
   { GROUP_HASH, 'b', "block-size", "N",
     "size of a block, default 64k; changes the sum",
     SIZE (0, UINT32_MAX), .set = option_set_block_size },
