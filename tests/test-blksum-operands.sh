@@ -43,3 +43,25 @@ expect 0 "$c  -\n" with_input -- -
 # Options may come after operands, until "--".
 expect 0 "$a\n$b\n" blksum a --no-names b
 expect 2 "$a  a\n" blksum -- a --no-names
+
+# Standard input is read by one operand at a time, and is not a file named "-".
+printf small > ./-
+expect 0 "$c  -\n$(printf '' | reference)  -\n$(reference ./-)  ./-\n" \
+  with_input - - ./-
+rm ./-
+
+# Manifests are operands, too.
+run 0 blksum --manifest m a
+expect 2 "$b  b\n$a  manifest:m\n$c  c\n" blksum b manifest:m manifest:b c
+
+# As JSON, and with the progress of one image after the other.
+run 0 blksum --output json a b c
+[ "$(grep -c '"checksum"' "$dir/stdout")" = 3 ] || fail "not three results"
+run 0 blksum --progress=3 a b c 3> percents
+[ "$(grep -cx 100/100 percents)" = 3 ] || fail "not three times 100/100"
+
+# If a result cannot be written, the images that are left are not read.
+requires test -c /dev/full
+to_full () { "$@" > /dev/full; }
+refuses "No space left" to_full blksum a missing
+! grep missing "$dir/stderr" || fail "an operand after the error was opened"

@@ -55,47 +55,42 @@ occupy_standard_fds (void)
       exit (EXIT_TROUBLE);
 }
 
-struct print_sums {
-  const struct options *options;
-  int status;                   /* the exit status */
-  int write_error;              /* errno value, or 0 */
-};
-
-/* If standard output is a pipe without a reader, end the program at once: to
- * wait for the images that are hashed in parallel could take long.
- */
-static bool
-print_result (void *opaque, const char *name, int r, const struct sum *sum,
-              const struct error *error)
+/* Returns the exit status. */
+static int
+print_sum (const struct options *options, const struct hash_request *request)
 {
-  struct print_sums *print = opaque;
+  struct error error = { "" };
+  struct sum sum;
+  int err = 0;
 
-  if (r == -1) {
-    report (name, error);
-    print->status = EXIT_TROUBLE;
-    return true;
+  if (job_hash (request, &sum, &error) == -1) {
+    report (request->operand, &error);
+    return EXIT_TROUBLE;
   }
-  if (!manifest_file_is_stdout (print->options->hash.manifest))
-    print->write_error = output_sum (print->options, name, sum);
-  blkhash_opts_free (sum->hash);
-  if (print->write_error == EPIPE)
-    die_of_broken_pipe ();
-  if (print->write_error == 0)
-    container_report (name, &sum->first, "sum");
-  return print->write_error == 0;
+  if (!manifest_file_is_stdout (request->manifest))
+    err = output_sum (options, request->operand, &sum);
+  blkhash_opts_free (sum.hash);
+  if (err)
+    report_write_failed (err);
+  container_report (request->operand, &sum.first, "sum");
+  return EXIT_SUCCESS;
 }
 
 /* Returns the exit status. */
 static int
 print_sums (const struct options *options)
 {
-  struct print_sums print = { .options = options, .status = EXIT_SUCCESS };
+  struct hash_request request = options->hash;
+  int i, status = EXIT_SUCCESS;
 
-  job_hash_many (&options->hash, options->progress.fd == -1, options->operands,
-                 options->nr_operands, print_result, &print);
-  if (print.write_error)
-    report_write_failed (print.write_error);
-  return print.status;
+  for (i = 0; i < options->nr_operands; i++) {
+    request.operand = options->operands[i];
+    if (options->nr_operands > 1)
+      request.progress.name = request.operand;
+    if (print_sum (options, &request) != EXIT_SUCCESS)
+      status = EXIT_TROUBLE;
+  }
+  return status;
 }
 
 /* Check the images of LIST.  Returns the exit status. */

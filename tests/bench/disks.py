@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Disks for bench-latency, with the same content in each run."""
 
-import glob
 import os
 import random
 import subprocess
@@ -38,27 +37,6 @@ def make_sparse(path, mib, extents):
                     path + ".raw", path + ".qcow2"], check=True)
 
 
-def make_many(path, count):
-    """Write COUNT raw images of 1 MiB into the directory PATH, and PATH.ext4,
-    an ext4 that contains them."""
-    os.mkdir(path)
-    rng = random.Random(3)
-    for i in range(count):
-        with open(os.path.join(path, "%04d.raw" % i), "wb") as f:
-            f.write(rng.randbytes(MiB))
-    subprocess.run(["mke2fs", "-q", "-t", "ext4", "-d", path, path + ".ext4",
-                    "%dm" % (count * 5 // 4 + 16)], check=True,
-                   stdout=subprocess.DEVNULL)
-
-
-def files_of(source):
-    """The images of a directory, or the only one."""
-    return (sorted(glob.glob(source + "/*.raw")) if os.path.isdir(source)
-            else [source])
-
-
-def data_size(source):
-    """Allocated bytes of the images, at most their sizes."""
-    sizes = [(os.path.getsize(path), 512 * os.stat(path).st_blocks)
-             for path in files_of(source)]
-    return sum(min(size) for size in sizes)
+def data_size(path):
+    """Allocated bytes of the image, at most its size."""
+    return min(os.path.getsize(path), 512 * os.stat(path).st_blocks)

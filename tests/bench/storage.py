@@ -98,30 +98,6 @@ def file_system(mountpoint, command, directory):
         os.rmdir(mountpoint)
 
 
-@contextlib.contextmanager
-def ext4_on_loop(mountpoint, path):
-    """The ext4 in the file PATH, on a loop device that does not cache it."""
-    # Processes that do this at the same time take turns: losetup opens the
-    # first device that is free, and another one may set it up first.
-    device = bench.output_of(
-        "flock", "/dev/loop-control", "losetup", "--find", "--show",
-        "--read-only", "--direct-io=on", path)
-    if not device:
-        bench.die("no loop device for " + path)
-    try:
-        os.mkdir(mountpoint)
-        subprocess.run(["mount", "-o", "ro,noload", device, mountpoint],
-                       check=True)
-        try:
-            yield mountpoint
-        finally:
-            subprocess.run(["umount", mountpoint], check=False)
-    finally:
-        subprocess.run(["losetup", "--detach", device], check=False)
-        with contextlib.suppress(FileNotFoundError):
-            os.rmdir(mountpoint)
-
-
 class Counts:
     """The counts file of disk-filter or disk-fs: struct counts of disk-model.c;
     zero at first."""

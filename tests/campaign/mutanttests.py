@@ -37,7 +37,7 @@ FOLDERS = [
            LIBRARY + ("blksum-hash-options", "blksum-digests")),
     Folder("lib/hash/", ["lib/hash/", "lib/construction/"],
            ["lib/(digest|leaves|manifest)/"],
-           LIBRARY + ("blksum-hash-options", "blksum-many")),
+           LIBRARY + ("blksum-hash-options", "blksum-operands")),
     Folder("lib/leaves/", ["lib/leaves/"],
            ["lib/(hash|manifest)/", OF_FILTER, "tools/leaves/"],
            LIBRARY + ("filter-pieces", "filter-campaign")),

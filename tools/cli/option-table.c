@@ -285,8 +285,8 @@ set_defaults (struct options *options, int argc, char *argv[])
       .source = {
         .size = SOURCE_WHOLE,
         .extents = true,
-        .read_size = 1024 * 1024,
         .memory = SOURCE_MEMORY,
+        .read_size = 1024 * 1024,
         .objects = calloc (argc + 1, sizeof (char *)),
       },
     },

@@ -41,22 +41,6 @@ int job_hash (const struct hash_request *request, struct sum *sum,
 int job_hash_source (const struct hash_request *request, struct source *source,
                      struct sum *sum, struct error *error);
 
-/* Receives the result for an operand.  R is the return value of job_hash: 0
- * with SUM, or -1 with ERROR.  Returns false to stop.
- */
-typedef bool hash_many_result (void *opaque, const char *operand, int r,
-                               const struct sum *sum,
-                               const struct error *error);
-
-/* Hash COUNT OPERANDS, each like job_hash with REQUEST, whose operand is not
- * used.  If TOGETHER is set, several small files are hashed in parallel.
- * RESULT is called for each operand, in order, by the calling thread.  All
- * other threads have ended when this returns.
- */
-void job_hash_many (const struct hash_request *request, bool together,
-                    char **operands, size_t count, hash_many_result *result,
-                    void *opaque);
-
 /* Check all images in a list.  Fails if the list could not be read to its end.
  * In any case RESULT counts the lines that were read.
  */

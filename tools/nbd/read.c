@@ -260,9 +260,8 @@ image_bounds (const struct nbd_reader *reader, unsigned threads)
 /* ---- Reading an export ---- */
 
 static void
-set_up (struct nbd_reader *reader, const struct source_options *options,
-        struct nbd_handle **conns, struct nbd_server *server, uint64_t size,
-        struct scan *scan)
+set_up (struct nbd_reader *reader, struct nbd_handle **conns,
+        struct nbd_server *server, uint64_t size, struct scan *scan)
 {
   for (unsigned i = 0; i < reader->nr_conns; i++)
     reader->conns[i] = (struct conn) {
@@ -280,7 +279,7 @@ set_up (struct nbd_reader *reader, const struct source_options *options,
   nbd_extents_init (&reader->extents, server, size);
   pthread_mutex_init (&reader->lock, NULL);
   deadline_cond_init (&reader->changed);
-  scheduler_init (&reader->scheduler, options, scan, conn_next_range);
+  scheduler_init (&reader->scheduler, scan, conn_next_range);
 }
 
 static void
@@ -373,7 +372,7 @@ nbd_export_scan (const struct source_options *options,
     scan_fail (scan, &error);
     return -1;
   }
-  set_up (&reader, options, conns, server, size, scan);
+  set_up (&reader, conns, server, size, scan);
   if (duplicate_sockets (&reader, &error) == -1 ||
       setup_requests (&reader, options, &error) == -1 ||
       read_export (&reader, options->threads, &error) == -1)

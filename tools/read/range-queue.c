@@ -24,10 +24,10 @@
 
 void
 range_queue_init (struct range_queue *queue, struct scan *scan,
-                  next_range_function next_range, size_t memory)
+                  next_range_function next_range)
 {
   *queue = (struct range_queue) { .scan = scan, .next_range = next_range };
-  window_init (&queue->window, scan->block_size, memory);
+  window_init (&queue->window, scan->block_size);
   pthread_mutex_init (&queue->turn, NULL);
   pthread_mutex_init (&queue->lock, NULL);
   pthread_cond_init (&queue->has_advanced, NULL);

@@ -63,9 +63,8 @@ struct taken_range {
   struct window_item item;
 };
 
-/* MEMORY is the size of all buffers, in bytes. */
 void range_queue_init (struct range_queue *queue, struct scan *scan,
-                       next_range_function next_range, size_t memory);
+                       next_range_function next_range);
 void range_queue_destroy (struct range_queue *queue);
 
 /* Returns the maximum length of a range, in bytes, with which the window allows

@@ -342,7 +342,7 @@ reader_scan (const struct reader_image *image,
   struct scheduler_bounds bounds;
   int err;
 
-  scheduler_init (scheduler, options, scan,
+  scheduler_init (scheduler, scan,
                   image->read_next ? next_stream_range : next_image_range);
   scheduler->range_queue.adjoin = image->adjoin;
   scheduler->range_queue.adjoin_opaque = image->opaque;

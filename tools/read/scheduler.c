@@ -28,17 +28,14 @@
 #include "read/scheduler.h"
 #include "util/clock.h"
 #include "util/error.h"
-#include "util/semaphore.h"
-#include "util/source-options.h"
 
 void
-scheduler_init (struct scheduler *scheduler,
-                const struct source_options *options, struct scan *scan,
+scheduler_init (struct scheduler *scheduler, struct scan *scan,
                 next_range_function next_range)
 {
-  *scheduler = (struct scheduler) { .scan = scan, .shared = options->hashing };
+  *scheduler = (struct scheduler) { .scan = scan };
   buffer_queue_init (&scheduler->queue);
-  range_queue_init (&scheduler->range_queue, scan, next_range, options->memory);
+  range_queue_init (&scheduler->range_queue, scan, next_range);
   pthread_mutex_init (&scheduler->lock, NULL);
   pthread_cond_init (&scheduler->changed, NULL);
   pthread_cond_init (&scheduler->has_memory, NULL);
@@ -301,13 +298,9 @@ scheduler_hash (struct scheduler *scheduler, struct buffer *buffer)
   uint64_t start;
   int err;
 
-  if (scheduler->shared)
-    semaphore_acquire (scheduler->shared);
   start = clock_ns ();
   err = buffer_add_data (buffer, scheduler->scan);
   buffer->busy += clock_ns () - start;
-  if (scheduler->shared)
-    semaphore_release (scheduler->shared);
   finish_buffer (scheduler, buffer, err, &scheduler->hashing);
 }
 

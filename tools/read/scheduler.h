@@ -23,8 +23,6 @@
 
 struct error;
 struct scan;
-struct semaphore;
-struct source_options;
 
 struct scheduler_bounds {
   size_t memory;                /* bytes of all buffers */
@@ -41,8 +39,6 @@ struct scheduler_bounds {
 struct scheduler {
   /* Set once. */
   struct scan *scan;
-  struct semaphore *shared;     /* limits the hashing threads of several
-                                 * schedulers; or NULL */
   struct scheduler_bounds bounds;
 
   struct range_queue range_queue;
@@ -66,8 +62,7 @@ struct scheduler {
 /* Initialize a scheduler for SCAN, whose ranges NEXT_RANGE returns.  The
  * range queue can be used after this.
  */
-void scheduler_init (struct scheduler *scheduler,
-                     const struct source_options *options, struct scan *scan,
+void scheduler_init (struct scheduler *scheduler, struct scan *scan,
                      next_range_function next_range);
 
 /* Set the limits, and allocate the buffers.  Returns 0 or a positive errno. */

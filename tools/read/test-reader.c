@@ -26,7 +26,6 @@
 #include "read/scan.h"
 #include "read/test-disk.h"
 #include "util/error.h"
-#include "util/semaphore.h"
 #include "util/source-options.h"
 
 #define ROUNDS 40
@@ -512,81 +511,6 @@ test_depth (void **state)
   blkhash_leaves_free (leaves);
 }
 
-/* ---- Several images that share a limit of hashing threads ---- */
-
-#define IMAGES 4
-#define HASHING 2               /* threads that may hash at the same time */
-
-static atomic_uint now_hashing, most_hashing;
-
-int __real_scan_add_data (struct scan *scan, const void *buf, size_t len,
-                          uint64_t offset);
-int __wrap_scan_add_data (struct scan *scan, const void *buf, size_t len,
-                          uint64_t offset);
-
-int
-__wrap_scan_add_data (struct scan *scan, const void *buf, size_t len,
-                      uint64_t offset)
-{
-  unsigned n = atomic_fetch_add (&now_hashing, 1) + 1;
-  unsigned most = most_hashing;
-  int r;
-
-  while (most < n &&
-         !atomic_compare_exchange_weak (&most_hashing, &most, n))
-    ;
-  sched_yield ();
-  r = __real_scan_add_data (scan, buf, len, offset);
-  atomic_fetch_sub (&now_hashing, 1);
-  return r;
-}
-
-static int
-read_ones (void *opaque, const struct range *range, void *buf,
-           struct error *error)
-{
-  (void) opaque; (void) error;
-  memset (buf, 1, range->len);
-  return 0;
-}
-
-static void *
-scan_shared (void *opaque)
-{
-  const struct source_options *shared = opaque;
-  const struct reader_image image = { .size = 16 * MIB, .read = read_ones };
-  struct blkhash_leaves *leaves = new_table (image.size, BLKHASH_LEAVES_ONCE);
-  struct scan scan;
-
-  scan_init (&scan, leaves, BLOCK);
-  assert_int_equal (reader_scan (&image, shared, &scan), 0);
-  scan_destroy (&scan);
-  blkhash_leaves_free (leaves);
-  return NULL;
-}
-
-static void
-test_shared (void **state)
-{
-  struct semaphore hashing;
-  struct source_options shared = options;
-  pthread_t threads[IMAGES];
-  int i;
-
-  (void) state;
-  semaphore_init (&hashing, HASHING);
-  shared.hashing = &hashing;
-  most_hashing = 0;
-  for (i = 0; i < IMAGES; i++)
-    assert_int_equal (pthread_create (&threads[i], NULL, scan_shared, &shared),
-                      0);
-  for (i = 0; i < IMAGES; i++)
-    pthread_join (threads[i], NULL);
-  assert_true (most_hashing > 0);
-  assert_true (most_hashing <= HASHING);
-  semaphore_destroy (&hashing);
-}
-
 /* ---- Streams ---- */
 
 struct stream {
@@ -664,7 +588,6 @@ main (void)
     cmocka_unit_test (test_no_data),
     cmocka_unit_test (test_all_read),
     cmocka_unit_test (test_depth),
-    cmocka_unit_test (test_shared),
     cmocka_unit_test (test_stream),
   };
 

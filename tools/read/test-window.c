@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Unit test: ranges are hashed in any order.  The memory for the leaves of the
- * first unhashed range, and of ranges after it, is bounded, also if several
- * images share the memory.  The window is open if all ranges are hashed.
+ * first unhashed range, and of ranges after it, is bounded.  The window is open
+ * if all ranges are hashed.
  */
 
 #include <config.h>
@@ -18,7 +18,6 @@
 
 #include "read/window.h"
 #include "util/extent.h"
-#include "util/source-options.h"
 
 #define RANGES 256
 #define ROUNDS 100000
@@ -43,16 +42,16 @@ swap (struct window *window, struct taken *a, struct taken *b)
   a->used = false;
 }
 
-/* Check that each of IMAGES images, which share the memory for buffers equally,
- * keeps its share of BOUND.  Leaves take memory from when their range is taken
- * until this range and all ranges before it are hashed.
+/* Leaves take memory from when their range is taken until this range and all
+ * ranges before it are hashed.
  */
 static void
-check_bound (unsigned images)
+test_bound (void **state)
 {
   static const uint32_t block_sizes[] = { 4, 512, 65536, 16777216 };
   size_t b, i;
 
+  (void) state;
   for (b = 0; b < 4; b++) {
     static struct taken taken[RANGES];
     static uint64_t leaves[ROUNDS]; /* number of leaves of each range */
@@ -62,7 +61,7 @@ check_bound (unsigned images)
 
     for (i = 0; i < RANGES; i++)
       taken[i].used = false;
-    window_init (&window, block_sizes[b], SOURCE_MEMORY / images);
+    window_init (&window, block_sizes[b]);
     assert_true (window_is_open (&window));
     for (round = 0; round < ROUNDS; round++) {
       struct taken *t = &taken[rand_r (&seed) % RANGES];
@@ -99,26 +98,12 @@ check_bound (unsigned images)
           ahead -= leaves[first];
         }
       }
-      assert_true (ahead * 64 <= BOUND / images); /* 64 bytes for each leaf */
+      assert_true (ahead * 64 <= BOUND); /* 64 bytes for each leaf */
       if (first == number)
         assert_true (window_is_open (&window));
     }
     assert_true (number > 2 * RANGES);
   }
-}
-
-static void
-test_bound (void **state)
-{
-  (void) state;
-  check_bound (1);
-}
-
-static void
-test_images (void **state)
-{
-  (void) state;
-  check_bound (16);
 }
 
 /* The window closes, and opens again only when the first range is hashed. */
@@ -131,7 +116,7 @@ test_first (void **state)
   size_t i, n;
 
   (void) state;
-  window_init (&window, 4, SOURCE_MEMORY);
+  window_init (&window, 4);
   for (n = 0; window_is_open (&window); n++) {
     assert_true (n < 10000);
     window_take (&window, &items[n], &range);
@@ -150,7 +135,6 @@ main (void)
 {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test (test_bound),
-    cmocka_unit_test (test_images),
     cmocka_unit_test (test_first),
   };
 

@@ -7,31 +7,24 @@
 
 #include <config.h>
 
-#include <stddef.h>
-
 #include "read/window.h"
 #include "util/extent.h"
-#include "util/source-options.h"
 
-#define SIZE UINT64_C (6 * 1024 * 1024) /* bytes of memory for leaves, if
-                                         * the image has SOURCE_MEMORY bytes of
-                                         * buffers; else in proportion */
+#define SIZE UINT64_C (6 * 1024 * 1024) /* bytes of memory for leaves */
 #define LEAF_COST 80            /* bytes: the longest leaf, and its share of a
                                  * node of the leaf table's tree */
 #define RANGE_COST 4096         /* bytes: nodes of the tree without leaves */
 
 void
-window_init (struct window *window, uint64_t block_size, size_t memory)
+window_init (struct window *window, uint64_t block_size)
 {
-  *window = (struct window) {
-    .block_size = block_size, .size = SIZE * memory / SOURCE_MEMORY
-  };
+  *window = (struct window) { .block_size = block_size };
 }
 
 uint64_t
 window_max_range (const struct window *window, unsigned count)
 {
-  uint64_t blocks = window->size / LEAF_COST / count;
+  uint64_t blocks = SIZE / LEAF_COST / count;
 
   return (blocks > 0 ? blocks : 1) * window->block_size;
 }
@@ -39,7 +32,7 @@ window_max_range (const struct window *window, unsigned count)
 bool
 window_is_open (const struct window *window)
 {
-  return !window->first || window->taken - window->first->start < window->size;
+  return !window->first || window->taken - window->first->start < SIZE;
 }
 
 void

@@ -28,17 +28,12 @@ struct window_item {
 
 struct window {
   uint64_t block_size;          /* bytes */
-  uint64_t size;                /* bytes of memory */
   uint64_t taken;               /* bytes of memory of all ranges that were ever
                                  * taken */
   struct window_item *first, *last; /* in the order of the image */
 };
 
-/* MEMORY is the size of the buffers of this image, in bytes.  The size of the
- * window is proportional to it, so images that divide the memory for buffers
- * also divide the memory for leaves.
- */
-void window_init (struct window *window, uint64_t block_size, size_t memory);
+void window_init (struct window *window, uint64_t block_size);
 
 /* Returns the maximum length of a range, in bytes, with which the window allows
  * COUNT ranges in flight, or somewhat fewer if COUNT is large: the nodes of the

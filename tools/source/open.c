@@ -90,27 +90,12 @@ open_qemu (const struct qemu_image *qi, struct source **source,
 }
 
 /* Print WARNING, which is about OPERAND, if it is set. */
-static int
+static void
 print_warning (const struct source_options *options, const char *operand,
-               const struct error *warning, struct error *error)
+               const struct error *warning)
 {
-  if (!error_is_set (warning))
-    return 0;
-  if (!options->warn)
-    return error_set (error, "%s", warning->text);
-  options->warn (operand, warning);
-  return 0;
-}
-
-static int
-refuse_bitmaps (const struct qemu_image *qi, struct error *error)
-{
-  const struct image_info *info = &qi->info;
-
-  if (qi->options->refuse_bitmaps && info->probed &&
-      strcmp (info->format, "qcow2") == 0 && info->top.qcow2.nr_bitmaps > 0)
-    return error_set (error, "has bitmaps");
-  return 0;
+  if (error_is_set (warning))
+    options->warn (operand, warning);
 }
 
 /* Open the image of QI, which was inspected.  The source owns QI if this
@@ -120,14 +105,12 @@ static int
 open_inspected (struct qemu_image *qi, struct source **source,
                 struct error *error)
 {
-  int r = print_warning (qi->options, qi->operand, &qi->info.warning, error);
+  int r;
 
-  if (r == 0 && qi->file && strcmp (qi->info.format, "raw") == 0)
+  print_warning (qi->options, qi->operand, &qi->info.warning);
+  if (qi->file && strcmp (qi->info.format, "raw") == 0)
     return raw_open (qi->options, &qi->files, 0, source, error);
-  if (r == 0)
-    r = refuse_bitmaps (qi, error);
-  if (r == 0)
-    r = open_qemu (qi, source, error);
+  r = open_qemu (qi, source, error);
   if (r == -1)
     image_info_destroy (&qi->info);
   return r;
@@ -251,7 +234,8 @@ check_stdin (const struct source_options *options, const struct file *file,
     return 0;
   if (image_check_stream (file, start, &warning, error) == -1)
     return -1;
-  return print_warning (options, "-", &warning, error);
+  print_warning (options, "-", &warning);
+  return 0;
 }
 
 /* Standard input is raw.  The image starts at the current position. */

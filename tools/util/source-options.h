@@ -13,11 +13,10 @@
 #include <stdint.h>
 
 struct error;
-struct semaphore;
 
 #define SOURCE_WHOLE UINT64_MAX
-/* Memory of all buffers of an image, bytes.  Small files that are hashed in
- * parallel share it; each of two images that are compared has its own.
+/* Memory of all buffers of an image, bytes.  Each of two images that are
+ * compared has its own.
  */
 #define SOURCE_MEMORY (108 * 1024 * 1024)
 
@@ -31,15 +30,11 @@ struct source_options {
                                  * write it */
   bool refuse_sums;             /* refuse a file that looks like a list of
                                  * checksums */
-  bool refuse_bitmaps;          /* refuse a probed qcow2 with bitmaps, for which
-                                 * qemu-nbd can allocate much memory */
   bool nonblock;                /* do not wait for a writer of a FIFO */
   uint64_t size;                /* size of the image in bytes, which must not
                                  * be larger than the source; SOURCE_WHOLE:
                                  * the whole source */
-  /* Print a warning about NAME, an operand.  Any thread can call this.  If it is
-   * NULL, an image with a warning is refused.
-   */
+  /* Print a warning about NAME, an operand.  Any thread can call this. */
   void (*warn) (const char *name, const struct error *warning);
   const char *bitmap;           /* the dirty bitmap of an NBD export to read;
                                  * NULL: none */
@@ -50,9 +45,7 @@ struct source_options {
   bool extents;                 /* query extents */
   unsigned threads;             /* number of threads that read and hash, at
                                  * least 1 */
-  struct semaphore *hashing;    /* if images are hashed in parallel, limits how
-                                 * many of their threads hash; or NULL */
-  size_t memory;                /* size of all buffers, bytes; see
+  size_t memory;                /* size of all buffers, bytes; at most
                                  * SOURCE_MEMORY */
   size_t read_size;             /* size of a read over NBD, bytes */
   size_t queue_size;            /* maximum number of bytes in flight on an
