@@ -8,7 +8,7 @@
 The model knows the good disk, the bad one and the sources as bytes, and nothing
 of manifests.  It says whether the disk is refused, because more blocks are bad than
 the limit allows, which blocks are repaired, which remain bad, or are not whole units of
-direct I/O, and what the disk is then.  strace, or the log of an NBD server, shows each
+direct I/O, and what the disk is then.  strace shows each
 write: a bad block that a source has, once, and nothing else.  Without strace only the
 disk is compared.
 
@@ -205,13 +205,6 @@ def traced_writes(name):
     return writes
 
 
-def logged_writes(name):
-    """The same in the log of nbdkit."""
-    return [(int(offset, 16), int(count, 16)) for offset, count in
-            re.findall(r" Write .*offset=0x([0-9a-f]+) count=0x([0-9a-f]+)",
-                       read_file(name).decode(errors="replace"))]
-
-
 class Round:
     def __init__(self, rng, args):
         self.rng, self.args = rng, args
@@ -225,10 +218,8 @@ class Round:
         self.dry = not args.kill and rng.random() < 0.15
         self.trailing = rng.randbytes(rng.choice((0, 0, 5000)))
         self.servers = Servers()
-        self.exported = args.nbdkit and not args.kill and rng.random() < 0.3
-        # Of what is written.  A server accepts any length.
-        self.align = 1 if self.exported else max(4096, os.stat(".").st_blksize)
-        self.traced = args.strace and not args.kill and not self.exported
+        self.align = max(4096, os.stat(".").st_blksize) # of what is written
+        self.traced = args.strace and not args.kill
 
     # ---- The model ----
 
@@ -293,9 +284,6 @@ class Round:
              "good"], check=True, stdout=subprocess.PIPE, text=True).stdout
         write_file("disk", self.bad + self.trailing, self.rng.random() < 0.5)
         name = os.path.abspath("disk")
-        if self.exported:
-            name = self.servers.start("--filter=log", "file", "disk",
-                                      "logfile=" + os.path.abspath("log"))
         self.command = [
             "blksum", "--output=json", "--expect=manifest:blkm",
             "--expect-sum=" + self.rng.choice((tag.strip(), "none")),
@@ -339,9 +327,6 @@ class Round:
         if self.traced:
             need(traced_writes("trace") == self.writes(), "writes",
                  traced_writes("trace"), self.writes())
-        if self.exported:
-            need(logged_writes("log") == self.writes(), "writes",
-                 logged_writes("log"), self.writes())
         return states
 
     def check_refused(self, status, out, err):
@@ -349,7 +334,6 @@ class Round:
         need("it may be another disk; nothing was written" in err, err)
         need(read_file("disk") == self.bad + self.trailing, "the disk changed")
         need(not self.traced or not traced_writes("trace"), "it was written")
-        need(not self.exported or not logged_writes("log"), "it was written")
         return ["refused"]
 
     # ---- Kills ----

@@ -62,6 +62,39 @@ for offset in 196608 589824; do
     fail "block at $offset is not read back"
 done
 
+# Writes that fail: the first one, and the second one.  A write that failed left the bad
+# content here.
+for n in 1 2; do
+  cp good disk
+  damage disk 3 9
+  run 2 strace -f -qq -P "$dir/disk" -o trace -e trace=pwrite64 \
+    -e inject=pwrite64:error=EIO:when=$n+ blksum --expect manifest:good.blkm \
+    --expect-sum "$sum" --repair-limit 50% --repair-from good "$dir/disk"
+  says_once "disk: cannot write at offset $(((n * 6 - 3) * 65536)): Input/output error"
+  if [ $n = 2 ]; then
+    says_once "; 1 block was written, and not verified$"
+  else
+    ! grep "written" stderr || fail "nothing was written"
+  fi
+done
+
+# The first batch is written, and the second one is not: a block of 16 MiB is a batch.
+truncate -s 40m big
+write_data big 0 200000
+write_data big 20000000 200000
+blksum -b 16m --manifest 16m.blkm big > stdout
+cp big big.bad
+damage big.bad 0 306
+run 2 strace -f -qq -P "$dir/big.bad" -o trace -e trace=pwrite64 \
+  -e inject=pwrite64:error=EIO:when=2+ blksum --output=json \
+  --expect manifest:16m.blkm --expect-sum none --repair-limit 100% \
+  --repair-from big "$dir/big.bad"
+says_once "cannot write at offset 16777216: .*; 1 block was repaired before$"
+grep -q '"blocks":\[{"start":0,"length":16777216,"state":"repaired"}$' stdout ||
+  fail "the first block is not in the result"
+cmp -n 16777216 big big.bad || fail "the first block was not repaired"
+rm big big.bad
+
 # Another program writes a bad block meanwhile: what was good is not written, nor
 # what is bad in another way.
 changed () {

@@ -31,24 +31,20 @@
   F (aio_pread) \
   F (aio_pread_structured) \
   F (block_status) \
-  F (can_flush) \
   F (can_meta_context) \
   F (can_multi_conn) \
   F (close) \
   F (connect_socket) \
   F (connect_uri) \
   F (create) \
-  F (flush) \
   F (get_block_size) \
   F (get_errno) \
   F (get_error) \
   F (get_size) \
-  F (is_read_only) \
   F (opt_go) \
   F (opt_list_meta_context) \
   F (poll) \
   F (pread) \
-  F (pwrite) \
   F (set_opt_mode) \
   F (set_request_structured_replies) \
   F (set_uri_allow_local_file) \
@@ -87,24 +83,20 @@ const char *nbd_error_text (void);
 #define nbd_aio_pread libnbd.aio_pread
 #define nbd_aio_pread_structured libnbd.aio_pread_structured
 #define nbd_block_status libnbd.block_status
-#define nbd_can_flush libnbd.can_flush
 #define nbd_can_meta_context libnbd.can_meta_context
 #define nbd_can_multi_conn libnbd.can_multi_conn
 #define nbd_close libnbd.close
 #define nbd_connect_socket libnbd.connect_socket
 #define nbd_connect_uri libnbd.connect_uri
 #define nbd_create libnbd.create
-#define nbd_flush libnbd.flush
 #define nbd_get_block_size libnbd.get_block_size
 #define nbd_get_errno libnbd.get_errno
 #define nbd_get_error libnbd.get_error
 #define nbd_get_size libnbd.get_size
-#define nbd_is_read_only libnbd.is_read_only
 #define nbd_opt_go libnbd.opt_go
 #define nbd_opt_list_meta_context libnbd.opt_list_meta_context
 #define nbd_poll libnbd.poll
 #define nbd_pread libnbd.pread
-#define nbd_pwrite libnbd.pwrite
 #define nbd_set_opt_mode libnbd.set_opt_mode
 #define nbd_set_request_structured_replies \
   libnbd.set_request_structured_replies

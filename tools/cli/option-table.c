@@ -235,7 +235,7 @@ static const char help_begin[] =
 "       blksum --check [OPTION]... [LIST|-]...\n"
 "       blksum --expect SUM [OPTION]... [FILE|URI|-]\n"
 "       blksum --expect manifest:FILE --expect-sum SUM --repair-from SRC...\n"
-"              [OPTION]... FILE|URI\n"
+"              [OPTION]... FILE\n"
 "       blksum --compare [OPTION]... A B\n"
 "       blksum --compare --changed RANGES [OPTION]... BEFORE AFTER\n"
 "       blksum --part I/N --manifest-dir DIR [OPTION]... [FILE|URI|-]\n"

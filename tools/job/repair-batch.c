@@ -86,7 +86,7 @@ take_block (struct repair_batch *batch, size_t i, size_t next,
   batch->blocks[i] = (struct repair_block) {
     .offset = offset, .len = len,
     .found = repair_list_found (batch->list, next),
-    .unaligned = offset % batch->target->align || len % batch->target->align,
+    .unaligned = offset % batch->target->file.align || len % batch->target->file.align,
   };
   batch->expected[i] = (struct block_expected) {
     .zero = !run.leaves, .leaf = leaf
@@ -171,9 +171,9 @@ check_again (const struct repair_batch *batch, size_t i, struct error *error)
   const struct repair_block *block = &batch->blocks[i];
   int r;
 
-  if (target_check_same (batch->target, error) == -1 ||
-      target_read (batch->target, batch->spare, block->len, block->offset,
-                   error) == -1)
+  if (direct_file_check_same (&batch->target->file, error) == -1 ||
+      direct_file_read (&batch->target->file, batch->spare, block->len,
+                        block->offset, error) == -1)
     return -1;
   r = check_spare (batch, i, &block->found, error);
   return r != 0 ? r : error_set (error, "changed meanwhile at offset %llu: "
@@ -195,20 +195,24 @@ write_block (struct repair_batch *batch, size_t i, struct error *error)
   if (check_again (batch, i, error) == -1)
     return -1;
   memcpy (batch->spare, repair_batch_bytes (batch, i), block->len);
-  r = target_write (batch->target, batch->spare, block->len, block->offset,
-                    error);
+  r = direct_file_write (&batch->target->file, batch->spare, block->len,
+                         block->offset, error);
   block->written = r == 0 || check_again (batch, i, &ignored) == -1;
   return r;
 }
 
+/* Read block I back, which must not come from the page cache. */
 static int
 verify_block (struct repair_batch *batch, size_t i, struct error *error)
 {
+  const struct direct_file *file = &batch->target->file;
   struct repair_block *block = &batch->blocks[i];
   int r;
 
-  if (target_read_back (batch->target, batch->spare, block->len, block->offset,
-                        error) == -1)
+  if (direct_file_read (file, batch->spare, block->len, block->offset,
+                        error) == -1 ||
+      direct_file_check_uncached (file, block->len, block->offset,
+                                  error) == -1)
     return -1;
   r = check_spare (batch, i, &batch->expected[i], error);
   block->verified = r == 1;
@@ -228,7 +232,7 @@ repair_batch_write (struct repair_batch *batch, struct error *error)
     if (write_block (batch, i, error) == -1)
       return -1;
   }
-  if (any && target_sync (batch->target, error) == -1)
+  if (any && direct_file_sync (&batch->target->file, error) == -1)
     return -1;
   for (i = 0; i < batch->count; i++)
     if (batch->blocks[i].written && verify_block (batch, i, error) == -1)

@@ -61,8 +61,8 @@ check (struct repair_source *source, struct error *error)
 }
 
 /* Refuse some operands before they are opened as a source: opening a FIFO
- * would wait for a writer.  Opening the target would fail because of our own
- * locks, or get no reply if its server serves one client at a time.
+ * would wait for a writer, and opening the target would fail because of our own
+ * locks.
  */
 static int
 check_operand (const struct repair_source *source, struct error *error)

@@ -210,19 +210,17 @@ repair_target (struct repair *repair, const char **operand,
   size_t i;
   int r = check_sources (repair, operand, error);
 
-  if (r == 0) {
-    target_begin_scan (&repair->target);
+  if (r == 0)
     r = repair_list_make (&repair->list, &repair->manifest, &repair->target,
                           repair->request, error);
-  }
   if (r == 0)
-    r = target_end_scan (&repair->target, error);
+    r = direct_file_check_unmodified (&repair->target.file, error);
   if (r == 0)
     r = repair_blocks (repair, error);
   for (i = 0; i < repair->request->nr_sources; i++)
     repair_source_close (&repair->sources[i]);
   repair_list_free (&repair->list);
-  return r == 0 ? target_check_same (&repair->target, error) : -1;
+  return r == 0 ? direct_file_check_same (&repair->target.file, error) : -1;
 }
 
 static int

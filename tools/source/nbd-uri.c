@@ -103,28 +103,19 @@ connect_first (struct nbd_uri *nbd_uri, const char *uri, struct error *error)
   return r;
 }
 
-void
-nbd_uri_connect_others (struct source *source, const char *uri)
+static void
+connect_others (struct nbd_uri *nbd_uri, const char *uri)
 {
-  struct nbd_uri *nbd_uri = (struct nbd_uri *) source;
   const struct source_options *options = nbd_uri->options;
   struct nbd_handle *first = nbd_uri->conns[0], *nbd;
   int64_t size = nbd_get_size (first);
 
-  if (nbd_can_multi_conn (first) != 1 || source->size <= options->read_size)
+  if (nbd_can_multi_conn (first) != 1 ||
+      nbd_uri->source.size <= options->read_size)
     return;
   while (nbd_uri->nr_conns < CONNS && nbd_uri->nr_conns < options->threads &&
          (nbd = connect_another (options, uri, size)))
     nbd_uri->conns[nbd_uri->nr_conns++] = nbd;
-}
-
-void
-nbd_uri_close_others (struct source *source)
-{
-  struct nbd_uri *nbd_uri = (struct nbd_uri *) source;
-
-  while (nbd_uri->nr_conns > 1)
-    nbd_handle_close (nbd_uri->conns[--nbd_uri->nr_conns]);
 }
 
 static int
@@ -164,8 +155,8 @@ static const struct source_ops nbd_uri_ops = {
 };
 
 int
-nbd_uri_open_single (const struct source_options *options, const char *uri,
-                     struct source **source, struct error *error)
+nbd_uri_open (const struct source_options *options, const char *uri,
+              struct source **source, struct error *error)
 {
   struct nbd_uri *nbd_uri = malloc (sizeof *nbd_uri);
 
@@ -183,24 +174,7 @@ nbd_uri_open_single (const struct source_options *options, const char *uri,
     free (nbd_uri);
     return -1;
   }
+  connect_others (nbd_uri, uri);
   *source = &nbd_uri->source;
   return 0;
-}
-
-int
-nbd_uri_open (const struct source_options *options, const char *uri,
-              struct source **source, struct error *error)
-{
-  if (nbd_uri_open_single (options, uri, source, error) == -1)
-    return -1;
-  nbd_uri_connect_others (*source, uri);
-  return 0;
-}
-
-struct nbd_handle *
-nbd_uri_handle (const struct source *source)
-{
-  const struct nbd_uri *nbd_uri = (const struct nbd_uri *) source;
-
-  return nbd_uri->nr_conns > 0 ? nbd_uri->conns[0] : NULL;
 }

@@ -8,7 +8,6 @@
 #define BLKSUM_NBD_URI_H
 
 struct error;
-struct nbd_handle;
 struct source;
 struct source_options;
 
@@ -17,22 +16,5 @@ struct source_options;
  */
 int nbd_uri_open (const struct source_options *options, const char *uri,
                   struct source **source, struct error *error);
-
-/* The same, with one connection only. */
-int nbd_uri_open_single (const struct source_options *options, const char *uri,
-                         struct source **source, struct error *error);
-
-/* Open more connections to the export at URI, if the server announces
- * multi-conn, for a source of nbd_uri_open_single.  Failures are ignored.
- */
-void nbd_uri_connect_others (struct source *source, const char *uri);
-
-/* Close all connections except the first one. */
-void nbd_uri_close_others (struct source *source);
-
-/* Returns the first open connection of SOURCE, or NULL if the scan has lost or
- * closed all of them.
- */
-struct nbd_handle *nbd_uri_handle (const struct source *source);
 
 #endif /* BLKSUM_NBD_URI_H */
