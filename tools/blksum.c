@@ -386,7 +386,8 @@ main (int argc, char *argv[])
   signal (SIGPIPE, SIG_IGN);
   signal (SIGXFSZ, SIG_IGN);    /* a write fails with EFBIG */
   signal (SIGCHLD, SIG_DFL);    /* a parent may have ignored it */
-  options.hash.progress.to = progress_start (&options.progress);
+  progress_start (&options.progress);
+  options.hash.progress.update = progress_update;
   options.hash.source.warn = warn;
 
   if (options.check)

@@ -42,23 +42,6 @@ print_number (const char *key, uint64_t value)
 }
 
 static void
-print_seconds (const char *key, double value)
-{
-  printf (",\"%s\":%.6f", key, value);
-}
-
-static void
-print_reads (const struct sum *sum)
-{
-  print_number ("reads", sum->reads.count);
-  if (sum->reads.count == 0)
-    return;
-  print_number ("reads-in-flight", sum->reads.in_flight);
-  print_seconds ("read-latency-median", sum->reads.latency / 1e9);
-  print_seconds ("read-latency-p99", sum->reads.latency_p99 / 1e9);
-}
-
-static void
 print_checksum (const struct sum *sum)
 {
   char hex[SUM_HEX_SIZE];
@@ -108,8 +91,7 @@ print_json (const struct options *options, const char *name,
     fputs (",\"incremental\":true", stdout);
     print_number ("read", sum->read);
   }
-  print_reads (sum);
-  print_seconds ("seconds", sum->seconds);
+  printf (",\"seconds\":%.6f", sum->seconds);
   if (!ferror (stdout))
     putchar ('}');
 }

@@ -16,15 +16,19 @@ struct progress_target {
                                  * nbdcopy */
 };
 
-/* Returns the functions that a job calls to show its progress on TARGET.  From
- * this call on, SIGUSR1 prints a line on standard error, whatever TARGET is.
- * Called once, before other threads start.
+/* Show progress on TARGET.  From this call on, SIGUSR1 prints a line on
+ * standard error, whatever TARGET is.  Call this once, before other threads
+ * start: they inherit a signal mask that blocks SIGUSR1.
  */
-const struct progress *progress_start (const struct progress_target *target);
+void progress_start (const struct progress_target *target);
+
+/* The callback in the request of a job. */
+void progress_update (const struct progress *progress, enum progress_step step,
+                      uint64_t bytes);
 
 /* progress_hide erases the bar, and progress_show draws it again.  Between the
  * calls a lock is held, and nothing is drawn, so the caller can print lines.
- * The same thread calls both, after progress_begin and before progress_end.
+ * The same thread calls both, between PROGRESS_BEGIN and the end.
  */
 void progress_hide (void);
 void progress_show (void);

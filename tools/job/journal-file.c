@@ -150,10 +150,9 @@ read_runs (struct journal_file *file, const struct progress *progress)
 }
 
 int
-journal_file_scan (struct journal_file *file, const struct progress_form *form,
+journal_file_scan (struct journal_file *file, const struct progress *progress,
                    struct error *error)
 {
-  const struct progress *progress;
   struct stat st;
   int err;
 
@@ -166,7 +165,7 @@ journal_file_scan (struct journal_file *file, const struct progress_form *form,
     return error_errno (error, errno, "cannot read %s", file->path);
   if (rewind_reader (file, error) == -1)
     return -1;
-  progress = progress_begin_aside (form, st.st_size);
+  progress_begin_aside (progress, st.st_size);
   err = read_runs (file, progress);
   progress_end (progress, err == 0);
   return err ? error_set (error, "cannot read %s: %s", file->path,

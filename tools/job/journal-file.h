@@ -15,7 +15,7 @@ struct blkhash_manifest_reader;
 struct blkhash_manifest_writer;
 struct blkhash_opts;
 struct error;
-struct progress_form;
+struct progress;
 
 struct journal_file {
   char *path;
@@ -37,13 +37,13 @@ int journal_file_open (struct journal_file *file, const char *path,
 /* Close the file, and remove it if it is empty and was not replaced. */
 void journal_file_close (struct journal_file *file);
 
-/* Scan the whole file, and report progress in the form FORM.  Sets file->blocks
+/* Scan the whole file, and report the PROGRESS.  Sets file->blocks
  * and file->reader, which is at its end then.  Returns 0, also if the file has
  * no header, which leaves file->reader NULL; or -1 with the reason, for example
  * that the header is invalid or of a later version.
  */
 int journal_file_scan (struct journal_file *file,
-                       const struct progress_form *form, struct error *error);
+                       const struct progress *progress, struct error *error);
 
 /* Truncate the file, and write a header with ID as the value of its key
  * "journal".  Frees the reader.  A file that other users can read is replaced

@@ -33,14 +33,14 @@ scan_full_size (struct source *source, struct scan *scan, struct error *error)
 }
 
 static int
-search (const struct progress_form *form, struct source *source,
+search (const struct progress *progress, struct source *source,
         struct trailing_data *trailing, struct error *error)
 {
   struct scan scan;
   int r;
 
   scan_init_search (&scan, source->size);
-  scan.request.progress = progress_begin_aside (form, trailing->len);
+  scan.request.progress = progress_begin_aside (progress, trailing->len);
   r = scan_full_size (source, &scan, error);
   progress_end (scan.request.progress, r == 0);
   if (r == 0) {
@@ -53,7 +53,7 @@ search (const struct progress_form *form, struct source *source,
 }
 
 int
-trailing_data_find (const struct progress_form *form, struct source *source,
+trailing_data_find (const struct progress *progress, struct source *source,
                     struct trailing_data *trailing, struct error *error)
 {
   *trailing = (struct trailing_data) { .state = TRAILING_NONE };
@@ -64,5 +64,5 @@ trailing_data_find (const struct progress_form *form, struct source *source,
     return 0;
   }
   trailing->len = source->full_size - source->size;
-  return search (form, source, trailing, error);
+  return search (progress, source, trailing, error);
 }

@@ -8,7 +8,7 @@
 #define BLKSUM_JOB_TRAILING_DATA_H
 
 struct error;
-struct progress_form;
+struct progress;
 struct source;
 struct trailing_data;
 
@@ -16,7 +16,7 @@ struct trailing_data;
  * Returns 0, or -1 with the reason if the disk cannot be read, or was modified;
  * then SOURCE can only be closed.
  */
-int trailing_data_find (const struct progress_form *form, struct source *source,
+int trailing_data_find (const struct progress *progress, struct source *source,
                         struct trailing_data *trailing, struct error *error);
 
 #endif /* BLKSUM_JOB_TRAILING_DATA_H */

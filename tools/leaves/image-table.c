@@ -39,10 +39,6 @@ fold (struct blkhash_leaves *leaves, const struct scan *scan, struct sum *sum,
   sum->zero = zero - scan->hole;
   sum->hole = scan->hole;
   sum->read = scan->read;
-  sum->reads.count = scan->stats.reads;
-  sum->reads.in_flight = scan->stats.in_flight;
-  sum->reads.latency = read_stats_latency (&scan->stats, 0.5);
-  sum->reads.latency_p99 = read_stats_latency (&scan->stats, 0.99);
   return 0;
 }
 

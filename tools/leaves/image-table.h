@@ -15,7 +15,7 @@ struct source;
 struct sum;
 
 /* Read the image of SOURCE into the table LEAVES, and fold it.  Stores in SUM
- * the format, the numbers of bytes and reads, and the digest if the table
+ * the format, the numbers of bytes, and the digest if the table
  * computes one, but not the hash options.  Returns 0; or -1 with the reason,
  * for example that the image changed while it was read.  There is no reason if
  * request->stopped returned true.  After -1 SOURCE can only be closed.

@@ -45,12 +45,14 @@ struct memory_runs {
 static uint64_t reported;       /* bytes */
 
 static void
-add (uint64_t len)
+update (const struct progress *progress, enum progress_step step, uint64_t len)
 {
+  (void) progress;
+  assert_int_equal (step, PROGRESS_ADD);
   reported += len;
 }
 
-static const struct progress progress = { .add = add };
+static const struct progress progress = { .update = update };
 
 static bool
 is_zero (const struct memory_runs *iter, unsigned block)

@@ -163,7 +163,6 @@ request_done (struct buffer *buffer, size_t len, int *err)
   if (last) {
     conn->reads--;
     buffer->waited = clock_ns () - buffer->start;
-    scheduler_read_done (&reader->scheduler, buffer->waited);
     scheduler_queue (&reader->scheduler, buffer);
   }
   return 1;

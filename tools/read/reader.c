@@ -112,7 +112,6 @@ read_image_ranges (struct reader *reader, struct buffer *buffer)
   ns = clock_ns () - buffer->start;
   buffer->busy = cpu_time_busy (&time, ns);
   buffer->waited = ns - buffer->busy;
-  scheduler_read_done (scheduler, ns);
   if (r == -1)
     scheduler_fail (scheduler, &error);
   if (r == READER_ZERO)

@@ -158,17 +158,6 @@ scan_count (struct scan *scan, uint64_t len, bool hole)
   progress_add (scan->request.progress, len);
 }
 
-void
-scan_read_done (struct scan *scan, uint64_t latency, unsigned in_flight)
-{
-  {
-    SCOPED_LOCK (&scan->lock);
-
-    read_stats_add (&scan->stats, latency, in_flight);
-  }
-  progress_reading (scan->request.progress, latency, in_flight);
-}
-
 bool
 scan_fail (struct scan *scan, const struct error *error)
 {

@@ -18,7 +18,6 @@
 #include <stdint.h>
 
 #include "util/error.h"
-#include "util/read-stats.h"
 
 struct blkhash_leaves;
 struct blkhash_opts;
@@ -79,7 +78,6 @@ struct scan {
                                  * first byte that is not zero */
   uint64_t hole, read;          /* bytes that were not read, because they were
                                  * known to be zero; and bytes that were read */
-  struct read_stats stats;
   struct error error;           /* the first error of any thread, which stops
                                  * all threads */
 };
@@ -129,11 +127,6 @@ bool scan_ends_before (struct scan *scan, uint64_t offset);
 
 /* Count LEN bytes that were added.  If HOLE is set, they were not read. */
 void scan_count (struct scan *scan, uint64_t len, bool hole);
-
-/* Count a read that took LATENCY nanoseconds, and ended when IN_FLIGHT reads,
- * including this one, were in flight.
- */
-void scan_read_done (struct scan *scan, uint64_t latency, unsigned in_flight);
 
 /* Fail the request with ERROR.  Returns false if it had failed before. */
 bool scan_fail (struct scan *scan, const struct error *error);

@@ -226,19 +226,6 @@ scheduler_next_ranges (struct scheduler *scheduler, void *worker,
   return true;
 }
 
-void
-scheduler_read_done (struct scheduler *scheduler, uint64_t latency)
-{
-  unsigned in_flight;
-
-  {
-    SCOPED_LOCK (&scheduler->lock);
-    in_flight = scheduler->buffers.in_use - scheduler->queue.count -
-      scheduler->hashing;
-  }
-  scan_read_done (scheduler->scan, latency, in_flight);
-}
-
 /* A worker that has read a buffer calls scheduler_next after this, and wakes
  * another worker there if there is more work.  A connection does not call
  * scheduler_next, so a worker is woken here.

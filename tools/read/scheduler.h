@@ -95,11 +95,6 @@ bool scheduler_needs_thread (struct scheduler *scheduler);
 bool scheduler_next_ranges (struct scheduler *scheduler, void *worker,
                             struct buffer *buffer, unsigned copies);
 
-/* Report a read that took LATENCY nanoseconds.  Called before its buffer is
- * queued or freed.
- */
-void scheduler_read_done (struct scheduler *scheduler, uint64_t latency);
-
 /* Queue BUFFER, which was read. */
 void scheduler_queue (struct scheduler *scheduler, struct buffer *buffer);
 

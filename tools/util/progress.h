@@ -1,8 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The progress of a job.  The job calls these functions; its request determines
- * how the progress is shown.
+ * The progress of a job, which a callback in its request shows.
  */
 
 #ifndef BLKSUM_UTIL_PROGRESS_H
@@ -13,22 +12,18 @@
 
 #define PROGRESS_NO_SIZE UINT64_MAX /* the size is not known yet */
 
-struct progress_form;
-
-/* Functions that show the progress.  Any thread can call those that are
- * thread-safe; only the thread of the job calls the others.
- */
-struct progress {
-  void (*begin) (const struct progress_form *form, uint64_t size);
-  void (*add) (uint64_t len);   /* thread-safe */
-  void (*reading) (uint64_t latency, unsigned in_flight); /* thread-safe; or
-                                 * NULL */
-  void (*end) (bool complete);
+enum progress_step {
+  PROGRESS_BEGIN,               /* BYTES is the size, or PROGRESS_NO_SIZE */
+  PROGRESS_ADD,                 /* BYTES more are done */
+  PROGRESS_DONE,                /* the end: everything is done */
+  PROGRESS_FAILED,              /* the end, for another reason */
 };
 
 /* How to show progress; a part of the request of a job. */
-struct progress_form {
-  const struct progress *to;    /* NULL: not shown */
+struct progress {
+  /* Called by any thread for PROGRESS_ADD, otherwise by that of the job. */
+  void (*update) (const struct progress *progress, enum progress_step step,
+                  uint64_t bytes);
   const char *name;             /* name shown in front of the bar, or NULL */
   bool aside;                   /* progress of something other than the
                                  * image: not reported to programs, which
@@ -36,25 +31,24 @@ struct progress_form {
 };
 
 /* Begin the progress of SIZE bytes, which can be PROGRESS_NO_SIZE.  End it
- * before the next one begins.  Returns PROGRESS for the functions below, or
- * NULL if the progress is not shown.
+ * before the next one begins.  Returns PROGRESS.
  */
 static inline const struct progress *
-progress_begin (const struct progress_form *form, uint64_t size)
+progress_begin (const struct progress *progress, uint64_t size)
 {
-  if (form->to)
-    form->to->begin (form, size);
-  return form->to;
+  progress->update (progress, PROGRESS_BEGIN, size);
+  return progress;
 }
 
-/* Same as progress_begin, but with ASIDE of the form set. */
+/* Same as progress_begin, but with ASIDE set. */
 static inline const struct progress *
-progress_begin_aside (const struct progress_form *form, uint64_t size)
+progress_begin_aside (const struct progress *progress, uint64_t size)
 {
-  struct progress_form aside = *form;
+  struct progress aside = *progress;
 
   aside.aside = true;
-  return progress_begin (&aside, size);
+  progress_begin (&aside, size);
+  return progress;
 }
 
 /* Report that LEN more bytes were hashed, or need not be hashed.  Thread-safe.
@@ -64,29 +58,14 @@ static inline void
 progress_add (const struct progress *progress, uint64_t len)
 {
   if (progress)
-    progress->add (len);
+    progress->update (progress, PROGRESS_ADD, len);
 }
 
-/* Report that a read took LATENCY nanoseconds, and ended when IN_FLIGHT reads,
- * including this one, were in flight.  Thread-safe.  Does nothing if PROGRESS
- * is NULL.
- */
-static inline void
-progress_reading (const struct progress *progress, uint64_t latency,
-                  unsigned in_flight)
-{
-  if (progress && progress->reading)
-    progress->reading (latency, in_flight);
-}
-
-/* End the progress.  COMPLETE is set if everything was hashed.  Does nothing if
- * PROGRESS is NULL.
- */
+/* End the progress.  COMPLETE is set if everything was hashed. */
 static inline void
 progress_end (const struct progress *progress, bool complete)
 {
-  if (progress)
-    progress->end (complete);
+  progress->update (progress, complete ? PROGRESS_DONE : PROGRESS_FAILED, 0);
 }
 
 #endif /* BLKSUM_UTIL_PROGRESS_H */

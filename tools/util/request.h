@@ -6,8 +6,8 @@
  * copy.
  *
  * A request contains callbacks, which the job calls while it runs, in the
- * thread that called the job.  Only some callbacks of struct progress are
- * called by any thread.
+ * thread that called the job.  Only that of struct progress is called by any
+ * thread.
  */
 
 #ifndef BLKSUM_REQUEST_H
@@ -41,7 +41,7 @@ struct hash_request {
   bool digest_fixed, block_size_fixed, construction_fixed;
   struct source_options source;
   const char *manifest;         /* file to write; "-" for stdout; or NULL */
-  struct progress_form progress;
+  struct progress progress;
 };
 
 /* Fix all parameters, because they are those of a checksum. */

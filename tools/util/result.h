@@ -31,12 +31,6 @@ struct sum {
   bool incremental;             /* only READ bytes were read; the leaves of the
                                  * rest of the image are from a manifest */
   uint64_t read;                /* bytes read from the image */
-  struct {
-    uint64_t count;
-    unsigned in_flight;         /* maximum number of reads in flight */
-    uint64_t latency, latency_p99; /* ns: the median, and the 99th percentile;
-                                 * 0 if there were no reads */
-  } reads;                      /* statistics of the reads of the image */
   double seconds;
   struct first_bytes first;     /* of the source */
 };
