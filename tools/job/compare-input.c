@@ -81,8 +81,7 @@ open_image (struct compare_input *input)
                    &input->error) == -1)
     return -1;
   input->size = input->source->size;
-  if (input->source->full_size == SOURCE_SIZE_UNKNOWN &&
-      input->request->subset.n > 0)
+  if (input->source->sequential && input->request->subset.n > 0)
     return error_set (&input->error, "a pipe can only be read as a whole, not "
                       "with --subset");
   return 0;

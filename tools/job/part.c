@@ -175,7 +175,7 @@ choose_blocks (struct part_job *job, const struct part_request *request,
   uint32_t block_size = blkhash_opts_get_block_size (job->request->opts);
   uint64_t size = source->size;
 
-  if (source->full_size == SOURCE_SIZE_UNKNOWN)
+  if (source->sequential)
     return error_set (error, "a pipe can only be read as a whole, not with "
                       "--part");
   part_blocks (&request->part, size, block_size, &job->first, &job->count);

@@ -100,7 +100,7 @@ open_settled (struct resume *resume, struct error *error)
 static int
 check_image (const struct resume *resume, struct error *error)
 {
-  if (resume->source->full_size == SOURCE_SIZE_UNKNOWN)
+  if (resume->source->sequential)
     return error_set (error, "a pipe can only be read as a whole, not with "
                       "--resume");
   if (!resume->identity.detects_changes && !resume->request->assume_unchanged)

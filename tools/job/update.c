@@ -273,7 +273,7 @@ job_update (const struct incremental_request *request, struct sum *sum,
       source_open (&update.hash.source, hash->operand, &update.source,
                    error) == -1)
     return -1;
-  if (update.source->full_size == SOURCE_SIZE_UNKNOWN)
+  if (update.source->sequential)
     error_set (error, "a pipe can only be read as a whole, not with --update");
   else if (open_old (&update, error) == 0)
     r = update_manifest (&update, sum, error);

@@ -73,6 +73,8 @@ struct source {
   uint64_t size;                /* size of the image in bytes;
                                  * SOURCE_SIZE_UNKNOWN until the end was read */
   uint64_t full_size;           /* size with trailing data */
+  bool sequential;              /* can only be read once, from its start to its
+                                 * end, as a pipe */
   const struct files *files;    /* local files, with their state when they were
                                  * opened; NULL if they are not known */
   struct first_bytes first;     /* set when the source was scanned */
