@@ -129,7 +129,7 @@ def random_options(rng, block_size):
 
 
 def check_size(rng, argv, contents, block_size):
-    """Trailing data is tested by test-blksum-compare-size.sh."""
+    """The lines about trailing data: see test-blksum-compare-size.sh."""
     size = rng.randrange(min(map(len, contents)) + 1)
     argv = [argv[0], "--size", str(size), *argv[1:]]
     done = subprocess.run(argv, stdout=subprocess.PIPE, timeout=LIMIT)

@@ -64,7 +64,6 @@ no reply, for ever:
   hold-ahead    multi-conn is advertised, only NUMBER bytes and the last extent
                 are data; the first request for that extent gets no reply, and
                 reads of its connection get none until the last byte was read
-  hold-after    to reads at NUMBER or after it
 
 the first read gets a reply; when the client has disconnected, the file REACHED
 has the number of reads without a reply, and for how many seconds the client was
@@ -371,9 +370,6 @@ class Connection:
             elif command == CMD_READ:
                 self.hold("hold-read")
                 self.reads.append((cookie, offset, length))
-                if self.fault == "hold-after" and \
-                   offset >= int(self.argument):
-                    self.reads.pop()
                 if self.fault == "hold-64":
                     if len(self.reads) == 64:
                         open(self.argument, "w").close()

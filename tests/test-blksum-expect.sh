@@ -126,9 +126,16 @@ cp raw larger
 truncate -s 10m larger
 run 1 blksum --expect manifest:raw.blkm larger
 run 0 blksum --expect manifest:raw.blkm --size 8m larger
-printf '%s\n' "larger: OK" "larger: what follows is zero, 2097152 bytes" |
+unread="bytes after the image were not read"
+printf '%s\n' "larger: OK" "larger: 2097152 $unread" |
   cmp - stdout || fail "the first bytes do not match"
+run 0 blksum -q --expect $sum --size 8m larger
+[ ! -s stdout ] || fail "not quiet"
 run 1 blksum --expect manifest:raw.blkm --size 7m larger
+[ "$(cat stdout)" = "larger: FAILED" ] || fail "more than FAILED"
+input=larger
+run 0 from_pipe --expect manifest:raw.blkm --size 8m
+printf '%s\n' "-: OK" "-: any $unread" | cmp - stdout || fail "a larger pipe"
 head -c 700 raw.blkm > cut.blkm
 refuses "manifest:cut.blkm: the manifest is cut off" \
         blksum --expect manifest:cut.blkm raw
@@ -203,7 +210,14 @@ is_not $sum qcow2.other
 is_not $sum qcow2 -f raw
 is $sum driver=qcow2,file.filename=qcow2 --image-opts
 
-requires_nbdkit file
+requires_nbdkit file eval
+# Bytes after the image are not read.
+start_nbdkit eval get_size='echo 10485760' pread="
+if [ \$4 -ge 8388608 ]; then echo EIO broken >&2; exit 1; fi
+head -c \$((\$4 + \$3)) '$dir/raw' | tail -c \$3"
+run 0 blksum --expect $sum --size 8m "$uri"
+printf '%s\n' "$uri: OK" "$uri: 2097152 $unread" | cmp - stdout ||
+  fail "the first bytes of the export do not match"
 start_nbdkit file raw
 is $sum "$uri"
 start_nbdkit file other

@@ -19,15 +19,3 @@ start_evil_server "$dir/image" hold-ahead 4194304
 prints_sum "$sum" timeout $limit blksum --no-names -t 2 --read-size 64k \
            --queue-depth 4 "$uri"
 stop_evil_server
-
-# Reads after the first data of a search.
-truncate -s 33554432 "$dir/disk"
-write_data "$dir/disk" 0 1114112
-sum=$(head -c 1048576 "$dir/disk" | blksum --no-names)
-start_evil_server "$dir/disk" hold-after 1114112
-run 0 timeout $limit blksum --expect "$sum" --size 1m --read-size 64k \
-      "$uri"
-[ "$(tail -n 1 "$dir/stdout")" = \
-  "$uri: what follows is not zero, from offset 1048576 on" ] ||
-  fail "the data after the image was not found"
-stop_evil_server

@@ -130,9 +130,13 @@ prints "Nothing to compare: 0 of $size bytes, subset 6/30."
 run 1 blksum --compare --subset 4/5 --size 5g a b
 prints "At 4294967296: 65536 bytes differ." \
   "At 4499963904: 65536 bytes differ." "At 5368643584: 65536 bytes differ." \
-  "Compared: 1 of 5 GiB, subset 4/5."
+  "Compared: 1 of 5 GiB, subset 4/5." \
+  "a: 70144 bytes after the image were not read" \
+  "b: 70144 bytes after the image were not read"
 run 0 blksum --compare --subset 2/5 --size 5g manifest:a.blkm b
-prints "No difference in 1 of 5 GiB, subset 2/5."
+prints "No difference in 1 of 5 GiB, subset 2/5." \
+  "manifest:a.blkm: 70144 bytes after the image were not read" \
+  "b: 70144 bytes after the image were not read"
 run 1 blksum --compare --subset 3/5 --progress=3 manifest:a.blkm b 3> progress
 [ "$(tail -n 1 progress)" = 100/100 ] || fail "progress: $(cat progress)"
 [ "$(wc -l < progress)" -gt 2 ] || fail "no progress: $(cat progress)"

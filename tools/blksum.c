@@ -30,7 +30,6 @@
 #include "cli/progress.h"
 #include "cli/repaired.h"
 #include "cli/report.h"
-#include "cli/trailing-data.h"
 #include "cli/usage.h"
 #include "cli/verdict.h"
 #include "job/job.h"
@@ -143,13 +142,13 @@ print_expected (const char *name, const struct expect_result *result)
 
   if (!result->same)
     report (name, &result->why);
+  else if (err == 0)
+    err = verdict_print_trailing (name, result->trailing);
   if (err)
     report_write_failed (err);
 }
 
-/* Trailing data does not change the exit status, unless it cannot be read: then
- * the result is incomplete.  Returns the exit status.
- */
+/* Returns the exit status. */
 static int
 expect (const struct options *options)
 {
@@ -158,11 +157,9 @@ expect (const struct options *options)
     .hash = options->hash,
     .expected = options->expect,
     .subset = options->verify.subset,
-    .report = options->verify.report == CHECK_QUIET ? NULL : print_expected,
   };
   struct expect_result result;
   struct error error = { "" };
-  int err;
 
   request.hash.operand = name;
   if (job_expect (&request, &result, &operand, &error) == -1) {
@@ -171,17 +168,10 @@ expect (const struct options *options)
     report (operand, &error);
     return EXIT_TROUBLE;
   }
+  if (options->verify.report != CHECK_QUIET)
+    print_expected (name, &result);
   container_report (name, &result.first, "sum");
-  if (!result.same)
-    return EXIT_DIFFERS;
-  if (error_is_set (&result.why)) {
-    report (name, &result.why);
-    return EXIT_TROUBLE;
-  }
-  err = trailing_data_print (name, &result.trailing);
-  if (err)
-    report_write_failed (err);
-  return EXIT_SUCCESS;
+  return result.same ? EXIT_SUCCESS : EXIT_DIFFERS;
 }
 
 /* Returns the exit status. */
@@ -330,7 +320,6 @@ compare (const struct options *options)
     .same_size = options->verify.strict,
     .first_only = options->verify.report == CHECK_QUIET,
     .changed = options->incremental.changed,
-    .find_trailing_data = options->form != OUTPUT_MAPFILE,
     .report = difference_range,
     .opaque = &output,
   };
@@ -361,9 +350,7 @@ compare (const struct options *options)
   for (int i = 0; i < 2; i++)
     container_report (request.operands[i], &difference.first_bytes[i],
                       "comparison");
-  if (difference.differ)
-    return EXIT_DIFFERS;
-  return difference.incomplete ? EXIT_TROUBLE : EXIT_SUCCESS;
+  return difference.differ ? EXIT_DIFFERS : EXIT_SUCCESS;
 }
 
 /* Print a warning while a job runs. */

@@ -20,7 +20,7 @@
 #include "cli/domain.h"
 #include "cli/options.h"
 #include "cli/progress.h"
-#include "cli/trailing-data.h"
+#include "cli/verdict.h"
 #include "util/result.h"
 
 /* Returns the size of the larger image, or UINT64_MAX while the size of a pipe
@@ -33,24 +33,14 @@ larger_size (const struct difference *difference)
                                                    : difference->size[1];
 }
 
-/* Returns true if --size is used without --subset: only then is trailing data
- * searched for and reported.
- */
-static bool
-has_trailing_data (const struct options *options)
-{
-  return options->hash.source.size != SOURCE_WHOLE &&
-    options->verify.subset.n == 0;
-}
-
 /* Returns true if the JSON is only an array of ranges: the form that --changed
  * reads.
  */
 static bool
 is_list (const struct options *options)
 {
-  return !has_trailing_data (options) && options->verify.subset.n == 0 &&
-    !options->incremental.changed.path;
+  return options->hash.source.size == SOURCE_WHOLE &&
+    options->verify.subset.n == 0 && !options->incremental.changed.path;
 }
 
 /* ---- JSON ---- */
@@ -103,13 +93,6 @@ end_json (const struct options *options, const struct difference *difference)
   if (difference->nr_ranges == 0)
     begin_json (options, difference);
   putchar (']');
-  if (has_trailing_data (options)) {
-    fputs (", \"follows\": [", stdout);
-    trailing_data_print_json (&difference->trailing[0]);
-    fputs (", ", stdout);
-    trailing_data_print_json (&difference->trailing[1]);
-    putchar (']');
-  }
   if (options->incremental.changed.path)
     print_superfluous_json (&difference->superfluous);
   puts (is_list (options) ? "" : "}");
@@ -174,13 +157,15 @@ end_lines (struct difference_output *output,
     print_judgement (difference);
   else if (options->verify.subset.n > 0)
     print_subset (&options->verify.subset, difference);
-  else if (!difference->differ && has_trailing_data (options))
+  else if (!difference->differ &&
+           options->hash.source.size != SOURCE_WHOLE)
     printf ("The first %" PRIu64 " bytes are identical.\n",
             difference->size[0]);
   else if (!difference->differ)
     puts ("The images are identical.");
-  for (i = 0; has_trailing_data (options) && i < 2 && err == 0; i++)
-    err = trailing_data_print (options->operands[i], &difference->trailing[i]);
+  for (i = 0; i < 2 && err == 0; i++)
+    err = verdict_print_trailing (options->operands[i],
+                                  difference->trailing[i]);
   return err;
 }
 

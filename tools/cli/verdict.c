@@ -7,7 +7,7 @@
 #include <config.h>
 
 #include <errno.h>
-#include <stdint.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,6 +58,19 @@ verdict_print (const char *name, const char *verdict)
     err = errno ? errno : EIO;
   free (escaped);
   return err;
+}
+
+int
+verdict_print_trailing (const char *name, uint64_t len)
+{
+  char text[64] = "any bytes after the image were not read";
+
+  if (len == 0)
+    return 0;
+  if (len != UINT64_MAX)
+    snprintf (text, sizeof text,
+              "%" PRIu64 " bytes after the image were not read", len);
+  return verdict_print (name, text);
 }
 
 /* A damaged line makes the check fail, so at least the first one is reported,

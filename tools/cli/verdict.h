@@ -8,6 +8,7 @@
 #define BLKSUM_VERDICT_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct check_line;
 struct check_result;
@@ -17,6 +18,12 @@ struct options;
  * not be written.
  */
 int verdict_print (const char *name, const char *verdict);
+
+/* Print on stdout that the LEN bytes after the image NAME were not read.  LEN
+ * is UINT64_MAX if their number is not known; if it is 0, nothing is printed.
+ * Returns 0, or an errno value if the line could not be written.
+ */
+int verdict_print_trailing (const char *name, uint64_t len);
 
 /* The state of the output for one list. */
 struct verdict_output {

@@ -41,8 +41,7 @@ limit_size (struct compare_input *input, uint32_t block_size)
     return error_set (&input->error, "has blocks of %lu bytes, and --size ends "
                       "within one, of which there is only the digest",
                       (unsigned long) block_size);
-  input->trailing =
-    (struct trailing_data) { TRAILING_ZERO, .len = input->size - size };
+  input->trailing = input->size - size;
   input->size = size;
   return 0;
 }
@@ -81,6 +80,7 @@ open_image (struct compare_input *input)
                    &input->error) == -1)
     return -1;
   input->size = input->source->size;
+  input->trailing = input->source->trailing;
   if (input->source->sequential && input->request->subset.n > 0)
     return error_set (&input->error, "a pipe can only be read as a whole, not "
                       "with --subset");
@@ -216,16 +216,9 @@ compare_input_start (struct compare_input *input,
 void
 compare_input_stop (struct compare_input *input)
 {
-  uint64_t trailing = input->manifest.trailing_block;
-
   if (input->source) {
     image_runs_close (&input->image);
     input->size = input->source->size;
-  }
-  else if (trailing != UINT64_MAX && input->trailing.state == TRAILING_ZERO) {
-    input->trailing.state = TRAILING_BLOCK;
-    input->trailing.offset =
-      trailing * blkhash_opts_get_block_size (input->opts);
   }
 }
 

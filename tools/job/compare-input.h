@@ -17,7 +17,6 @@
 #include "leaves/manifest-runs.h"
 #include "leaves/subset-runs.h"
 #include "util/error.h"
-#include "util/result.h"
 
 struct blkhash_manifest_reader;
 struct compare_request;
@@ -33,7 +32,8 @@ struct compare_input {
   uint64_t size;                /* size of the image in bytes;
                                  * SOURCE_SIZE_UNKNOWN for a pipe that has not
                                  * ended */
-  struct trailing_data trailing; /* of a manifest: the blocks after SIZE */
+  uint64_t trailing;            /* with --size: bytes after the image, or
+                                 * SOURCE_SIZE_UNKNOWN */
   struct error error;           /* the reason of a failure */
 
   /* The iterator of leaf runs, and what it needs. */
@@ -83,8 +83,7 @@ compare_input_start (struct compare_input *input,
                      const struct progress *progress);
 
 /* Stop reading; the iterator must not be used any more.  Sets the size of a
- * pipe that has ended, and the trailing data of a manifest that was read to its
- * end.
+ * pipe that has ended.
  */
 void compare_input_stop (struct compare_input *input);
 

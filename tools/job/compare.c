@@ -36,7 +36,6 @@
 #include "job/compare-params.h"
 #include "job/job.h"
 #include "job/manifest.h"
-#include "job/trailing-data.h"
 #include "source/pair.h"
 #include "source/source.h"
 #include "util/error.h"
@@ -246,6 +245,8 @@ finish (struct compare *compare, int err, const char **operand,
   for (int i = 0; i < 2; i++)
     if (compare->input[i].source)
       difference->first_bytes[i] = compare->input[i].source->first;
+  difference->trailing[0] = compare->input[0].trailing;
+  difference->trailing[1] = compare->input[1].trailing;
   /* tail_block can return another result now: the size of a pipe is known. */
   difference->differ = diff->any ||
     (diff->tail_unknown && tail_block (compare) == LEAF_DIFF_NO_BLOCK) ||
@@ -333,27 +334,6 @@ compare_inputs (struct compare *compare, const char **operand,
   return r;
 }
 
-/* Find trailing data after the images, with --size. */
-static void
-find_trailing_data (struct compare *compare, struct difference *difference)
-{
-  int i;
-
-  for (i = 0; i < 2; i++) {
-    struct compare_input *input = &compare->input[i];
-    struct error error = { "" };
-
-    difference->trailing[i] = input->trailing;
-    if (!input->source ||
-        trailing_data_find (&compare->request->hash.progress, input->source,
-                            &difference->trailing[i], &error) == 0)
-      continue;
-    compare->request->hash.source.warn (input->operand, &error);
-    difference->trailing[i].state = TRAILING_UNREAD;
-    difference->incomplete = true;
-  }
-}
-
 int
 job_compare (const struct compare_request *request,
              struct difference *difference, const char **operand,
@@ -388,9 +368,6 @@ job_compare (const struct compare_request *request,
     r = error_set (error, "a pipe cannot be both images");
   if (r == 0)
     r = compare_inputs (&compare, operand, error);
-  if (r == 0 && request->size != SOURCE_WHOLE && request->subset.n == 0 &&
-      !request->first_only && request->find_trailing_data)
-    find_trailing_data (&compare, difference);
   if (r == 0)
     difference->manifest_sum = compare_input_sum (&compare.input[0]);
   else

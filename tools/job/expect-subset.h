@@ -15,8 +15,8 @@ struct hash_request;
 struct subset;
 struct sums_line;
 
-/* The same as job_expect, but only the subset of REQUEST is compared, and
- * trailing data is not read.  request->expected must name a manifest.
+/* The same as job_expect, but only the subset of REQUEST is compared.
+ * request->expected must name a manifest.
  */
 int job_expect_subset (const struct expect_request *request,
                        struct expect_result *result, const char **operand,

@@ -22,7 +22,6 @@
 #include "job/job.h"
 #include "job/manifest.h"
 #include "job/sum-text.h"
-#include "job/trailing-data.h"
 #include "source/open.h"
 #include "source/source.h"
 #include "util/error.h"
@@ -125,26 +124,16 @@ describe_mismatch (const struct expected *expected, const struct sum *sum,
   free (got);
 }
 
-/* Set RESULT to whether SUM matches EXPECTED, and report it before the search
- * for trailing data, which can take long.  SOURCE is NULL if the operand is a
- * manifest, which has no trailing data.
- */
+/* Set RESULT to whether SUM matches EXPECTED. */
 static void
-set_result (const struct expect_request *request,
-            const struct expected *expected, const struct sum *sum,
-            struct source *source, struct expect_result *result)
+set_result (const struct expected *expected, const struct sum *sum,
+            struct expect_result *result)
 {
   result->same = expected_sum_matches (expected->hex, sum);
   result->first = sum->first;
   strcpy (result->verdict, result->same ? "OK" : "FAILED");
   if (!result->same)
     describe_mismatch (expected, sum, &result->why);
-  if (!request->report)
-    return;
-  request->report (request->hash.operand, result);
-  if (result->same && source)
-    trailing_data_find (&request->hash.progress, source, &result->trailing,
-                        &result->why);
 }
 
 static int
@@ -165,11 +154,13 @@ compare (const struct expect_request *request,
   r = source ? job_hash_source (&hash, source, &sum, error)
              : job_hash (&hash, &sum, error);
   if (r == 0) {
-    set_result (request, expected, &sum, source, result);
+    set_result (expected, &sum, result);
     blkhash_opts_free (sum.hash);
   }
-  if (source)
+  if (source) {
+    result->trailing = source->trailing;
     source_close (source);
+  }
   return r;
 }
 

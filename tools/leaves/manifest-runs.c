@@ -12,22 +12,16 @@
 #include "util/error.h"
 #include "util/progress.h"
 
-/* Remove the blocks beyond manifest->size from RUN, and record the first one
- * that has data.
- */
+/* Remove the blocks beyond SIZE from RUN. */
 static void
-limit_run (struct manifest_runs *manifest, struct blkhash_manifest_run *run,
+limit_run (struct blkhash_manifest_run *run, uint64_t size,
            uint32_t block_size)
 {
-  uint64_t size = manifest->size;
   uint64_t end = size / block_size + (size % block_size != 0);
   uint64_t left = run->first < end ? end - run->first : 0;
 
-  if (run->count <= left)
-    return;
-  if (run->leaves && manifest->trailing_block == UINT64_MAX)
-    manifest->trailing_block = run->first + left;
-  run->count = left;
+  if (run->count > left)
+    run->count = left;
 }
 
 static int
@@ -49,7 +43,7 @@ next (struct leaf_runs *runs, struct blkhash_manifest_run *run)
                  manifest->name ? ": " : "", blkhash_manifest_reader_error (r));
       return err;
     }
-    limit_run (manifest, run, block_size);
+    limit_run (run, manifest->size, block_size);
   } while (run->count == 0);
   progress_add (manifest->progress,
                 leaf_run_bytes (run, manifest->size, block_size));
@@ -64,6 +58,6 @@ manifest_runs_init (struct manifest_runs *manifest,
 {
   *manifest = (struct manifest_runs) {
     .runs.next = next, .reader = reader, .name = name, .size = size,
-    .trailing_block = UINT64_MAX, .progress = progress, .error = error
+    .progress = progress, .error = error
   };
 }

@@ -22,8 +22,6 @@ struct manifest_runs {
                                  * in ERROR begins; or NULL */
   uint64_t size;                /* bytes; blocks beyond it are read, but not
                                  * returned */
-  uint64_t trailing_block;      /* index of the first block of data beyond SIZE,
-                                 * or UINT64_MAX; known at the end */
   const struct progress *progress; /* counts bytes of the image; or NULL */
   struct error *error;          /* receives the reason */
 };

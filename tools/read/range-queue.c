@@ -87,7 +87,6 @@ enter_window (struct range_queue *queue, struct taken_range *range)
   SCOPED_LOCK (&queue->lock);
 
   window_take (&queue->window, &range->item, &range->range);
-  queue->end = range->range.offset + range->range.len;
 }
 
 /* Returns the same as next_range. */
@@ -121,8 +120,6 @@ take (struct range_queue *queue, void *worker, bool wait,
   if (r != 1)
     return r == -1 ? 1 : 0;
   r = next_or_pending (queue, worker, &range->range, error);
-  if (r == 1 && scan_ends_before (queue->scan, range->range.offset))
-    r = 0;
   if (r == 1)
     enter_window (queue, range);
   if (r == 0) {
@@ -208,24 +205,10 @@ can_join (struct range_queue *queue, const struct joined *joined,
   return queue->adjoin (queue->adjoin_opaque, last, range, error);
 }
 
-/* Add ZEROS to the table.  They do not enter the window, because the range
- * before them is still in it.
- */
-static int
-join_zeros (struct range_queue *queue, const struct range *zeros,
-            struct error *error)
-{
-  {
-    SCOPED_LOCK (&queue->lock);
-
-    queue->end = zeros->offset + zeros->len;
-  }
-  return add_zeros (queue, *zeros, error);
-}
-
 /* Take the next range too, if can_join accepts it.  Returns 1 if it was taken;
  * otherwise the range or the error is pending.  The end is not: next_range is
- * called again, and returns it again.
+ * called again, and returns it again.  Zeros do not enter the window, because
+ * the range before them is still in it.
  */
 static int
 join_next (struct range_queue *queue, void *worker, struct joined *joined)
@@ -238,7 +221,7 @@ join_next (struct range_queue *queue, void *worker, struct joined *joined)
 
   if (joins == 1 && range->zero) {
     joined->zeros += range->len;
-    joins = join_zeros (queue, range, error) == 0 ? 1 : -1;
+    joins = add_zeros (queue, *range, error) == 0 ? 1 : -1;
   }
   else if (joins == 1) {
     taken->range = *range;
@@ -326,23 +309,12 @@ range_queue_done (struct range_queue *queue, struct taken_range *range)
   scan_count (queue->scan, range->range.len, false);
 }
 
-/* Returns the offset before which all is hashed; UINT64_MAX if the whole image
- * is hashed.
- */
-static uint64_t
-hashed_until_locked (const struct range_queue *queue)
-{
-  if (queue->window.first)
-    return queue->window.first->offset;
-  return queue->ended ? UINT64_MAX : queue->end;
-}
-
 bool
 range_queue_is_done (struct range_queue *queue)
 {
   SCOPED_LOCK (&queue->lock);
 
-  return scan_ends_before (queue->scan, hashed_until_locked (queue));
+  return queue->ended && !queue->window.first;
 }
 
 void

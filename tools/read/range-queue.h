@@ -48,10 +48,8 @@ struct range_queue {
   struct error pending_error;
 
   pthread_mutex_t lock;         /* protects the fields below, and the items of
-                                 * the window; taken after TURN, and before
-                                 * scan->lock */
+                                 * the window; taken after TURN */
   struct window window;
-  uint64_t end;                 /* of the last range that was taken, bytes */
   bool ended;                   /* there are no more ranges */
   pthread_cond_t has_advanced;  /* the window advanced, or STOPPED was set */
   bool stopped;
@@ -101,7 +99,7 @@ void range_queue_move (struct range_queue *queue, struct taken_range *from,
  */
 void range_queue_done (struct range_queue *queue, struct taken_range *range);
 
-/* Returns true if all ranges that SCAN needs were hashed. */
+/* Returns true if all ranges were hashed. */
 bool range_queue_is_done (struct range_queue *queue);
 
 /* Stop: waiting threads return, and no more ranges are taken. */

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * A scan request: fill a leaf table from an image, search it, or copy ranges.
+ * A scan request: fill a leaf table from an image, or copy ranges.
  */
 
 #include <config.h>
@@ -12,12 +12,9 @@
 
 #include "../lib/common/cleanup.h"
 #include "../lib/common/numbers.h"
-#include "../lib/common/zero.h"
 #include "read/scan.h"
 #include "util/first-bytes.h"
 #include "util/progress.h"
-
-#define SEARCH_UNIT (64 * 1024) /* bytes: alignment of ranges to search */
 
 uint64_t
 padding_add (const struct padding *padding, uint64_t size)
@@ -32,16 +29,9 @@ scan_init (struct scan *scan, struct blkhash_leaves *leaves,
            size_t block_size)
 {
   *scan = (struct scan) {
-    .leaves = leaves, .block_size = block_size, .to = UINT64_MAX
+    .leaves = leaves, .block_size = block_size
   };
   pthread_mutex_init (&scan->lock, NULL);
-}
-
-void
-scan_init_search (struct scan *scan, uint64_t from)
-{
-  scan_init (scan, NULL, SEARCH_UNIT);
-  scan->from = from;
 }
 
 void
@@ -51,7 +41,7 @@ scan_init_copy (struct scan *scan, size_t block_size, uint64_t size,
                 void *opaque)
 {
   scan_init (scan, NULL, block_size);
-  scan->to = size;
+  scan->size = size;
   scan->receive = receive;
   scan->receive_opaque = opaque;
 }
@@ -64,41 +54,6 @@ scan_destroy (struct scan *scan)
 
 /* ---- Data ---- */
 
-/* Returns the number of zero bytes at the start of the LEN bytes of BUF. */
-static size_t
-count_zeros (const unsigned char *buf, size_t len)
-{
-  const size_t step = 4096;
-  size_t i = 0;
-
-  while (len - i > step && is_zero (buf + i, step))
-    i += step;
-  while (i < len && buf[i] == 0)
-    i++;
-  return i;
-}
-
-/* Search the LEN bytes of BUF for data.  Whole blocks are read, so BUF can
- * begin before FROM.
- */
-static void
-search_data (struct scan *scan, const unsigned char *buf, size_t len,
-             uint64_t offset)
-{
-  uint64_t skip = offset < scan->from ? scan->from - offset : 0;
-  size_t at;
-
-  if (skip >= len)
-    return;
-  at = skip + count_zeros (buf + skip, len - skip);
-  if (at == len)
-    return;
-
-  SCOPED_LOCK (&scan->lock);
-  if (scan->to > offset + at)
-    scan->to = offset + at;
-}
-
 int
 scan_add_data (struct scan *scan, const void *buf, size_t len, uint64_t offset)
 {
@@ -106,10 +61,7 @@ scan_add_data (struct scan *scan, const void *buf, size_t len, uint64_t offset)
     first_bytes_set (scan->first, buf, len, offset);
   if (scan->leaves)
     return blkhash_leaves_data (scan->leaves, buf, len, offset);
-  if (scan->receive)
-    return scan->receive (scan->receive_opaque, buf, len, offset);
-  search_data (scan, buf, len, offset);
-  return 0;
+  return scan->receive (scan->receive_opaque, buf, len, offset);
 }
 
 int
@@ -117,9 +69,7 @@ scan_add_zero (struct scan *scan, uint64_t len, uint64_t offset)
 {
   if (scan->leaves)
     return blkhash_leaves_zero (scan->leaves, len, offset);
-  if (scan->receive)
-    return scan->receive (scan->receive_opaque, NULL, len, offset);
-  return 0;
+  return scan->receive (scan->receive_opaque, NULL, len, offset);
 }
 
 int
@@ -134,15 +84,7 @@ scan_set_size (struct scan *scan, uint64_t size)
 size_t
 scan_batch_size (const struct scan *scan)
 {
-  return scan->leaves ? blkhash_leaves_batch (scan->leaves) : SEARCH_UNIT;
-}
-
-bool
-scan_ends_before (struct scan *scan, uint64_t offset)
-{
-  SCOPED_LOCK (&scan->lock);
-
-  return offset >= scan->to;
+  return scan->leaves ? blkhash_leaves_batch (scan->leaves) : scan->block_size;
 }
 
 /* ---- Progress and errors ---- */
@@ -183,7 +125,7 @@ scan_has_failed (struct scan *scan)
 }
 
 /* Find the next range that is missing in the table.  Without a table, all bytes
- * before scan->to are missing.
+ * are missing.
  */
 static int
 next_missing (struct scan *scan, uint64_t offset, uint64_t *start,
@@ -191,12 +133,10 @@ next_missing (struct scan *scan, uint64_t offset, uint64_t *start,
 {
   if (scan->leaves)
     return blkhash_leaves_next_missing (scan->leaves, offset, start, len);
-
-  SCOPED_LOCK (&scan->lock);
-  if (offset >= scan->to)
+  if (offset >= scan->size)
     return ENOENT;
   *start = offset;
-  *len = scan->to - offset;
+  *len = scan->size - offset;
   return 0;
 }
 
@@ -233,19 +173,9 @@ int
 scan_missing_at (void *opaque, uint64_t offset, uint64_t *start,
                  uint64_t *len, struct error *error)
 {
-  struct scan *scan = opaque;
-  int err;
+  int err = next_wanted (opaque, offset, start, len);
 
-  if (offset < scan->from)
-    offset = scan->from;
-  err = next_wanted (scan, offset, start, len);
   if (err && err != ENOENT)
     return error_errno (error, err, "cannot hash");
-
-  SCOPED_LOCK (&scan->lock);
-  if (err || *start >= scan->to)
-    return 0;
-  if (*len > scan->to - *start)
-    *len = scan->to - *start;
-  return 1;
+  return err == 0;
 }

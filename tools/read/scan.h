@@ -4,9 +4,8 @@
  * A scan request: fill a leaf table from an image, and return the result.  A
  * job creates the request and owns the table; a source executes it.
  *
- * Without a table nothing is hashed.  The request is then a search for the
- * first byte that is not zero, or a copy, which passes the bytes of ranges to a
- * function.
+ * Without a table nothing is hashed.  The request is then a copy, which passes
+ * the bytes of ranges to a function.
  */
 
 #ifndef BLKSUM_SCAN_H
@@ -55,27 +54,24 @@ struct scan_request {
 
 struct scan {
   /* Set once. */
-  struct blkhash_leaves *leaves; /* NULL: a search, or a copy */
+  struct blkhash_leaves *leaves; /* NULL: a copy */
   size_t block_size;            /* of the table, bytes */
-  uint64_t from;                /* bytes; missing ranges from FROM to TO are
-                                 * read */
   struct scan_request request;  /* all members are 0, unless the caller sets
                                  * them */
   /* For a copy: receives the LEN bytes of BUF, or zeros if BUF is NULL, at
    * OFFSET of the image.  Each wanted byte is passed once, in any order; the
    * first and the last piece of a range can contain bytes that are not wanted.
-   * Returns 0, or an errno value.  NULL for a search.  Called by any thread.
+   * Returns 0, or an errno value.  Called by any thread.
    */
   int (*receive) (void *opaque, const void *buf, uint64_t len,
                   uint64_t offset);
   void *receive_opaque;
+  uint64_t size;                /* of the image that is copied, bytes */
 
   struct first_bytes *first;    /* receives the first bytes of the image; or
                                  * NULL */
 
   pthread_mutex_t lock;         /* protects the fields below */
-  uint64_t to;                  /* bytes; a search sets it to the offset of the
-                                 * first byte that is not zero */
   uint64_t hole, read;          /* bytes that were not read, because they were
                                  * known to be zero; and bytes that were read */
   struct error error;           /* the first error of any thread, which stops
@@ -87,12 +83,6 @@ struct scan {
  */
 void scan_init (struct scan *scan, struct blkhash_leaves *leaves,
                 size_t block_size);
-
-/* Initialize a search for the first byte from FROM on that is not zero.  FROM
- * is before the end of the image.  The result in scan->to is the offset of that
- * byte, or UINT64_MAX if there is none.
- */
-void scan_init_search (struct scan *scan, uint64_t from);
 
 /* Initialize a copy of an image of SIZE bytes, in blocks of BLOCK_SIZE bytes,
  * to RECEIVE.  The caller can set REQUEST.WANTED.  A stream cannot be copied.
@@ -107,8 +97,7 @@ void scan_destroy (struct scan *scan);
 /* All functions below are thread-safe. */
 
 /* Use LEN bytes of BUF, or of zeros, which are at OFFSET of the image: add them
- * to the table, search them for data, or copy them.  Returns 0, or an errno
- * value.
+ * to the table, or copy them.  Returns 0, or an errno value.
  */
 int scan_add_data (struct scan *scan, const void *buf, size_t len,
                    uint64_t offset);
@@ -121,9 +110,6 @@ int scan_set_size (struct scan *scan, uint64_t size);
 
 /* Returns the best LEN for scan_add_data; see blkhash_leaves_batch. */
 size_t scan_batch_size (const struct scan *scan);
-
-/* Returns true if no data is needed from OFFSET on. */
-bool scan_ends_before (struct scan *scan, uint64_t offset);
 
 /* Count LEN bytes that were added.  If HOLE is set, they were not read. */
 void scan_count (struct scan *scan, uint64_t len, bool hole);

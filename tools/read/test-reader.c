@@ -77,17 +77,15 @@ check_sum (struct blkhash_leaves *leaves, const struct disk *disk)
   blkhash_opts_free (opts);
 }
 
-/* Scan the bytes from FROM to TO.  Returns 0, or -1 with ERROR set. */
+/* Returns 0, or -1 with ERROR set. */
 static int
-scan_part (struct blkhash_leaves *leaves, const struct reader_image *image,
-           uint64_t from, uint64_t to, struct error *error)
+scan_image (struct blkhash_leaves *leaves, const struct reader_image *image,
+            struct error *error)
 {
   struct scan scan;
   int r;
 
   scan_init (&scan, leaves, BLOCK);
-  scan.from = from;
-  scan.to = to;
   r = reader_scan (image, &options, &scan);
   *error = scan.error;
   scan_destroy (&scan);
@@ -100,7 +98,7 @@ scan_all (struct blkhash_leaves *leaves, struct disk *disk)
   const struct reader_image image = reader_image_of (disk);
   struct error error;
 
-  assert_int_equal (scan_part (leaves, &image, 0, UINT64_MAX, &error), 0);
+  assert_int_equal (scan_image (leaves, &image, &error), 0);
   assert_false (error_is_set (&error));
 }
 
@@ -148,7 +146,7 @@ test_joined (void **state)
   }
   image = reader_image_of (&disk);
   leaves = new_table (disk.size, BLKHASH_LEAVES_ONCE);
-  assert_int_equal (scan_part (leaves, &image, 0, UINT64_MAX, &error), 0);
+  assert_int_equal (scan_image (leaves, &image, &error), 0);
   check_sum (leaves, &disk);
   assert_int_equal (disk.joined, 2); /* of 16 and of 8 ranges; the other ranges
                                       * were read one by one */
@@ -251,7 +249,7 @@ test_adjoin_error (void **state)
   struct error error;
 
   (void) state;
-  assert_int_equal (scan_part (leaves, &image, 0, UINT64_MAX, &error), -1);
+  assert_int_equal (scan_image (leaves, &image, &error), -1);
   assert_string_equal (error.text, "no table");
   blkhash_leaves_free (leaves);
 }
@@ -271,9 +269,7 @@ test_joined_limits (void **state)
   check_longest (BLOCK, 513 * BLOCK, 9 * BLOCK);
 }
 
-/* Neither blocks that were set before nor blocks outside the requested part are
- * read.
- */
+/* Blocks that were set before are not read. */
 static void
 test_missing (void **state)
 {
@@ -283,12 +279,9 @@ test_missing (void **state)
   (void) state;
   for (int i = 0; i < ROUNDS; i++) {
     struct blkhash_leaves *leaves;
-    struct reader_image image;
-    struct error error;
-    uint64_t n, from, to;
+    uint64_t n;
 
     make_disk (&disk);
-    image = reader_image_of (&disk);
     leaves = new_table (disk.size, 0);
     for (n = 0; n * BLOCK < disk.size; n++) {
       uint64_t left = disk.size - n * BLOCK;
@@ -299,13 +292,6 @@ test_missing (void **state)
                                                left < BLOCK ? left : BLOCK,
                                                n * BLOCK), 0);
     }
-    from = rnd (BLOCKS);
-    to = from + rnd (BLOCKS);
-    assert_int_equal (scan_part (leaves, &image, from * BLOCK, to * BLOCK,
-                                 &error), 0);
-    for (n = 0; n * BLOCK < disk.size; n++)
-      assert_int_equal (disk.reads[n], !disk.hole[n] && !known[n] &&
-                                       n >= from && n < to);
     scan_all (leaves, &disk);
     scan_all (leaves, &disk);
     for (n = 0; n * BLOCK < disk.size; n++)
@@ -333,12 +319,12 @@ test_error (void **state)
     leaves = new_table (disk.size, BLKHASH_LEAVES_ONCE);
     if (disk.size > 0 && !disk.hole[disk.fail_at = rnd (disk.size) / BLOCK]) {
       disk.fail_at *= BLOCK;
-      assert_int_equal (scan_part (leaves, &image, 0, UINT64_MAX, &error),
+      assert_int_equal (scan_image (leaves, &image, &error),
                         -1);
       assert_non_null (strstr (error.text, "no byte"));
     }
     image.begin = begin_fails;
-    assert_int_equal (scan_part (leaves, &image, 0, UINT64_MAX, &error), -1);
+    assert_int_equal (scan_image (leaves, &image, &error), -1);
     assert_true (error_is_set (&error));
     disk.fail_at = UINT64_MAX;
     scan_all (leaves, &disk);
@@ -416,7 +402,7 @@ test_no_data (void **state)
   (void) state;
   for (int i = 0; i < ROUNDS; i++) {
     leaves = new_table (image.size, BLKHASH_LEAVES_ONCE);
-    assert_int_equal (scan_part (leaves, &image, 0, UINT64_MAX, &error), 0);
+    assert_int_equal (scan_image (leaves, &image, &error), 0);
     blkhash_leaves_free (leaves);
   }
 }
@@ -453,7 +439,7 @@ test_all_read (void **state)
   for (int i = 0; i < 4; i++) {
     reading = 0;
     leaves = new_table (image.size, BLKHASH_LEAVES_ONCE);
-    assert_int_equal (scan_part (leaves, &image, 0, UINT64_MAX, &error), 0);
+    assert_int_equal (scan_image (leaves, &image, &error), 0);
     blkhash_leaves_free (leaves);
   }
   alarm (0);
@@ -504,7 +490,7 @@ test_depth (void **state)
   (void) state;
   alarm (300);                  /* end a test that hangs */
   setenv ("BLKSUM_DEPTH", "64", 1);
-  assert_int_equal (scan_part (leaves, &image, 0, UINT64_MAX, &error), 0);
+  assert_int_equal (scan_image (leaves, &image, &error), 0);
   unsetenv ("BLKSUM_DEPTH");
   assert_int_equal (reading, 2 * DEPTH);
   alarm (0);

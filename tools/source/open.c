@@ -376,13 +376,14 @@ source_open_raw (const struct source_options *options, int fd,
 static int
 set_size (struct source *source, uint64_t size, struct error *error)
 {
-  source->full_size = source->size;
   if (size == SOURCE_WHOLE)
     return 0;
   if (source->size != SOURCE_SIZE_UNKNOWN && source->size < size)
     return error_set (error, "has only %llu bytes, fewer than the %llu of "
                       "--size", (unsigned long long) source->size,
                       (unsigned long long) size);
+  source->trailing = source->sequential ? SOURCE_SIZE_UNKNOWN
+                                        : source->size - size;
   source->size = size;
   return 0;
 }

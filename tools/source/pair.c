@@ -264,7 +264,7 @@ pair_open (const struct source_options *options, size_t block_size,
     return -1;
   *pair = (struct pair) {
     .source = {
-      .ops = &pair_ops, .format = "pair", .size = size, .full_size = size
+      .ops = &pair_ops, .format = "pair", .size = size
     },
     .options = options,
     .block_size = block_size,

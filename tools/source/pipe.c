@@ -98,7 +98,7 @@ end (struct pipe *pipe, struct error *error)
                       "--size", (unsigned long long) pipe->offset,
                       (unsigned long long) pipe->source.size);
   err = scan_set_size (pipe->scan, pipe->offset);
-  pipe->source.size = pipe->source.full_size = pipe->offset;
+  pipe->source.size = pipe->offset;
   return err ? error_errno (error, err, "cannot hash") : 0;
 }
 

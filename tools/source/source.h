@@ -72,7 +72,8 @@ struct source {
   char format[32];
   uint64_t size;                /* size of the image in bytes;
                                  * SOURCE_SIZE_UNKNOWN until the end was read */
-  uint64_t full_size;           /* size with trailing data */
+  uint64_t trailing;            /* with --size: bytes after the image, or
+                                 * SOURCE_SIZE_UNKNOWN */
   bool sequential;              /* can only be read once, from its start to its
                                  * end, as a pipe */
   const struct files *files;    /* local files, with their state when they were

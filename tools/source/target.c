@@ -57,7 +57,6 @@ open_source (struct target *target, uint64_t size, struct error *error)
   if (source_open_raw (&target->options, target->file.fd, &target->source,
                        error) == -1)
     return -1;
-  target->source->full_size = target->source->size;
   if (check_size (target, size, error) == 0)
     return 0;
   source_close (target->source);

@@ -27,7 +27,6 @@ struct blkhash_opts;
 struct check_line;
 struct difference;
 struct error;
-struct expect_result;
 struct repair_range;
 
 /* The part that the requests of all jobs have. */
@@ -75,11 +74,6 @@ struct expect_request {
   const char *expected;         /* expected checksum, or manifest:FILE */
   struct subset subset;         /* if N > 0, only this subset is compared;
                                  * requires a manifest */
-
-  /* Called after the image was hashed, and before trailing data is read.  If
-   * this is NULL, trailing data is not read.
-   */
-  void (*report) (const char *name, const struct expect_result *result);
 };
 
 /* The request of --compare. */
@@ -91,7 +85,6 @@ struct compare_request {
   struct subset subset;         /* if N > 0, only this subset is compared */
   bool same_size;               /* different sizes count as a difference */
   bool first_only;              /* stop at the first difference */
-  bool find_trailing_data;      /* with --size */
   struct changes_file changed;  /* --changed: the list of a change tracker, to
                                  * be compared with the ranges that differ */
 

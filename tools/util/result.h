@@ -35,24 +35,6 @@ struct sum {
   struct first_bytes first;     /* of the source */
 };
 
-enum trailing_state {
-  TRAILING_NONE,
-  TRAILING_UNREAD,              /* the disk after the image was not read */
-  TRAILING_ZERO,
-  TRAILING_DATA,
-  TRAILING_BLOCK,               /* according to a manifest, a block after the
-                                 * image contains data */
-};
-
-/* Trailing data: data on the disk after an image, with --size. */
-struct trailing_data {
-  enum trailing_state state;
-  uint64_t len;                 /* length in bytes; not set if
-                                 * TRAILING_UNREAD */
-  uint64_t offset;              /* offset on the disk of the first nonzero
-                                 * byte, or of its block */
-};
-
 /* The difference of two images.  The ranges that differ are not stored: each is
  * reported when it is found.  With --changed, DIFFER and the ranges are only
  * about differences that are not in the list of changed ranges.
@@ -63,13 +45,13 @@ struct difference {
                                  * for a pipe that has not ended */
   uint64_t nr_ranges;           /* number of ranges found */
   uint64_t first;               /* offset of the first range, bytes */
-  struct trailing_data trailing[2]; /* with --size */
+  uint64_t trailing[2];         /* with --size: bytes after each image;
+                                 * UINT64_MAX for a pipe */
   struct first_bytes first_bytes[2]; /* of the images */
   uint64_t nr_listed;           /* number of ranges in the list of changed
                                  * ranges */
   struct ranges superfluous;    /* the listed ranges in which nothing differs;
                                  * the caller frees them */
-  bool incomplete;              /* trailing data could not be read */
   char *manifest_sum;           /* if the first image is a manifest, its sum
                                  * as printed by --tag --no-names, which the
                                  * caller frees; otherwise NULL */
@@ -81,9 +63,9 @@ struct difference {
 struct expect_result {
   bool same;
   char verdict[VERDICT_SIZE];
-  struct error why;             /* why the image is not the same, or why
-                                 * trailing data could not be read */
-  struct trailing_data trailing; /* set if the image is the same, with --size */
+  struct error why;             /* why the image is not the same */
+  uint64_t trailing;            /* with --size: bytes after the image;
+                                 * UINT64_MAX for a pipe */
   struct first_bytes first;     /* of the image */
 };
 
