@@ -235,7 +235,8 @@ def cases(shell):
     # Options that were given, or cannot be combined with them.
     yield "blksum -q ", "--qu", ["--queue-size", "--queue-depth"]
     yield "blksum --queue-size 1m --queue-depth=2 ", "--qu", ["--quiet"]
-    yield "blksum --object a ", "--ob", ["--object"]
+    yield ("blksum --expect manifest:a --repair-from b ", "--repair-f",
+           ["--repair-from"])
     yield "blksum disk.raw --check ", "--ta", []
     yield "blksum 'white space.raw' --qui ", "--qui", []
 

@@ -141,7 +141,7 @@ printf '%s\n' '\back\\slash: OK' '\c\rr: OK' | cmp - stdout ||
 for option in --quiet --status --warn --strict --ignore-missing --allow-uris; do
   refuses "$option needs --check" blksum $option a
 done
-for option in --tag --zero --no-names --output=json --image-opts; do
+for option in --tag --zero --no-names --output=json; do
   refuses "--check cannot be used with" blksum --check $option blksum.sums
 done
 # -c is --cache; the message names --check.

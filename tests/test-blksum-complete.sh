@@ -62,8 +62,8 @@ for given in -q --quiet --qui -zqU; do
   has_not -q --quiet
   has --digest -w
 done
-prints_kind words '' --object secret,id=a -
-has --object
+prints_kind words '' --expect manifest:a --repair-from b -
+has --repair-from
 prints_kind words '' -d sha1 --block-size=4k -p -
 has_not -d --digest -b --block-size -p --progress --progress=
 prints_kind words '' --linear --
@@ -112,7 +112,7 @@ prints_kind words --output= --output=j
 words_are human json mapfile
 prints_kind words '' --changed-format ''
 words_are blksum ddrescue kubernetes nbdinfo rbd vmware
-for free in --size --threads --streams --subset --object; do
+for free in --size --threads --streams --subset; do
   prints_kind words '' $free ''
   words_are
 done
@@ -163,8 +163,6 @@ words_are
 prints_kind files '' --check man
 words_are
 prints_kind files '' --merge --manifest all man
-words_are
-prints_kind words '' --image-opts dri
 words_are
 
 # After "--", or as an argument, a word with "-" is no option.

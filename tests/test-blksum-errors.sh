@@ -69,18 +69,14 @@ refuses "invalid option '-3'" blksum -p3 "$dir/image"
 
 # Options that cannot be combined, in any order.  Errors of single options
 # are reported first, from left to right.
-refuses "--object needs --image-opts; try 'blksum --help'$" \
-        blksum -f nonsense "$dir/image" --object secret,id=a,data=b
-refuses "--format goes into the operand with --image-opts: driver=qcow2,...; \
-try 'blksum --help'$" blksum -f raw x --image -f qcow2 --object secret,id=a
-refuses "unrecognized option '--nonsense'" blksum --object x --nonsense
+refuses "--warn needs --check; try 'blksum --help'$" \
+        blksum -f nonsense "$dir/image" --warn
+refuses "--linear cannot be used with --streams; try 'blksum --help'$" \
+        blksum --linear x --streams 64 --warn
+refuses "unrecognized option '--nonsense'" blksum --warn x --nonsense
 refuses "unknown format 'nonsense'" blksum -f nonsense "$dir/missing"
-for place in before after; do
-  case $place in
-    before) set -- --image-opts --object secret,id=a,data=b ;;
-    after) set -- --object secret,id=a,data=b --image-opts ;;
-  esac
-  refuses "driver=missing: " blksum "$@" driver=missing
+for options in "--check --warn" "--warn --check"; do
+  refuses "missing: " blksum $options missing
 done
 
 # Did-you-mean suggestions.

@@ -208,7 +208,6 @@ BLKSUM_DIRECT=0 is $sum qcow2
 is $sum qcow2 -f qcow2
 is_not $sum qcow2.other
 is_not $sum qcow2 -f raw
-is $sum driver=qcow2,file.filename=qcow2 --image-opts
 
 requires_nbdkit file eval
 # Bytes after the image are not read.

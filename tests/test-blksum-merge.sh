@@ -281,7 +281,7 @@ refuses "No such file" blksum --merge parts/* --manifest missing/got
 refuses "needs manifests" blksum --merge --manifest got
 refuses "needs --manifest" blksum --merge parts/*
 for option in --check --expect=00 --compare --part=0/1 --format=raw \
-              --image-opts --size=1m; do
+              --size=1m; do
   refuses "cannot be used with\|needs" \
           blksum --merge parts/* --manifest got $option
 done

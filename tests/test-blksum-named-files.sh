@@ -76,20 +76,3 @@ refuses "/etc/passwd.*-f qcow2.*-f raw" blksum "$dir/guest"
 prints_sum "$(reference "$dir/guest")" blksum -f raw "$dir/guest"
 from_stdin () { blksum < "$1"; }
 prints_sum "$(reference "$dir/guest")" from_stdin "$dir/guest"
-
-# The header names a json: file.  qemu adds its options to those of the backing
-# layer if these have no file.filename, and would open another layer.
-qemu-img create -q -f qcow2 "$dir/empty" 8m
-hidden="{\"driver\":\"qcow2\",\"file\":{\"driver\":\"file\",\"filename\":\
-\"$dir/middle\"}}"
-for json in "{\"backing\":$hidden}" '{"offset":"524288"}'; do
-  qemu-img create -q -u -f qcow2 -F qcow2 -b "json:$json" "$dir/injected" 8m
-  options=driver=qcow2,file.filename=$dir/injected
-  nested=file.driver=raw,backing.file.file.filename
-  refuses "'backing', which have no file.filename" blksum --image-opts \
-          "$options,backing.driver=qcow2,backing.$nested=$dir/empty"
-  refuses "'backing', which have no file.filename" blksum --image-opts \
-          "$options,backing.driver=raw,backing.$nested=$dir/raw"
-  prints_sum "$sum" blksum --image-opts \
-             "$options,backing.driver=raw,backing.file.filename=$dir/raw"
-done

@@ -28,8 +28,8 @@ run 0 blksum --help
 [ ! -s "$dir/stderr" ] || fail "help on stderr"
 # All options are listed, and no line is too long for a terminal.
 for option in --digest --list-digests --block-size --streams --linear \
-              --size --threads --progress --cache --no-extents --format --image-opts \
-              --object --force-share --queue-size --queue-depth --read-size --tag \
+              --size --threads --progress --cache --no-extents --format \
+              --force-share --queue-size --queue-depth --read-size --tag \
               --check --expect --compare --quiet --status --warn --strict \
               --ignore-missing --allow-uris --subset --part --manifest-dir --merge \
               --manifest --no-names --output \

@@ -181,6 +181,4 @@ for direct in 1 0; do
   export BLKSUM_DIRECT
   keeps "base $both" base --manifest base -f qcow2 top
   keeps "base $both" base --resume --manifest base -f qcow2 top
-  keeps "base $both" base --manifest base --image-opts \
-        driver=qcow2,file.filename=top,backing.driver=raw,backing.file.filename=base
 done

@@ -252,7 +252,6 @@ done
 BLKSUM_DIRECT=0 of_any_kind blksum other.qcow2
 qemu-img convert -c -f raw -O qcow2 image other.qcow2
 of_any_kind blksum other.qcow2
-of_any_kind blksum --image-opts driver=qcow2,file.filename=other.qcow2
 
 # The minimum request of the server is larger than a block: a part begins and
 # ends within one request.

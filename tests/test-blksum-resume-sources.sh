@@ -21,11 +21,6 @@ for direct in 1 0; do
   resumes "$sum" "$dir/base"
 done
 unset BLKSUM_DIRECT
-opts=driver=qcow2,file.filename=$dir/base
-interrupt KILL --image-opts "$opts"
-resumes "$sum" --image-opts "$opts"
-interrupt KILL --image-opts "$opts"
-starts_over "started with another image" "$sum" "$dir/base"
 qemu-img convert -f raw -O vmdk "$image" "$dir/vmdk"
 interrupt KILL "$dir/vmdk"
 resumes "$sum" "$dir/vmdk"
@@ -74,8 +69,3 @@ refuses "needs --assume-unchanged" \
         blksum --resume -f qcow2 --manifest "$dir/m" "$dir/remote"
 interrupt KILL --assume-unchanged -f qcow2 "$dir/remote"
 resumes "$sum" --assume-unchanged -f qcow2 "$dir/remote"
-opts=driver=raw,file.driver=nbd,file.server.type=unix,file.server.path=$socket
-refuses "needs --assume-unchanged" \
-        blksum --resume --image-opts --manifest "$dir/m" "$opts"
-interrupt KILL --assume-unchanged --image-opts "$opts"
-resumes "$sum" --assume-unchanged --image-opts "$opts"

@@ -20,7 +20,6 @@ truncate -s 1m raw
 for last in 3 0; do
   craft 3 $last
   prints_sum "$(reference raw)" blksum -f vpc image
-  prints_sum "$(reference raw)" blksum --image-opts driver=vpc,file.filename=image
 done
 # In older versions the last byte is missing.
 craft 3 3
@@ -33,12 +32,8 @@ prints_sum "$(reference raw)" blksum -f vpc image
 # refused REGEX: refused in all ways to open it, except as raw.
 refused () {
   refuses "$1" blksum -f vpc image
-  refuses "image': .*$1" blksum --image-opts driver=vpc,file.filename=image
   qemu-img create -q -u -f qcow2 -F vpc -b image top 1m
   refuses "image': .*$1" blksum -f qcow2 top
-  refuses "image': .*$1" blksum --image-opts driver=qcow2,file.filename=top
-  refuses "image': .*$1" blksum --image-opts driver=qcow2,"\
-file.filename=top,backing.driver=vpc,backing.file.filename=image"
   json='json:{"driver":"vpc","file":{"driver":"file","filename":"image"}}'
   qemu-img create -q -u -f qcow2 -F vpc -b "$json" top 1m
   refuses "cannot be checked" blksum -f qcow2 top
@@ -123,28 +118,10 @@ for kind in dynamic fixed; do
   for options in -U --no-extents --cache; do
     warns_and_prints "$warning" $sum blksum $options -f vpc image
   done
-  for options in '' ,force_size_calc=chs; do
-    options=driver=vpc,file.filename=image$options
-    warns_and_prints "$warning" $sum blksum --image-opts "$options"
-  done
-  warns_and_prints "$warning" $sum \
-      blksum --image-opts driver=raw,file.driver=vpc,file.file.filename=image
-  for options in "-f qcow2 top" "-f qcow2 above" "-U -f qcow2 above" \
-      "--image-opts driver=qcow2,file.filename=top" \
-      "--image-opts driver=qcow2,file.filename=above" \
-      "--image-opts driver=qcow2,file.filename=above,backing.driver=qcow2,\
-backing.file.filename=top" \
-      "--image-opts driver=qcow2,file.filename=top,backing.driver=vpc,\
-backing.file.filename=image"; do
+  for options in "-f qcow2 top" "-f qcow2 above" "-U -f qcow2 above"; do
     warns_and_prints "image': .*$warning" $larger blksum $options
   done
 done
-# The layer above is in a format for which qemu-img reports the backing file.
-if qemu-img create -q -f qed -F vpc -b image top.qed 80k 2> log; then
-  options=driver=qed,file.filename=top.qed,backing.driver=vpc
-  warns_and_prints "$warning" $larger \
-      blksum --image-opts $options,backing.file.filename=image
-fi
 
 # Disks that differ after the end by the geometry.
 mv image first

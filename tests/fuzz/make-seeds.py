@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Makes the corpora of the fuzz targets for images and for --image-opts.
+"""Makes the corpora of the fuzz targets for images.
 
     make-seeds.py DIRECTORY
 
@@ -305,31 +305,8 @@ def formats_seeds():
             24: be32(0x10000, 3, 4096)}), 1536: be32(2**32 - 1, 4, 20)})
 
 
-# ---- --image-opts ---------------------------------------------------------
-
-
-def options_seeds():
-    for number, text in enumerate((
-            "driver=qcow2,file.driver=file,file.filename=disk.qcow2",
-            "driver=raw,offset=1m,size=512,file.filename=a,,b",
-            "driver=qcow2,file.filename=x,backing=,read-only,nodetect",
-            "driver=luks,key-secret=sec0,file.filename=disk.luks",
-            "driver=nbd,server.type=unix,server.path=/run/nbd,export=e,tls",
-            "driver=quorum,children.0.driver=raw,children.1.driver=raw,"
-            "vote-threshold=1",
-            "a.0.b=1,a.1.b=2,a.10=3,a.b.c.d=x",
-            "backing.backing=,file=,backing.file.filename=b c",
-            'json:{"driver":"qcow2","file":{"driver":"file",'
-            '"filename":"json:x"},"backing":null}',
-            "driver=raw,file.filename=json:{},x=\"\\\x80\xff",
-            "file=x,file.driver=raw", "a=1,a=2", "noa,nob.c,no", ",", "",
-            "a." * 63 + "a=x", "\xff." * 63 + "a=x", "a." * 64 + "a=x")):
-        yield "%d" % number, text.encode("latin-1")
-
-
-SEEDS = {"formats": formats_seeds, "options": options_seeds,
-         "probe": probe_seeds, "qcow2": qcow2_seeds, "vhdx": vhdx_seeds,
-         "vmdk": vmdk_seeds}
+SEEDS = {"formats": formats_seeds, "probe": probe_seeds, "qcow2": qcow2_seeds,
+         "vhdx": vhdx_seeds, "vmdk": vmdk_seeds}
 
 
 def main():

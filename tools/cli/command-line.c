@@ -178,7 +178,7 @@ check_together (const struct option_use *uses)
     if (row && row->needs && !command_line_uses (uses, row->needs, row))
       usage_error ("--%s needs %s", row->name, row->needs);
     if (row && row->excludes && command_line_uses (uses, row->excludes, row))
-      usage_error (row->excludes, use->arg);
+      usage_error ("%s", row->excludes);
   }
   for (use = uses; use < end; use++)
     if (use->row && use->row->check)

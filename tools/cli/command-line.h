@@ -55,8 +55,8 @@ struct option_row {
 
   /* Combinations with other options, or NULL.  NEEDS names options, such as
    * "--a or --b", one of which is required; the error message ends with it.
-   * EXCLUDES is the whole error message, in which %s stands for the argument;
-   * this option cannot be used together with any other that the message names.
+   * EXCLUDES is the whole error message; this option cannot be used together
+   * with any other that the message names.
    */
   const char *needs, *excludes;
   void (*check) (const char *arg); /* called after all other checks, or NULL */

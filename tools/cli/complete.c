@@ -256,9 +256,7 @@ print_options (const struct line *line, const char *word)
 static void
 print_operand (const struct line *line, const char *word)
 {
-  if (command_line_uses (line->uses, "--image-opts", NULL))
-    print_kind ("words", word, 0);
-  else if (command_line_uses (line->uses, "--check, --merge", NULL))
+  if (command_line_uses (line->uses, "--check, --merge", NULL))
     print_kind ("files", word, 0);
   else if (!print_manifest (word, 0)) {
     print_kind ("files", word, 0);

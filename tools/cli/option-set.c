@@ -187,12 +187,6 @@ option_set_progress (struct options *options, const struct option_use *use)
 }
 
 void
-option_add_object (struct options *options, const struct option_use *use)
-{
-  options->hash.source.objects[options->hash.source.nr_objects++] = use->arg;
-}
-
-void
 option_set_output (struct options *options, const struct option_use *use)
 {
   options->form_chosen = true;

@@ -29,7 +29,6 @@ option_set_function option_set_digest,
   option_set_threads,
   option_set_cache,
   option_set_progress,
-  option_add_object,
   option_set_output;
 
 /* Check that FORMAT is the name of a format. */

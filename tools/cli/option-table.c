@@ -88,16 +88,7 @@ static const struct option_row rows[] = {
 
   { GROUP_IMAGE, 'f', "format", "FMT",
     "raw, qcow2, or any format of qemu; default: probe",
-    FIELD (hash.source.format),
-    .excludes = "--format goes into the operand with --image-opts: "
-                "driver=%s,...",
-    .check = option_check_format },
-  { GROUP_IMAGE, 0, "image-opts", NULL,
-    "operands are image options of qemu",
-    FIELD (hash.source.image_opts), .value = true },
-  { GROUP_IMAGE, 0, "object", "DEF",
-    "define an object of qemu, such as a secret",
-    .set = option_add_object, .repeats = true, .needs = "--image-opts" },
+    FIELD (hash.source.format), .check = option_check_format },
   { GROUP_IMAGE, 0, "size", "N",
     "the image is the first N bytes of the disk",
     SIZE (0, SOURCE_WHOLE - 1), .set = option_set_size },
@@ -119,7 +110,7 @@ static const struct option_row rows[] = {
     "check the sums in the lists that are the operands",
     FIELD (check), .value = true,
     .excludes = "--check cannot be used with --tag, --no-names, --output, "
-                "--zero, --manifest or --image-opts" },
+                "--zero or --manifest" },
   { GROUP_CHECK, 0, "expect", "SUM",
     "compare with [blk-DIGEST/SIZE:]SUM or manifest:FILE", FIELD (expect),
     .excludes = "--expect cannot be used with --check, --tag, --no-names, "
@@ -155,7 +146,7 @@ static const struct option_row rows[] = {
   { GROUP_REPAIR, 0, "repair-from", "SRC",
     "replace bad blocks by those of SRC, if proven",
     .set = option_add_repair_source, .repeats = true, .needs = "--expect",
-    .excludes = "--repair-from cannot be used with --subset or --image-opts" },
+    .excludes = "--repair-from cannot be used with --subset" },
   { GROUP_REPAIR, 0, "expect-sum", "HEX",
     "sum that proves the manifest of --expect, or none",
     FIELD (repair.expected_sum), .needs = "--repair-from" },
@@ -180,7 +171,7 @@ static const struct option_row rows[] = {
     "merge the operands, the manifests of all parts",
     FIELD (merge), .value = true, .needs = "--manifest",
     .excludes = "--merge cannot be used with --check, --expect, --compare, "
-                "--part, --format, --image-opts or --size" },
+                "--part, --format or --size" },
 
   { GROUP_INCREMENTAL, 0, "resume", NULL,
     "continue an unfinished manifest",
@@ -287,7 +278,6 @@ set_defaults (struct options *options, int argc, char *argv[])
         .extents = true,
         .memory = SOURCE_MEMORY,
         .read_size = 1024 * 1024,
-        .objects = calloc (argc + 1, sizeof (char *)),
       },
     },
     .progress.fd = -1,
@@ -300,7 +290,7 @@ set_defaults (struct options *options, int argc, char *argv[])
     .argc = argc,
     .argv = argv,
   };
-  if (!options->hash.source.objects || !options->repair.sources) {
+  if (!options->repair.sources) {
     perror ("blksum");
     exit (EXIT_TROUBLE);
   }
@@ -367,6 +357,5 @@ void
 options_free (struct options *options)
 {
   blkhash_opts_free (options->hash.opts);
-  free (options->hash.source.objects);
   free (options->repair.sources);
 }

@@ -19,8 +19,8 @@
 #define MAX_LAYERS 200
 
 /* Refuse a layer whose format is not recorded: the header of FROM names LAYER,
- * but not its format.  In a qcow2 header the user can add the format, whatever
- * it is; a qed header can only record raw.
+ * but not its format.  A qcow header cannot record the format, and a qed header
+ * only raw.
  */
 static int
 refuse_unknown_format (const struct layer *layer, const struct layer *from,
@@ -28,12 +28,12 @@ refuse_unknown_format (const struct layer *layer, const struct layer *from,
 {
   if (strcmp (from->format, "qcow2") == 0)
     return error_about (error, layer_name (from), "refused because the header "
-                        "names the backing file '%s' but not its format: set "
-                        "it with 'qemu-img rebase -u -b FILE -F FORMAT "
-                        "IMAGE'", layer->path);
+                        "names the backing file '%s' but not its format: "
+                        QEMUNAME_HINT, layer->path);
   return error_about (error, layer_name (from), "refused because the header "
-                      "names the backing file '%s' but not its format: %s",
-                      layer->path, QEMUNAME_HINT);
+                      "names the backing file '%s' but not its format: convert "
+                      "the image to qcow2 with 'qemu-img convert'",
+                      layer->path);
 }
 
 /* Open the backing layer of FROM.  Returns 1 if the layer must be checked, 0 if

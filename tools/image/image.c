@@ -20,8 +20,6 @@
 #include "image/chain-check.h"
 #include "image/image.h"
 #include "image/layer-check.h"
-#include "image/nodes.h"
-#include "image/options-tree.h"
 #include "image/qemuname.h"
 #include "image/qemuopts.h"
 #include "io/file.h"
@@ -53,12 +51,14 @@ inspect_qcow2 (struct layer *layer, struct error *error)
     return refuse_named_file ("the backing file", qcow2->backing, error);
   if (qcow2->has_data_file)
     return refuse_named_file ("a data file", qcow2->data_file, error);
+  if (qcow2_check_bitmaps (&layer->file, qcow2, error) == -1 ||
+      layer_check_tables (layer, &layer->file, error) == -1)
+    return -1;
   if (qcow2->encrypted)
     return error_set (error, "refused because it is an encrypted qcow2 image: "
-                      "give its secret with --object and --image-opts, or "
-                      "use -f raw to hash the bytes of this file");
-  return qcow2_check_bitmaps (&layer->file, qcow2, error) == -1 ? -1
-    : layer_check_tables (layer, &layer->file, error);
+                      LAYER_SECRET_HINT ", or use -f raw to hash the bytes of "
+                      "this file");
+  return 0;
 }
 
 /* Refuse a format that blksum does not read unless the user gives it: one in
@@ -110,9 +110,9 @@ inspect_probed (struct layer *layer, const unsigned char *head,
                       "blksum: use manifest:NAME to read it as one, or -f raw "
                       "to hash the bytes of this file");
   if (strcmp (format, "luks") == 0)
-    return error_set (error, "refused because it is a LUKS container: use "
-                      "-f raw to hash the encrypted bytes, or --object with "
-                      "--image-opts to hash what is in it");
+    return error_set (error, "refused because it is a LUKS container: "
+                      LAYER_SECRET_HINT ", or use -f raw to hash the encrypted "
+                      "bytes");
   return refuse_format (format, error);
 }
 
@@ -247,7 +247,6 @@ image_inspect (struct file *file, const char *format, struct files *files,
   int r;
 
   info->top = (struct layer) LAYER_NONE;
-  info->options = NULL;
   info->warning = (struct error) { "" };
   r = format ? inspect_given (info, file, format, files, error)
     : probe_and_inspect (info, file, files, error);
@@ -257,46 +256,18 @@ image_inspect (struct file *file, const char *format, struct files *files,
   return r;
 }
 
-int
-image_inspect_opts (const char *opts, struct files *files,
-                    struct image_info *info, struct error *error)
-{
-  const struct layer_context context = {
-    .secrets = true, .files = files, .warning = &info->warning
-  };
-  const char *driver;
-  int r;
-
-  info->top = (struct layer) LAYER_NONE;
-  info->warning = (struct error) { "" };
-  info->options = options_tree_parse (opts, error);
-  if (!info->options)
-    return -1;
-  r = nodes_check (info->options, &context, &info->size, error);
-  if (r == 0) {
-    driver = json_object_get_string (json_object_object_get (info->options,
-                                                             "driver"));
-    r = set_format (info, driver, false, error);
-  }
-  if (r == -1)
-    image_info_destroy (info);
-  return r;
-}
-
 void
 image_info_destroy (struct image_info *info)
 {
   layer_destroy (&info->top);
-  json_object_put (info->options);
 }
 
 char *
 image_qemu_opts (const struct image_info *info, const char *path,
                  bool is_block_device, bool force_share)
 {
-  struct json_object *options = info->options
-    ? json_object_get (info->options)
-    : qemuopts_of_file (info->format, path, is_block_device, info->probed);
+  struct json_object *options =
+    qemuopts_of_file (info->format, path, is_block_device, info->probed);
   bool set = options && qemuopts_set_vpc_size (options, &info->top);
   char *target = set ? qemuopts_target (options, force_share) : NULL;
 

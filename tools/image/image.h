@@ -26,15 +26,12 @@ struct error;
 struct file;
 struct files;
 
-struct json_object;
-
 /* What image_inspect found. */
 struct image_info {
   char format[32];              /* if "raw", the file itself is read */
   bool probed;                  /* the user did not give the format */
   struct layer top;             /* top layer with its backing chain; none if
-                                 * the image is raw, or given by options */
-  struct json_object *options;  /* options that the user gave, or NULL */
+                                 * the image is raw */
   uint64_t size;                /* exact size of the disk in bytes, or 0 if qemu
                                  * knows it */
   struct error warning;         /* see struct layer_context */
@@ -48,10 +45,6 @@ struct image_info {
  */
 int image_inspect (struct file *file, const char *format, struct files *files,
                    struct image_info *info, struct error *error);
-
-/* The same for OPTS, an option string of qemu.  It must name the driver. */
-int image_inspect_opts (const char *opts, struct files *files,
-                        struct image_info *info, struct error *error);
 
 void image_info_destroy (struct image_info *info);
 
@@ -74,7 +67,7 @@ int image_check_stream (const struct file *file, uint64_t start,
  * /proc/self/fd/N does.  If PATH can lead to another file by now, the caller
  * must check which files qemu opens.  If the user gave the format,
  * PATH must be the path that the user gave, because relative names in the
- * header are relative to it.  If the user gave options, PATH is not used.
+ * header are relative to it.
  */
 char *image_qemu_opts (const struct image_info *info, const char *path,
                        bool is_block_device, bool force_share);

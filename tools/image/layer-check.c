@@ -43,8 +43,7 @@ layer_check_tables (struct layer *layer, const struct imagefile *data,
                    error) == -1)
     return -1;
   layer->size = layer->qcow2.size;
-  /* Options can change the content, so only qemu maps a layer that has them. */
-  if (!layer->options && qcow2_map_fits (&layer->qcow2))
+  if (qcow2_map_fits (&layer->qcow2))
     layer->map = LAYER_QCOW2;
   return 0;
 }
@@ -63,8 +62,10 @@ check_with_data (struct layer *layer, const struct layer_context *context,
 
   if (!*name)
     return imagefile_error (&layer->file, error, "refused because the header "
-                            "does not name the data file: give it with "
-                            "--image-opts, as data-file.filename=FILE");
+                            "does not name the data file: set it with "
+                            "'qemu-img amend -o data_file=FILE --image-opts "
+                            "driver=qcow2,file.filename=IMAGE,data-file.driver="
+                            "file,data-file.filename=FILE'");
   r = qemuname_locate (layer_name (layer), name, &path, error);
   if (r == 0)
     return imagefile_error (&layer->file, error, "refused because its data "
@@ -85,16 +86,12 @@ check_qcow2 (struct layer *layer, const struct layer_context *context,
   if (qcow2_read_header (&layer->file, qcow2, error) == -1 ||
       qcow2_check_bitmaps (&layer->file, qcow2, error) == -1)
     return -1;
-  if (qcow2->encrypted && !context->secrets)
+  r = qcow2->has_data_file ? check_with_data (layer, context, error)
+    : layer_check_tables (layer, &layer->file, error);
+  if (r == 0 && qcow2->encrypted)
     return imagefile_error (&layer->file, error, "the qcow2 image is "
-                            "encrypted: give its secret with --object and "
-                            "--image-opts");
-  if (qcow2->has_data_file && !layer->data_given)
-    r = check_with_data (layer, context, error);
-  else
-    r = layer_check_tables (layer, qcow2->has_data_file ? &layer->data
-                            : &layer->file, error);
-  if (r == -1 || !*qcow2->backing || layer->backing_given)
+                            "encrypted: " LAYER_SECRET_HINT);
+  if (r == -1 || !*qcow2->backing)
     return r;
   return layer_set_backing (layer,
                             qemuname_resolve (layer->path, qcow2->backing),
@@ -118,10 +115,9 @@ json_string (struct json_object *object, const char *key)
 static char *
 target_of (const struct layer *layer, bool force_share)
 {
-  struct json_object *options = layer->options
-    ? json_object_get (layer->options)
-    : qemuopts_of_file (layer->format, layer->path,
-                        file_is_block_device (layer->file.file), false);
+  struct json_object *options =
+    qemuopts_of_file (layer->format, layer->path,
+                      file_is_block_device (layer->file.file), false);
   char *target = options ? qemuopts_target (options, force_share) : NULL;
 
   json_object_put (options);
@@ -218,7 +214,5 @@ layer_check (struct layer *layer, const struct layer_context *context,
       layer_vmdk_check (&layer->file, layer->path, context->files,
                         error) == -1)
     return -1;
-  if (layer->backing_given || !layer_has_backing (format))
-    return 0;
-  return query_backing (layer, context, error);
+  return layer_has_backing (format) ? query_backing (layer, context, error) : 0;
 }

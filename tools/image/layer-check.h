@@ -15,9 +15,14 @@ struct imagefile;
 struct layer;
 struct layer_context;
 
+/* How the user can hash the content of an encrypted image. */
+#define LAYER_SECRET_HINT \
+  "to hash its content, export it with qemu-nbd --object, as blksum(1) shows " \
+  "under 'Encrypted images'"
+
 /* Check a layer, which is a local file, and set its backing layer to the one
- * that its header names, unless the options replace it.  The backing layer is
- * not opened.  Returns 0, or -1 on error.
+ * that its header names.  The backing layer is not opened.  Returns 0, or -1 on
+ * error.
  */
 int layer_check (struct layer *layer, const struct layer_context *context,
                  struct error *error);

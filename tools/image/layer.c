@@ -10,8 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <json-c/json.h>
-
 #include "format/format.h"
 #include "format/imagefile.h"
 #include "image/layer.h"
@@ -45,7 +43,6 @@ layer_destroy (struct layer *layer)
   for (;;) {
     free (layer->path);
     free (layer->format);
-    json_object_put (layer->options);
     backing = layer->backing;
     if (!backing)
       break;

@@ -16,11 +16,9 @@
 #include "util/error.h"
 
 struct files;
-struct json_object;
 
 /* The context of a check, the same for all layers of an image. */
 struct layer_context {
-  bool secrets;                 /* the user can pass secrets to qemu */
   struct files *files;          /* the check adds the image's local files */
   struct error *warning;        /* set if the image is hashed, but the user
                                  * may expect another sum */
@@ -31,14 +29,8 @@ struct layer {
                                  * NULL */
   char *path;                   /* path, or URL as in qemu; NULL: no layer */
   char *format;                 /* empty: not recorded */
-  struct json_object *options;  /* options that the user gave, or NULL */
   struct imagefile file;        /* FILE.FILE is NULL if the layer is a raw image
                                  * on a server */
-  bool backing_given;           /* the options replace the backing file that
-                                 * the header names */
-  bool data_given;              /* the options replace the data file that the
-                                 * header names */
-  struct imagefile data;        /* if DATA_GIVEN is set: the data file */
 
   /* Set by the check: the exact size of the disk in bytes, or 0 if qemu knows
    * it; and how blksum can map the content, or LAYER_QEMU if only qemu can.

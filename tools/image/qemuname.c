@@ -40,15 +40,9 @@ static const char *const remote[] = {
 };
 
 bool
-qemuname_is_local (const char *driver)
-{
-  return is_one_of (driver, strlen (driver), local);
-}
-
-bool
 qemuname_is_protocol (const char *driver)
 {
-  return qemuname_is_local (driver) ||
+  return is_one_of (driver, strlen (driver), local) ||
     is_one_of (driver, strlen (driver), remote);
 }
 

@@ -11,10 +11,7 @@
 
 struct error;
 
-/* Is DRIVER a protocol driver, which reads raw (flat) data?  The first function
- * returns true only if it reads local files or devices.
- */
-bool qemuname_is_local (const char *driver);
+/* Is DRIVER a protocol driver, which reads raw (flat) data? */
 bool qemuname_is_protocol (const char *driver);
 
 /* Resolve NAME relative to the directory of the file at PATH.  The caller frees
@@ -27,12 +24,11 @@ char *qemuname_in_directory_of (const char *path, const char *name);
  */
 char *qemuname_resolve (const char *path, const char *name);
 
-/* Advice for the user if an image names its backing file in a way that cannot
- * be checked.
+/* Advice for the user if a qcow2 image names its backing file, or the format of
+ * it, in a way that cannot be checked.
  */
 #define QEMUNAME_HINT \
-  "describe all layers with --image-opts, as in driver=FORMAT," \
-  "file.filename=IMAGE,backing.driver=FORMAT,backing.file.filename=FILE"
+  "set its name and format with 'qemu-img rebase -u -b FILE -F FORMAT IMAGE'"
 
 /* The end of a message: why each file of an image that is not raw must be
  * local.  Only qemu can read a file on a server, and qemu reports its size

@@ -95,23 +95,6 @@ qemuopts_set_vpc_size (struct json_object *options, const struct layer *layer)
   return add_string (options, "force_size_calc", "current_size");
 }
 
-/* Returns the options that blksum sets, followed by all others of OPTIONS. */
-static struct json_object *
-with_fixed (struct json_object *options, bool force_share)
-{
-  struct json_object *all = json_object_new_object ();
-  bool r = all && add_string (all, "read-only", "on") &&
-    (!force_share || add_string (all, "force-share", "on"));
-
-  json_object_object_foreach (options, key, value)
-    r = r && (json_object_object_get_ex (all, key, NULL) ||
-              json_object_object_add (all, key, json_object_get (value)) == 0);
-  if (r)
-    return all;
-  json_object_put (all);
-  return NULL;
-}
-
 /* ---- As text ------------------------------------------------------------ */
 
 /* Is the character of LEN bytes at S a Unicode noncharacter? */
@@ -231,9 +214,7 @@ print_options (FILE *out, struct json_object *options,
   return true;
 }
 
-/* The option string starts with an option that blksum sets, and so never with
- * "json:".
- */
+/* The option string starts with the driver, and so never with "json:". */
 static bool
 print_option_string (FILE *out, struct json_object *options)
 {
@@ -262,12 +243,9 @@ to_text (struct json_object *options,
 char *
 qemuopts_target (struct json_object *options, bool force_share)
 {
-  struct json_object *all = with_fixed (options, force_share);
-  char *target = NULL;
-
-  if (all)
-    target = to_text (all, fits_json (all) ? print_json_name
-                                           : print_option_string);
-  json_object_put (all);
-  return target;
+  if (!add_string (options, "read-only", "on") ||
+      (force_share && !add_string (options, "force-share", "on")))
+    return NULL;
+  return to_text (options, fits_json (options) ? print_json_name
+                                               : print_option_string);
 }

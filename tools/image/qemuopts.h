@@ -2,9 +2,7 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * The options with which qemu opens an image: a tree like the argument of
- * blockdev-add.  Each node has a driver, so qemu never probes.  There is one
- * exception: in options that the user gave, the storage of a format can be a
- * node without a driver, because qemu opens it as a local file.
+ * blockdev-add.  Each node has a driver, so qemu never probes.
  */
 
 #ifndef BLKSUM_QEMUOPTS_H
@@ -31,9 +29,10 @@ struct json_object *qemuopts_of_file (const char *format, const char *path,
 bool qemuopts_set_vpc_size (struct json_object *options,
                             const struct layer *layer);
 
-/* Returns the argument with which a program of qemu opens OPTIONS, a tree of
- * strings, read-only; with FORCE_SHARE, also if another process writes to the
- * image.  The caller frees it.  Returns NULL if there is no memory.
+/* Returns the argument with which a program of qemu opens OPTIONS, read-only;
+ * with FORCE_SHARE, also if another process writes to the image.  The options
+ * for both are added to OPTIONS.  The caller frees the argument.  Returns NULL
+ * if there is no memory.
  */
 char *qemuopts_target (struct json_object *options, bool force_share);
 

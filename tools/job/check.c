@@ -157,8 +157,7 @@ check_sum (struct check *check, const struct sums_line *line)
   const struct check_request *request = check->request;
   struct error error = { "" };
 
-  if (strcmp (request->list, "-") == 0 &&
-      job_manifest_is_stdin (&request->hash.source, line->name))
+  if (strcmp (request->list, "-") == 0 && job_manifest_is_stdin (line->name))
     report_malformed (check, "standard input is the list");
   else if (expected_sum_set (&check->expected, line->spec, line->hex,
                              request->hash.opts, &error) == -1)

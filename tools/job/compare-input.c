@@ -121,7 +121,7 @@ static bool
 is_pipe (const struct compare_input *input, struct stat *st)
 {
   const char *path = job_manifest_path (input->operand);
-  int r = job_manifest_is_stdin (&input->request->hash.source, input->operand)
+  int r = job_manifest_is_stdin (input->operand)
     ? fstat (STDIN_FILENO, st) : stat (path ? path : input->operand, st);
 
   return r == 0 && (S_ISFIFO (st->st_mode) || S_ISSOCK (st->st_mode));

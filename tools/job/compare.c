@@ -103,8 +103,7 @@ report_range (void *opaque, uint64_t first, uint64_t count)
 static bool
 is_stdin (const struct compare *compare, int i)
 {
-  return job_manifest_is_stdin (&compare->request->hash.source,
-                                compare->request->operands[i]);
+  return job_manifest_is_stdin (compare->request->operands[i]);
 }
 
 static int

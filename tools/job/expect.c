@@ -88,8 +88,8 @@ parse (const struct expect_request *request, struct expected *expected,
   const struct hash_request *hash = &request->hash;
   const char *path = job_manifest_path (request->expected);
 
-  if (path && job_manifest_is_stdin (&hash->source, request->expected) &&
-      job_manifest_is_stdin (&hash->source, hash->operand))
+  if (path && job_manifest_is_stdin (request->expected) &&
+      job_manifest_is_stdin (hash->operand))
     return error_set (error, "--expect: standard input cannot be both the "
                       "manifest and the image");
   if (!path)

@@ -19,27 +19,11 @@
 #include "job/identity.h"
 #include "source/source.h"
 #include "util/error.h"
-#include "util/source-options.h"
 
 #define SECOND 1000000000LL     /* ns */
 #define AGE 2                   /* seconds: older times are trusted */
 
 /* ---- Texts ---- */
-
-/* Print OPERAND in one line.  Newlines and backslashes in it are escaped. */
-static void
-print_operand (FILE *out, const char *operand)
-{
-  fputs ("operand: ", out);
-  for (; *operand; operand++)
-    if (*operand == '\n')
-      fputs ("\\n", out);
-    else if (*operand == '\\')
-      fputs ("\\\\", out);
-    else
-      putc (*operand, out);
-  putc ('\n', out);
-}
 
 static void
 print_file (FILE *out, const struct stat *st)
@@ -83,9 +67,8 @@ print_files (FILE *out, struct identity *identity, const struct files *files)
 }
 
 int
-identity_init (struct identity *identity,
-               const struct source_options *options, const char *operand,
-               const struct source *source, struct error *error)
+identity_init (struct identity *identity, const struct source *source,
+               struct error *error)
 {
   const struct files *files = source->files;
   size_t len;
@@ -96,8 +79,6 @@ identity_init (struct identity *identity,
   if (!out)
     return error_errno (error, errno, "cannot hash");
   fprintf (out, "format: %s\n", source->format);
-  if (options->image_opts)
-    print_operand (out, operand);
   if (files)
     print_files (out, identity, files);
   if (!identity->detects_changes)

@@ -19,23 +19,20 @@
 
 struct error;
 struct source;
-struct source_options;
 
 struct identity {
-  char *text;                   /* lines: the format; with --image-opts, the
-                                 * operand; each file; and one more if changes
-                                 * cannot be detected.  Texts are equal if
-                                 * nothing changed */
+  char *text;                   /* lines: the format; each file; and one more
+                                 * if changes cannot be detected.  Texts are
+                                 * equal if nothing changed */
   bool detects_changes;         /* each modification changes the text */
   struct timespec last_modified; /* the last modification of any file */
 };
 
-/* Set IDENTITY to the identity of SOURCE, which was opened as OPERAND.  Returns
- * 0, or -1 with the reason; then IDENTITY need not be destroyed.
+/* Set IDENTITY to the identity of SOURCE.  Returns 0, or -1 with the reason;
+ * then IDENTITY need not be destroyed.
  */
-int identity_init (struct identity *identity,
-                   const struct source_options *options, const char *operand,
-                   const struct source *source, struct error *error);
+int identity_init (struct identity *identity, const struct source *source,
+                   struct error *error);
 void identity_destroy (struct identity *identity);
 
 /* Returns the time until the file times can be trusted, in ns; 0 if they can be

@@ -26,9 +26,6 @@
 
 #define PREFIX "manifest:"
 
-/* No image option begins with "manifest:", so a manifest can be an operand also
- * with --image-opts.
- */
 const char *
 job_manifest_path (const char *operand)
 {
@@ -38,13 +35,10 @@ job_manifest_path (const char *operand)
 }
 
 bool
-job_manifest_is_stdin (const struct source_options *options,
-                       const char *operand)
+job_manifest_is_stdin (const char *operand)
 {
   const char *path = job_manifest_path (operand);
 
-  if (!path && options->image_opts)
-    return false;
   return strcmp (path ? path : operand, "-") == 0;
 }
 

@@ -13,7 +13,6 @@
 struct blkhash_opts;
 struct error;
 struct hash_request;
-struct source_options;
 struct sum;
 
 /* Returns the path in OPERAND if it is manifest:PATH, or NULL.  The path is a
@@ -22,8 +21,7 @@ struct sum;
 const char *job_manifest_path (const char *operand);
 
 /* Returns true if OPERAND, an image or a manifest, is standard input. */
-bool job_manifest_is_stdin (const struct source_options *options,
-                            const char *operand);
+bool job_manifest_is_stdin (const char *operand);
 
 /* Returns the parameters OPTS of a manifest, in which those that REQUEST fixes
  * are replaced by those of REQUEST; or NULL with errno set.  The caller frees

@@ -56,8 +56,7 @@ open_image (struct resume *resume, struct error *error)
 
   if (source_open (&hash->source, hash->operand, &resume->source, error) == -1)
     return -1;
-  if (identity_init (&resume->identity, &hash->source, hash->operand,
-                     resume->source, error) == 0)
+  if (identity_init (&resume->identity, resume->source, error) == 0)
     return 0;
   source_close (resume->source);
   return -1;
@@ -343,7 +342,7 @@ job_resume (const struct incremental_request *request, struct sum *sum,
 
   if (job_manifest_path (hash->operand))
     return error_set (error, "--resume is for images, and this is a manifest");
-  if (job_manifest_is_stdin (&hash->source, hash->operand))
+  if (job_manifest_is_stdin (hash->operand))
     return error_set (error, "--resume is not for standard input, which may be "
                       "something else next time");
   if (open_settled (&resume, error) == -1)

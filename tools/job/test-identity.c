@@ -24,7 +24,6 @@
 #include "job/identity.h"
 #include "source/source.h"
 #include "util/error.h"
-#include "util/source-options.h"
 
 #define SECOND 1000000000LL
 
@@ -105,11 +104,9 @@ static void
 make (struct identity *identity, const struct files *its_files)
 {
   struct source source = { .files = its_files, .format = "qcow2" };
-  struct source_options options = { .image_opts = false };
   struct error error = { "" };
 
-  assert_int_equal (identity_init (identity, &options, "x", &source, &error),
-                    0);
+  assert_int_equal (identity_init (identity, &source, &error), 0);
 }
 
 /* Check that the files, which were modified, have another identity than BEFORE,
@@ -185,25 +182,6 @@ test_not_detected (void **state)
   identity_destroy (&identity);
 }
 
-/* A newline and a backslash in an operand are escaped, so the operand takes one
- * line.
- */
-static void
-test_operand (void **state)
-{
-  struct source source = { .format = "raw" };
-  struct source_options options = { .image_opts = true };
-  struct error error = { "" };
-  struct identity identity;
-
-  (void) state;
-  assert_int_equal (identity_init (&identity, &options, "a\nfile: \\n", &source,
-                                   &error), 0);
-  assert_string_equal (identity.text, "format: raw\n"
-                       "operand: a\\nfile: \\\\n\nassumed: unchanged\n");
-  identity_destroy (&identity);
-}
-
 int
 main (void)
 {
@@ -211,7 +189,6 @@ main (void)
     cmocka_unit_test (test_wait),
     cmocka_unit_test (test_text),
     cmocka_unit_test (test_not_detected),
-    cmocka_unit_test (test_operand),
   };
 
   return cmocka_run_group_tests (tests, NULL, NULL);

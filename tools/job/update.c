@@ -248,13 +248,13 @@ check_operand (const struct incremental_request *request, struct error *error)
 
   if (job_manifest_path (operand))
     return error_set (error, "--update is for images, and this is a manifest");
-  if (source->bitmap && (source->image_opts || !source_is_uri (operand)))
+  if (source->bitmap && !source_is_uri (operand))
     return error_set (error, "--bitmap is for NBD: \"qemu-nbd -r -t -B %s\" "
                       "serves an image with its dirty bitmap",
                       source->bitmap);
   if (is_stdin (request->old) +
       (request->changed.path && is_stdin (request->changed.path)) +
-      job_manifest_is_stdin (source, operand) > 1)
+      job_manifest_is_stdin (operand) > 1)
     return error_set (error, "standard input can only be one of the image, its "
                       "manifest, and the list of changes");
   return 0;

@@ -108,33 +108,11 @@ open_inspected (struct qemu_image *qi, struct source **source,
   int r;
 
   print_warning (qi->options, qi->operand, &qi->info.warning);
-  if (qi->file && strcmp (qi->info.format, "raw") == 0)
+  if (strcmp (qi->info.format, "raw") == 0)
     return raw_open (qi->options, &qi->files, 0, source, error);
   r = open_qemu (qi, source, error);
   if (r == -1)
     image_info_destroy (&qi->info);
-  return r;
-}
-
-static struct qemu_image
-qemu_image_of (const struct source_options *options, const char *operand)
-{
-  return (struct qemu_image) {
-    .options = options, .operand = operand, .files = files_of (options)
-  };
-}
-
-static int
-open_opts (const struct source_options *options, const char *opts,
-           struct source **source, struct error *error)
-{
-  struct qemu_image qi = qemu_image_of (options, opts);
-  int r = image_inspect_opts (opts, &qi.files, &qi.info, error);
-
-  if (r == 0)
-    r = open_inspected (&qi, source, error);
-  if (r == -1)
-    files_close (&qi.files);
   return r;
 }
 
@@ -269,7 +247,9 @@ static int
 open_image (const struct source_options *options, int fd, const char *path,
             struct source **source, struct error *error)
 {
-  struct qemu_image qi = qemu_image_of (options, path);
+  struct qemu_image qi = {
+    .options = options, .operand = path, .files = files_of (options)
+  };
   /* This locks the file before qemu does, because our message is better. */
   struct file *file = files_adopt (&qi.files, fd, path, error);
 
@@ -316,8 +296,6 @@ static int
 open_operand (const struct source_options *options, const char *operand,
               struct source **source, struct error *error)
 {
-  if (options->image_opts)
-    return open_opts (options, operand, source, error);
   if (strcmp (operand, "-") == 0)
     return open_stdin (options, source, error);
   if (source_is_uri (operand))

@@ -18,9 +18,8 @@ struct source_options;
  */
 bool source_is_uri (const char *operand);
 
-/* Open OPERAND: a file, a device, a URI, --image-opts of qemu, or "-".  Detect
- * and check the format, but read no data.  OPTIONS and OPERAND must outlive the
- * source.  The calling thread must not end before the source is closed, because
+/* Open OPERAND: a file, a device, a URI, or "-".  Detect and check the format,
+ * but read no data.  OPTIONS and OPERAND must outlive the source.  The calling thread must not end before the source is closed, because
  * qemu-nbd ends with that thread.  Thread-safe.  Returns 0, or -1 with the
  * reason; then *SOURCE is not set.
  */

@@ -41,42 +41,34 @@ static char *
 target_of (const struct qemu_image *qi)
 {
   return image_qemu_opts (&qi->info, path_of (qi),
-                          qi->file && file_is_block_device (qi->file),
+                          file_is_block_device (qi->file),
                           qi->options->force_share);
 }
 
 static int
 fd_to_pass (const struct qemu_image *qi)
 {
-  return qi->file && qi->info.probed ? qi->file->fd : -1;
+  return qi->info.probed ? qi->file->fd : -1;
 }
 
 int
 qemu_image_start (struct qemu_image *qi, bool cache, struct error *error)
 {
-  const struct source_options *options = qi->options;
-  const char **argv = calloc (8 + 2 * options->nr_objects, sizeof *argv);
-  size_t i, n = 0;
+  const char *argv[6] = { "qemu-nbd", "--read-only" };
+  size_t n = 2;
   int r;
 
   qi->target = target_of (qi);
-  if (!argv || !qi->target)
+  if (!qi->target)
     r = error_errno (error, ENOMEM, "cannot start qemu-nbd");
   else {
-    argv[n++] = "qemu-nbd";
-    argv[n++] = "--read-only";
     argv[n++] = cache ? "--cache=writeback" : "--cache=none";
-    for (i = 0; i < options->nr_objects; i++) {
-      argv[n++] = "--object";
-      argv[n++] = options->objects[i];
-    }
     if (!qemuopts_is_json (qi->target))
       argv[n++] = "--image-opts";
     argv[n++] = qi->target;
     r = qemu_nbd_start (&qi->qemu, (char *const *) argv, fd_to_pass (qi),
                         error);
   }
-  free (argv);
   if (r == -1) {
     free (qi->target);
     qi->target = NULL;

@@ -20,11 +20,11 @@ struct nbd_handle;
 struct scan;
 struct source_options;
 
-/* The image to open: FILE, whose path is OPERAND, or the options in OPERAND. */
+/* The image to open: FILE, whose path is OPERAND. */
 struct qemu_image {
   const struct source_options *options;
   const char *operand;
-  const struct file *file;      /* NULL if the image is described by options */
+  const struct file *file;
   struct image_info info;
   struct files files;           /* all local files of the image */
 

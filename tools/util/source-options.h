@@ -23,9 +23,6 @@ struct error;
 struct source_options {
   /* Options for opening an image. */
   const char *format;           /* image format; NULL to probe it */
-  bool image_opts;              /* operands are option strings of qemu */
-  char **objects;               /* --object DEF, NULL terminated */
-  size_t nr_objects;
   bool force_share;             /* open the image even if other programs can
                                  * write it */
   bool refuse_sums;             /* refuse a file that looks like a list of
