@@ -224,8 +224,8 @@ def cases(shell):
     yield "blksum -d ", "sha256/1", ["sha256/1m", "sha256/16k", "sha256/128k",
                                      "sha256/16m"]
     yield "blksum -f ", "", formats
-    yield "blksum --format ", "qc", ["qcow", "qcow2"]
-    yield "blksum ", "--format=qc", ["--format=qcow", "--format=qcow2"]
+    yield "blksum --format ", "qc", ["qcow2"]
+    yield "blksum ", "--format=qc", ["--format=qcow2"]
     yield "blksum -b ", "", SIZES
     yield "blksum ", "--block-size=1", ["--block-size=" + s for s in SIZES
                                         if s.startswith("1")]

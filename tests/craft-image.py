@@ -98,14 +98,6 @@ def vmdk(path, grain):
         f.truncate((f.tell() + 511) // 512 * 512)
 
 
-def cowd(path, entries):
-    """A vmdk of ESX.  Its header has ENTRIES for the grain directory, which are
-    zero; the file has 1024."""
-    header = struct.pack("<4sIIIIII", b"COWD", 1, 3, 2048, 1, 4, int(entries))
-    with open(path, "wb") as f:
-        f.write(header.ljust(2048, b"\0") + bytes(4096))
-
-
 def vdi(path, blocks):
     """An empty vdi of 1 MiB whose header has BLOCKS."""
     header = bytearray(512)
@@ -135,43 +127,6 @@ def bitmaps(path):
         at += (24 + name + extra + 7) // 8 * 8
     with open(path, "wb") as f:
         f.write(image)
-
-
-def qcow(path, entries):
-    """An empty qcow of version 1.  Its header has ENTRIES for the L1 table,
-    which are zero; the file has 506."""
-    with open(path, "wb") as f:
-        f.write(struct.pack(">4sIQIIQBBHIQ", b"QFI\xfb", 1, 0, 0, 0,
-                            int(entries) << 21, 12, 9, 0, 0, 48) + bytes(4048))
-
-
-def parallels(path, entries):
-    """An empty image of Parallels.  Its header has ENTRIES for the table, which
-    are zero; the file has 1008."""
-    with open(path, "wb") as f:
-        f.write(struct.pack("<16sIIIIIQ", b"WithoutFreeSpace", 2, 1, 1, 128,
-                            int(entries), 128).ljust(4096, b"\0"))
-
-
-def qed(path, cluster, table):
-    """An empty qed with clusters of CLUSTER bytes and tables of TABLE clusters;
-    the file is sparse."""
-    cluster, table = int(cluster), int(table)
-    with open(path, "wb") as f:
-        f.write(struct.pack("<4sIIIQQQQQII", b"QED\0", cluster, table, 1, 0, 0,
-                            0, cluster, 1 << 20, 0, 0))
-        f.truncate(cluster * (1 + table))
-
-
-def cloop(path, blocks):
-    """A cloop whose header has BLOCKS blocks of 512 bytes, all of size 0; the
-    file has 1 MiB."""
-    script = (b"#!/bin/sh\n#V2.0 Format\nmodprobe cloop file=$0 && "
-              b"mount -r -t iso9660 /dev/cloop $1\n")
-    with open(path, "wb") as f:
-        f.write(script.ljust(128, b"\0") +
-                struct.pack(">II", 512, int(blocks)))
-        f.truncate(1 << 20)
 
 
 # ---- Images with the content of a file ------------------------------------
@@ -257,86 +212,6 @@ def qcow2_of(path, disk):
         f.write(b"".join(part.ljust(65536, b"\0") for part in parts))
 
 
-def qcow_of(path, disk):
-    """A qcow of version 1, with clusters of 4096 bytes, of exactly the size of
-    DISK."""
-    blocks, table, body = padded(disk, 4096), [], b""
-    start = 4096 + 8 * 8192
-    for block in blocks:
-        table.append(start + len(body) if block else 0)
-        body += block or b""
-    with open(path, "wb") as f:
-        f.write(struct.pack(">4sIQIIQBBHIQ", b"QFI\xfb", 1, 0, 0, 0,
-                            os.stat(disk).st_size, 12, 13, 0, 0, 48) +
-                struct.pack(">Q", 4096).ljust(4048, b"\0"))
-        f.write(struct.pack(">%dQ" % len(table), *table)
-                .ljust(8 * 8192, b"\0") + body)
-
-
-def bochs_of(path, disk, version="2", size=""):
-    """A growing Bochs image with extents of 64 KiB.  The disk is in whole
-    extents, or has SIZE bytes."""
-    extent, catalog, body = 65536, [], b""
-    for cluster in clusters(disk, extent):
-        catalog.append(len(body) // (512 + extent) if cluster else 2 ** 32 - 1)
-        if cluster:
-            body += b"\xff" * 16 + bytes(496) + cluster
-    header = struct.pack("<32s16s16sIIIII", b"Bochs Virtual HD Image",
-                         b"Redolog", b"Growing", int(version) << 16, 512,
-                         len(catalog), 512, extent)
-    header += bytes(4 if version == "2" else 0)
-    header += struct.pack("<Q", int(size or extent * len(catalog)))
-    with open(path, "wb") as f:
-        f.write(header.ljust(512, b"\0"))
-        f.write(struct.pack("<%dI" % len(catalog), *catalog) + body)
-
-
-def cloop_of(path, disk):
-    """A cloop with blocks of 64 KiB."""
-    blocks = [zlib.compress(cluster or bytes(65536))
-              for cluster in clusters(disk, 65536)]
-    at = 136 + 8 * (len(blocks) + 1)
-    offsets = [at + sum(map(len, blocks[:i])) for i in range(len(blocks) + 1)]
-    cloop(path, len(blocks))
-    with open(path, "r+b") as f:
-        f.truncate(128)
-        f.seek(128)
-        f.write(struct.pack(">II", 65536, len(blocks)))
-        f.write(struct.pack(">%dQ" % len(offsets), *offsets))
-        f.write(b"".join(blocks))
-
-
-def parallels_of(path, disk):
-    """An image of Parallels of the older type, with offsets in sectors."""
-    table, body = [], b""
-    for cluster in clusters(disk, 65536):
-        table.append(128 + len(body) // 512 if cluster else 0)
-        body += cluster or b""
-    header = struct.pack("<16sIIIIIQ", b"WithoutFreeSpace", 2, 16, 1, 128,
-                         len(table), 128 * len(table))
-    with open(path, "wb") as f:
-        f.write(header.ljust(64, b"\0"))
-        f.write(struct.pack("<%dI" % len(table), *table).ljust(65472, b"\0"))
-        f.write(body)
-
-
-def cowd_of(path, disk):
-    """A vmdk of ESX with grains of one sector."""
-    grains = list(clusters(disk, 512))
-    tables = -(-len(grains) // 4096)
-    body, table = b"", []
-    for grain in grains:
-        table.append(8 + 32 * tables + len(body) // 512 if grain else 0)
-        body += grain or b""
-    header = struct.pack("<4sIIIIII", b"COWD", 1, 3, len(grains), 1, 4, tables)
-    directory = [8 + 32 * i for i in range(tables)]
-    with open(path, "wb") as f:
-        f.write(header.ljust(2048, b"\0"))
-        f.write(struct.pack("<%dI" % tables, *directory).ljust(2048, b"\0"))
-        f.write(struct.pack("<%dI" % len(table), *table)
-                .ljust(tables * 16384, b"\0") + body)
-
-
 def sparse_header(disk, directory, version=1, flags=1, sectors=20, packed=0):
     return struct.pack("<4sIIQQQQIQQQBccccH", b"KDMV", version, flags,
                        os.path.getsize(disk) // 512, 128, 1, sectors, 512, 0,
@@ -389,32 +264,6 @@ def stream_of(path, disk):
         pad(struct.pack("<QII", 1, 0, 3))
         pad(sparse_header(disk, at + 5, 3, 0x30001, packed=1))
         pad(bytes(512))
-
-
-def sesparse_of(path, disk):
-    """A vmdk of newer versions of ESX: a directory of one sector, tables from
-    sector 16 on, and grains of 8 sectors after these."""
-    grains = list(clusters(disk, 4096))
-    tables = -(-len(grains) // 4096)
-    body, table = b"", []
-    for grain in grains:
-        number = len(body) // 4096
-        table.append(3 << 60 | (number & 0xfff) << 48 | number >> 12
-                     if grain else 0)
-        body += grain or b""
-    header = struct.pack("<QQQQQ", 0xcafebabe, 0x200000001, 8 * len(grains), 8,
-                         64).ljust(80, b"\0")
-    header += struct.pack("<QQ", 1, 1).ljust(48, b"\0")
-    header += struct.pack("<QQQQ", 2, 1, 16, 64 * tables).ljust(64, b"\0")
-    header += struct.pack("<QQ", 16 + 64 * tables, len(body) // 512)
-    directory = [1 << 60 | i for i in range(tables)]
-    with open(path, "wb") as f:
-        f.write(header.ljust(512, b"\0"))
-        f.write(struct.pack("<Q", 0xcafecafe).ljust(512, b"\0"))
-        f.write(struct.pack("<%dQ" % tables, *directory).ljust(14 * 512,
-                                                               b"\0"))
-        f.write(struct.pack("<%dQ" % len(table), *table)
-                .ljust(tables * 32768, b"\0") + body)
 
 
 globals()[sys.argv[1]](*sys.argv[2:])

@@ -35,16 +35,16 @@ import reference
 MIB = 1 << 20
 GIB = 1 << 30
 FORMATS = {".qcow2": "qcow2", ".vhd": "vpc", ".vhdx": "vhdx", ".vmdk": "vmdk",
-           ".dmg": "dmg", ".cloop": "cloop", ".bochs": "bochs",
-           ".hds": "parallels", ".raw": "raw"}
-NAMES = {"afl5.img": "vpc", "parallels-v1": "parallels",
-         "parallels-v2": "parallels", "parallels-with-bitmap": "parallels"}
+           ".raw": "raw"}
+NAMES = {"afl5.img": "vpc"}
 DETECTED = "qcow2", "vhdx", "vmdk"
 
 # What only blksum refuses, and why qemu is wrong.
 REFUSED = (
     # qemu ignores that the data is in the parent, and reads zeros.
     ("vpc", "is a differencing vpc image"),
+    # Types of ESX.
+    ("vmdk", "which cannot be read"),
 )
 
 
@@ -108,7 +108,6 @@ def qemu_sum(fmt, path, raw):
 
 
 def detected_format(path, directory):
-    """By content: qemu takes any *.dmg for a dmg."""
     link = directory / "link"
     link.unlink(missing_ok=True)
     link.symlink_to(path)
@@ -120,13 +119,12 @@ def detected_format(path, directory):
 def open_dissect(fmt, path):
     """The disk as dissect.hypervisor reads it, or None."""
     try:
-        from dissect.hypervisor.disk import hdd, qcow2, vhd, vhdx, vmdk
+        from dissect.hypervisor.disk import qcow2, vhd, vhdx, vmdk
     except ImportError:
         return None
     if fmt == "qcow2":
         return qcow2.QCow2(path).open()
-    readers = {"vhdx": vhdx.VHDX, "vpc": vhd.VHD, "vmdk": vmdk.VMDK,
-               "parallels": hdd.HDS}
+    readers = {"vhdx": vhdx.VHDX, "vpc": vhd.VHD, "vmdk": vmdk.VMDK}
     return readers[fmt](open(path, "rb")) if fmt in readers else None
 
 

@@ -176,16 +176,6 @@ def vmdk_seeds():
                                 b'RW 8 SESPARSE "d"')
     yield "zero-extent", descriptor(b"RW 8 ZERO")
     yield "cowd", pieces(40 * SECTOR, {0: b"COWD" + le32(1, 3, 300, 1, 8, 16)})
-    yield "cowd-data", pieces(80 * SECTOR, {
-        0: b"COWD" + le32(1, 3, 4100, 1, 4, 2), 4 * SECTOR: le32(5, 40),
-        5 * SECTOR: le32(70, 0, 72), 40 * SECTOR: le32(71, 79)})
-    yield "sesparse-data", pieces(120 * SECTOR, {
-        0: fields(SECTOR, {0: le64(0xcafebabe), 16: le64(800),
-                           128: le64(8, 1, 20, 64), 192: le64(100)}),
-        8 * SECTOR: le64(1 << 60), 20 * SECTOR: le64(
-            3 << 60, 0, 1 << 60, 2 << 60, 3 << 60 | 1 << 48)})
-    yield "sesparse", pieces(40 * SECTOR, {
-        0: fields(SECTOR, {0: le64(0xcafebabe), 128: le64(8, 1)})})
 
 
 # ---- vhdx -----------------------------------------------------------------
@@ -281,24 +271,6 @@ def probe_seeds():
 
 def formats_seeds():
     yield from other_seeds()
-    yield "bochs-data", pieces(16 * KIB, {
-        0: fields(512, {0: b"Bochs Virtual HD Image\0",
-                        64: le32(0x20000, 512, 3, 512, 4096), 88: le64(9000)}),
-        512: le32(0, 2**32 - 1, 1)})
-    yield "cloop-data", pieces(4 * KIB, {128: be32(512, 2),
-                                         136: be64(160, 1000, 4096)})
-    yield "luks-data", pieces(4 * KIB, {0: b"LUKS\xba\xbe\0\1",
-                                        104: be32(7)})
-    for magic in b"WithoutFreeSpace", b"WithouFreSpacExt":
-        yield "parallels-" + magic.decode(), pieces(64 * KIB, {
-            0: magic + le32(2, 16, 63, 8, 4) + le64(25), 64: le32(8, 0, 5, 3)})
-    yield "qcow-data", pieces(16 * KIB, {
-        24: be64(66 * 512), 0: b"QFI\xfb" + be32(1), 32: b"\x09\x06",
-        40: be64(512), 512: be64(1024, 2048), 1024: be64(0, 4096),
-        2048: be64(1 << 63 | 100 << 54 | 5000, 8192)})
-    yield "qed-data", pieces(32 * KIB, {
-        0: b"QED\0" + le32(4096, 1, 1), 40: le64(4096, 20000),
-        4096: le64(8192), 8192: le64(12288, 1, 0, 16384, 20480)})
     yield "vpc-data", pieces(64 * KIB, {
         0: vpc(3)[:512], 512: fields(1024, {
             0: b"cxsparse" + be64(2**64 - 1, 1536),

@@ -211,6 +211,9 @@ option_check_format (const char *format)
 
   if (format_is_known (format))
     return;
+  if (format_is_unread (format))
+    usage_error ("images in the format %s cannot be read: "
+                 FORMAT_CONVERT_HINT, format, format);
   meant = format_by_alias (format);
   list = format_list ();
   usage_error ("unknown format '%s'%s%s%s; the formats here are %s", format,

@@ -87,7 +87,7 @@ static const struct option_row rows[] = {
     FIELD (hash.source.extents), .value = false },
 
   { GROUP_IMAGE, 'f', "format", "FMT",
-    "raw, qcow2, or any format of qemu; default: probe",
+    "raw, qcow2, vdi, vhdx, vmdk, vpc; default: probe",
     FIELD (hash.source.format), .check = option_check_format },
   { GROUP_IMAGE, 0, "size", "N",
     "the image is the first N bytes of the disk",

@@ -17,27 +17,44 @@
 #include "util/error.h"
 
 static const char *const formats[] = {
-  "raw", "bochs", "cloop", "dmg", "luks", "parallels", "qcow2", "qcow", "qed",
-  "vdi", "vhdx", "vmdk", "vpc", NULL
+  "raw", "qcow2", "vdi", "vhdx", "vmdk", "vpc", NULL
+};
+
+/* Formats of qemu that are detected, so that they are not hashed as raw, but
+ * not read.  LUKS is another one: see image.c.
+ */
+static const char *const unread[] = {
+  "bochs", "cloop", "dmg", "parallels", "qcow", "qed", NULL
 };
 
 /* Aliases of the formats: the usual file name extensions. */
 static const struct {
   const char *alias, *name;
 } aliases[] = {
-  { "hdd", "parallels" },
   { "img", "raw" },
   { "iso", "raw" },
   { "vhd", "vpc" },
 };
 
+static bool
+is_one_of (const char *name, const char *const names[])
+{
+  for (; *names; names++)
+    if (strcmp (name, *names) == 0)
+      return true;
+  return false;
+}
+
 bool
 format_is_known (const char *name)
 {
-  for (size_t i = 0; formats[i]; i++)
-    if (strcmp (name, formats[i]) == 0)
-      return true;
-  return false;
+  return is_one_of (name, formats);
+}
+
+bool
+format_is_unread (const char *name)
+{
+  return is_one_of (name, unread);
 }
 
 const char *

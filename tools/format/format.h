@@ -14,6 +14,17 @@
  */
 bool format_is_known (const char *name);
 
+/* Returns true if NAME is a format of qemu that blksum detects, but cannot
+ * read.
+ */
+bool format_is_unread (const char *name);
+
+/* How the user can hash an image in such a format, which is the argument of
+ * printf.
+ */
+#define FORMAT_CONVERT_HINT \
+  "copy its disk with 'qemu-img convert -f %s -O qcow2 IMAGE COPY'"
+
 /* Returns qemu's name of the format whose alias is NAME, or NULL if NAME is not
  * an alias.
  */

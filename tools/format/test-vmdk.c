@@ -19,7 +19,6 @@
 
 #include "format/test-image.h"
 #include "format/vmdk.h"
-#include "format/vmdk-esx.h"
 #include "format/vmdk-extents.h"
 
 #define SECTOR 512
@@ -78,22 +77,6 @@ assert_result (int (*check) (const struct imagefile *, struct error *),
   assert_int_equal (pwrite (fileno (f), image, size, 0), size);
   assert_checked (check (&file, &error), &error, expected);
   fclose (f);
-}
-
-static int
-cowd (const struct imagefile *file, struct error *error)
-{
-  uint64_t memory;
-
-  return vmdk_cowd_check (file, &memory, error);
-}
-
-static int
-sesparse (const struct imagefile *file, struct error *error)
-{
-  uint64_t memory;
-
-  return vmdk_sesparse_check (file, &memory, error);
 }
 
 static void
@@ -291,123 +274,6 @@ test_memory (void **state)
   assert_result (vmdk_check, NULL);
 }
 
-/* A disk of 5000 sectors, in grains of 1 sector. */
-static void
-test_cowd (void **state)
-{
-  (void) state;
-
-  memset (image, 0, sizeof image);
-  size = sizeof image;
-  memcpy (image, "COWD", 4);
-  put (12, 4, 5000);
-  put (16, 4, 1);
-  put (20, 4, 8);
-  put (24, 4, 2);
-  assert_result (cowd, NULL);
-  /* The second table maps only 904 sectors, but qemu reads the whole table. */
-  put (8 * SECTOR + 4, 4, 100);
-  put (100 * SECTOR + 4 * 903, 4, 132);
-  size = 133 * SECTOR;
-  assert_result (cowd, NULL);
-  put (100 * SECTOR + 4 * 904, 4, UINT32_MAX);
-  assert_result (cowd, NULL);
-  size--;
-  assert_result (cowd, "a cluster at offset 67584");
-  put (100 * SECTOR + 4 * 903, 4, 0);
-  size = 132 * SECTOR;
-  assert_result (cowd, NULL);
-  size--;
-  assert_result (cowd, "a table at offset 51200");
-  size = sizeof image;
-  put (8 * SECTOR, 4, UINT32_MAX);
-  assert_result (cowd, "a table");
-  put (100 * SECTOR + 4 * 904, 4, 0);
-  put (8 * SECTOR, 4, 100);
-  assert_result (cowd, NULL);
-
-  /* Many entries of the directory point to the same table. */
-  put (12, 4, 64 * 4096);
-  put (24, 4, 64);
-  for (int i = 0; i < 64; i++)
-    put (8 * SECTOR + 4 * i, 4, 100);
-  assert_result (cowd, "tables overlap");
-
-  put (24, 4, 63);
-  assert_result (cowd, "its grain directory is too small");
-  put (16, 4, 0);
-  assert_result (cowd, "its grain directory is too small");
-  put (24, 4, 200 * SECTOR / 4);
-  assert_result (cowd, "the grain directory");
-  put (24, 4, UINT32_MAX);
-  assert_result (cowd, "the grain directory");
-  size = 27;
-  assert_result (cowd, "the vmdk header");
-}
-
-/* A disk of 100 grains: its only table is at sector 20, its data at 100. */
-static void
-test_sesparse (void **state)
-{
-  (void) state;
-
-  memset (image, 0, sizeof image);
-  size = sizeof image;
-  put (0, 8, 0xcafebabe);
-  put (16, 8, 800);
-  put (128, 8, 8);
-  put (136, 8, 1);
-  put (144, 8, 20);
-  put (192, 8, 100);
-  assert_result (sesparse, NULL);
-  size = 199;
-  assert_result (sesparse, "the vmdk header");
-  size = sizeof image;
-  put (8 * SECTOR, 8, UINT64_C (1) << 60);
-  assert_result (sesparse, NULL);
-  put (20 * SECTOR + 8 * 99, 8, UINT64_C (0x3002) << 48);
-  size = 124 * SECTOR;
-  assert_result (sesparse, NULL);
-  size--;
-  assert_result (sesparse, "a cluster at offset 59392 (4096 bytes)");
-  put (20 * SECTOR + 8 * 99, 8, UINT64_C (0x2002) << 48);
-  assert_result (sesparse, NULL);
-  put (20 * SECTOR + 8 * 99, 8, UINT64_C (0x1002) << 48);
-  assert_result (sesparse, NULL);
-  put (20 * SECTOR + 8 * 100, 8, 1); /* beyond the end of the disk */
-  assert_result (sesparse, NULL);
-  put (20 * SECTOR + 8 * 99, 8, UINT64_C (0x3000) << 48 | 1);
-  assert_result (sesparse, "a cluster");
-
-  /* Invalid entries are refused, although qemu reads them as zeros. */
-  put (20 * SECTOR + 8 * 99, 8, 1);
-  assert_result (sesparse, "a cluster");
-  put (20 * SECTOR + 8 * 99, 8, UINT64_C (0x4002) << 48);
-  assert_result (sesparse, "a cluster");
-  put (20 * SECTOR + 8 * 99, 8, UINT64_MAX);
-  assert_result (sesparse, "a cluster");
-  put (8 * SECTOR, 8, 1);
-  assert_result (sesparse, "a table");
-  put (8 * SECTOR, 8, UINT64_C (1) << 60 | 2);
-  assert_result (sesparse, "a table");
-  put (8 * SECTOR, 8, UINT64_C (1) << 60);
-  put (144, 8, UINT64_MAX);
-  assert_result (sesparse, "a table");
-
-  put (16, 8, UINT64_MAX);
-  assert_result (sesparse, "its grain directory is too small");
-  put (136, 8, 193);
-  assert_result (sesparse, "the grain directory");
-  put (136, 8, UINT64_MAX / SECTOR + 2);
-  assert_result (sesparse, "corrupt");
-  put (136, 8, 1);
-  put (128, 8, UINT64_MAX / SECTOR + 2);
-  assert_result (sesparse, "corrupt");
-  put (128, 8, 8);
-  put (0, 8, 0);
-  assert_result (sesparse, "corrupt");
-}
-
 /* An empty disk of 62 TiB has a directory of 7.75 MiB.  The directory counts
  * twice, because there can be a redundant one.
  */
@@ -600,8 +466,6 @@ main (void)
     cmocka_unit_test (test_grains),
     cmocka_unit_test (test_compressed),
     cmocka_unit_test (test_memory),
-    cmocka_unit_test (test_cowd),
-    cmocka_unit_test (test_sesparse),
     cmocka_unit_test (test_large),
     cmocka_unit_test (test_footer),
     cmocka_unit_test (test_names),

@@ -98,13 +98,13 @@ test_blocks (void **state)
   build ();
   assert_ends (TABLE + 12, "the block allocation table");
   put (TABLE + 4, 4, 10);
-  assert_ends (10 * SECTOR + BITMAP + BLOCK, "a cluster");
+  assert_ends (10 * SECTOR + BITMAP + BLOCK, "a block");
   put (TABLE + 8, 4, 20);       /* the last block */
-  assert_ends (20 * SECTOR + BITMAP + BLOCK, "a cluster");
+  assert_ends (20 * SECTOR + BITMAP + BLOCK, "a block");
   put (TABLE + 12, 4, 1000);    /* after the end of the table */
-  assert_ends (20 * SECTOR + BITMAP + BLOCK, "a cluster");
+  assert_ends (20 * SECTOR + BITMAP + BLOCK, "a block");
   put (TABLE, 4, NO_DATA - 1);
-  assert_check ("a cluster");
+  assert_check ("a block");
 }
 
 static void

@@ -27,6 +27,7 @@
 #include <strings.h>
 
 #include "../lib/common/numbers.h"
+#include "format/format.h"
 #include "format/imagefile.h"
 #include "format/vmdk.h"
 
@@ -69,6 +70,22 @@ bool
 vmdk_is_sparse (const unsigned char *head)
 {
   return memcmp (head, "KDMV", 4) == 0;
+}
+
+bool
+vmdk_is_cowd (const unsigned char *head)
+{
+  return memcmp (head, "COWD", 4) == 0;
+}
+
+int
+vmdk_refuse_esx (const struct imagefile *file, const char *type,
+                 struct error *error)
+{
+  return imagefile_error (file, error, "refused because it is a vmdk image of "
+                          "the type %s, which cannot be read: "
+                          FORMAT_CONVERT_HINT ", or use -f raw to hash the "
+                          "bytes of this file", type, "vmdk");
 }
 
 static int

@@ -14,9 +14,15 @@
 
 /* Returns true if a file that begins with the 4 bytes HEAD is a sparse image
  * (magic "KDMV").  Other vmdk files are a text descriptor, whose data is in
- * other files, or an image of ESX.
+ * other files, or an image of ESX.  The second function returns true if it is
+ * one of the type vmfsSparse (magic "COWD").
  */
 bool vmdk_is_sparse (const unsigned char *head);
+bool vmdk_is_cowd (const unsigned char *head);
+
+/* Refuse FILE, an image of ESX of the type TYPE.  Returns -1. */
+int vmdk_refuse_esx (const struct imagefile *file, const char *type,
+                     struct error *error);
 
 /* Check that a sparse image has no parent, and no data in other files.  Returns
  * 0; or -1 if this is not true, or on another error.

@@ -31,7 +31,6 @@
 
 #include "../lib/common/numbers.h"
 #include "format/imagefile.h"
-#include "format/map-check.h"
 #include "format/vpc.h"
 
 #define SECTOR UINT64_C (512)
@@ -40,6 +39,8 @@
                                  * instead of 512 */
 #define MAX_GEOMETRY (UINT64_C (65535) * 16 * 255) /* sectors; qemu does not use
                                                     * this geometry */
+
+#define CHUNK 16384             /* bytes of the table in one read */
 
 enum { FIXED = 2, DYNAMIC = 3, DIFFERENCING = 4 };
 
@@ -124,16 +125,35 @@ compare_geometry (const struct imagefile *file, const unsigned char *footer,
                      size_of (footer), sectors * SECTOR);
 }
 
-/* A block is stored as a bitmap of its sectors, followed by all its sectors,
- * even those after the end of the disk.
+/* Check that the file has the blocks of a table.  The table is at OFFSET, and
+ * has the sectors of blocks of BLOCK bytes.  A block is stored as a bitmap of
+ * its sectors, followed by all its sectors, even those after the end of the
+ * disk.
  */
-static bool
-find_block (const struct map *map, uint64_t entry, uint64_t *offset,
-            uint64_t *len)
+static int
+check_blocks (const struct imagefile *file, uint64_t offset, uint32_t entries,
+              uint64_t block, struct error *error)
 {
-  *offset = map_offset (0, entry, SECTOR);
-  *len += ROUND_UP (map->cluster / (8 * SECTOR), SECTOR);
-  return entry != UINT32_MAX;
+  uint64_t len = ROUND_UP (block / (8 * SECTOR), SECTOR) + block;
+  unsigned char chunk[CHUNK];
+
+  while (entries > 0) {
+    size_t n = MIN (entries, sizeof chunk / 4);
+
+    if (imagefile_read (file, "the block allocation table", chunk, n * 4,
+                        offset, error) == -1)
+      return -1;
+    for (size_t i = 0; i < n; i++) {
+      uint32_t sector = be32_at (chunk + i * 4);
+
+      if (sector != UINT32_MAX &&
+          imagefile_check (file, "a block", sector * SECTOR, len, error) == -1)
+        return -1;
+    }
+    entries -= n;
+    offset += n * 4;
+  }
+  return 0;
 }
 
 /* Check the blocks, and the size of their table, because qemu reads the whole
@@ -143,9 +163,6 @@ static int
 check_table (const struct imagefile *file, struct error *error)
 {
   unsigned char footer[SECTOR], header[36];
-  struct map map = {
-    .file = file, .width = 4, .big_endian = true, .find_data = find_block,
-  };
   uint64_t offset;
   uint32_t entries;
 
@@ -156,12 +173,10 @@ check_table (const struct imagefile *file, struct error *error)
     return -1;
   offset = be64_at (header + 16);
   entries = be32_at (header + 28);
-  map.cluster = be32_at (header + 32);
-  map.disk = entries * map.cluster;
   if (imagefile_check_table (file, "the block allocation table", offset,
                              UINT64_C (4) * entries, error) == -1)
     return -1;
-  return map_check (&map, offset, entries, error);
+  return check_blocks (file, offset, entries, be32_at (header + 32), error);
 }
 
 /* Check the copies of the footer: FIRST, which is NULL if there is none, and

@@ -19,21 +19,15 @@
 #define MAX_LAYERS 200
 
 /* Refuse a layer whose format is not recorded: the header of FROM names LAYER,
- * but not its format.  A qcow header cannot record the format, and a qed header
- * only raw.
+ * but not its format.
  */
 static int
 refuse_unknown_format (const struct layer *layer, const struct layer *from,
                        struct error *error)
 {
-  if (strcmp (from->format, "qcow2") == 0)
-    return error_about (error, layer_name (from), "refused because the header "
-                        "names the backing file '%s' but not its format: "
-                        QEMUNAME_HINT, layer->path);
   return error_about (error, layer_name (from), "refused because the header "
-                      "names the backing file '%s' but not its format: convert "
-                      "the image to qcow2 with 'qemu-img convert'",
-                      layer->path);
+                      "names the backing file '%s' but not its format: "
+                      QEMUNAME_HINT, layer->path);
 }
 
 /* Open the backing layer of FROM.  Returns 1 if the layer must be checked, 0 if
@@ -54,7 +48,8 @@ open_backing (const struct layer *from, const struct layer_context *context,
   if (!bytes && !layer_is_format (layer->format))
     return error_about (error, layer_name (from), "refused because the format "
                         "of its backing file, '%s', is not one that blksum "
-                        "can check", layer->format);
+                        "can check: copy the disk with 'qemu-img convert'",
+                        layer->format);
   r = qemuname_locate (layer_name (from), layer->path, &path, error);
   if (r == 1) {
     if (layer_open_file (&layer->file, "the backing file", path, context,

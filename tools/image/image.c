@@ -13,6 +13,7 @@
 #include <json-c/json.h>
 
 #include "../lib/common/numbers.h"
+#include "format/format.h"
 #include "format/imagefile.h"
 #include "format/probe.h"
 #include "format/qcow2-bitmaps.h"
@@ -61,12 +62,16 @@ inspect_qcow2 (struct layer *layer, struct error *error)
   return 0;
 }
 
-/* Refuse a format that blksum does not read unless the user gives it: one in
- * which an image can name other files, or a less common one.
+/* Refuse a format that blksum does not read, or does not read unless the user
+ * gives it, as an image can name other files, or can be raw with a footer.
  */
 static int
 refuse_format (const char *format, struct error *error)
 {
+  if (format_is_unread (format))
+    return error_set (error, "refused because it looks like a %s image, which "
+                      "cannot be read: " FORMAT_CONVERT_HINT ", or use -f raw "
+                      "to hash the bytes of this file", format, format);
   return error_set (error, "refused because it looks like a %s image, a "
                     "format that is read only on request: use -f %s to read "
                     "the disk in it, or -f raw to hash the bytes of this "
@@ -77,6 +82,8 @@ static int
 inspect_vmdk (const struct imagefile *file, const unsigned char *head,
               struct error *error)
 {
+  if (vmdk_is_cowd (head))
+    return vmdk_refuse_esx (file, "vmfsSparse", error);
   if (!vmdk_is_sparse (head))
     return refuse_format ("vmdk", error);
   if (vmdk_check_self_contained (file, error) == -1)

@@ -10,9 +10,7 @@
  *
  * qemu would read the missing end of an incomplete image as zeros.  So an image
  * is refused if any of its tables has an offset of data beyond the end of the
- * file.  The tables of a dmg are not read: it is refused if the trailer at its
- * end is missing.  An incomplete raw or LUKS image cannot be distinguished from
- * a smaller disk.
+ * file.  An incomplete raw image cannot be distinguished from a smaller disk.
  */
 
 #ifndef BLKSUM_IMAGE_H

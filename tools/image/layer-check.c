@@ -5,8 +5,8 @@
  *
  * The header of a qcow2 is read by our own parser, before qemu opens any file,
  * because qemu would probe a backing file whose format is not recorded in the
- * header.  For a layer in another format that has backing files (vmdk, qed,
- * qcow), qemu-img is run to report the backing file.  It opens only this layer.
+ * header.  For a vmdk, qemu-img is run to report the backing file.  It opens
+ * only this layer.
  */
 
 #include <config.h>
@@ -17,7 +17,6 @@
 #include <json-c/json.h>
 
 #include "format/imagefile.h"
-#include "format/minor-formats.h"
 #include "format/qcow2-bitmaps.h"
 #include "format/qcow2-map.h"
 #include "format/vdi.h"
@@ -176,13 +175,6 @@ query_backing (struct layer *layer, const struct layer_context *context,
 
 /* ---- All formats ------------------------------------------------------ */
 
-bool
-layer_has_backing (const char *format)
-{
-  return strcmp (format, "qcow2") == 0 || strcmp (format, "vmdk") == 0 ||
-    strcmp (format, "qed") == 0 || strcmp (format, "qcow") == 0;
-}
-
 static int
 check_vhdx (struct layer *layer, struct error *error)
 {
@@ -208,11 +200,8 @@ layer_check (struct layer *layer, const struct layer_context *context,
     return check_vhdx (layer, error);
   if (strcmp (format, "vpc") == 0)
     return vpc_check (&layer->file, &layer->size, context->warning, error);
-  if (minor_formats_check (&layer->file, format, &layer->size, error) == -1)
-    return -1;
-  if (strcmp (format, "vmdk") == 0 &&
-      layer_vmdk_check (&layer->file, layer->path, context->files,
+  if (layer_vmdk_check (&layer->file, layer->path, context->files,
                         error) == -1)
     return -1;
-  return layer_has_backing (format) ? query_backing (layer, context, error) : 0;
+  return query_backing (layer, context, error);
 }

@@ -8,8 +8,6 @@
 #ifndef BLKSUM_LAYER_CHECK_H
 #define BLKSUM_LAYER_CHECK_H
 
-#include <stdbool.h>
-
 struct error;
 struct imagefile;
 struct layer;
@@ -26,9 +24,6 @@ struct layer_context;
  */
 int layer_check (struct layer *layer, const struct layer_context *context,
                  struct error *error);
-
-/* Can the header of an image in FORMAT name a backing file? */
-bool layer_has_backing (const char *format);
 
 /* Check the tables of LAYER, a qcow2 image whose header was read.  DATA is the
  * file that contains the data clusters.  Returns 0, or -1 on error.

@@ -12,7 +12,6 @@
 
 #include "format/imagefile.h"
 #include "format/vmdk.h"
-#include "format/vmdk-esx.h"
 #include "format/vmdk-extents.h"
 #include "image/layer-vmdk.h"
 #include "image/qemuname.h"
@@ -52,8 +51,8 @@ check_grains (const struct imagefile *file, uint64_t *memory,
     return -1;
   if (vmdk_is_sparse (head))
     return vmdk_check_and_count (file, memory, error);
-  if (memcmp (head, "COWD", 4) == 0)
-    return vmdk_cowd_check (file, memory, error);
+  if (vmdk_is_cowd (head))
+    return vmdk_refuse_esx (file, "vmfsSparse", error);
   return 0;
 }
 
@@ -70,7 +69,7 @@ check_extent_file (const struct imagefile *file,
     return imagefile_check (file, "an extent", extent->offset, extent->size,
                             error);
   if (strcmp (extent->type, "SESPARSE") == 0)
-    return vmdk_sesparse_check (file, memory, error);
+    return vmdk_refuse_esx (file, "seSparse", error);
   if (vmdk_extents (file, refuse_extent, (void *) file, error) == -1)
     return -1;
   return check_grains (file, memory, error);

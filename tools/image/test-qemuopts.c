@@ -111,7 +111,7 @@ static void
 test_vpc_size (void **state)
 {
   struct layer vpc = { .format = "vpc" };
-  struct layer middle = { .format = "qed", .backing = &vpc };
+  struct layer middle = { .format = "qcow2", .backing = &vpc };
   struct layer top = { .format = "qcow2", .backing = &middle };
   struct layer none = LAYER_NONE;
   struct json_object *options = tree ("{\"driver\":\"vpc\"}");
