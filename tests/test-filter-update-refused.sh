@@ -15,6 +15,16 @@ echo 'a sum' > "$dir/other"
 
 # refused MESSAGE PARAMETER...: nbdkit does not start, and changes no file.
 refused () {
+  does_not_start "$@"
+  cmp "$sums" "$dir/sums-before"
+}
+# refused_manifest MESSAGE PARAMETER...: the same because of the manifest, which is
+# opened when the earlier result has been emptied.
+refused_manifest () {
+  does_not_start "$@"
+  [ ! -s "$sums" ] || fail "an earlier result was left"
+}
+does_not_start () {
   message=$1
   shift
   cp "$manifest" "$dir/before"
@@ -24,7 +34,6 @@ refused () {
                blkhash-file="$sums" "$@" --run true
   has_error "$message"
   cmp "$manifest" "$dir/before"
-  cmp "$sums" "$dir/sums-before"
 }
 has_error () {
   grep -q -e "$1" "$dir/stderr" || fail "no message: $1"
@@ -43,7 +52,7 @@ for share in 1 -1% 101% 1.1234567% x% % ''; do
 done
 for other in blkhash-digest=sha512 blkhash-block-size=4k blkhash-streams=64 \
              blkhash-linear=true; do
-  refused 'another digest, block size or construction' "$m" \
+  refused_manifest 'another digest, block size or construction' "$m" \
           blkhash-update=true $other
 done
 
@@ -57,14 +66,14 @@ with open(sys.argv[1], "r+b") as f:
     byte = f.read(1)
     f.seek(int(sys.argv[2]))
     f.write(bytes([byte[0] ^ 1]))' "$manifest" $offset
-  refused . "$m" blkhash-update=true
+  refused 'is not a manifest' "$m" blkhash-update=true
 done
 head -c $((length - 1)) "$dir/good" > "$manifest"
-refused . "$m" blkhash-update=true
+refused 'is not a manifest' "$m" blkhash-update=true
 mkdir "$dir/parts"
 blksum --part 0/2 --manifest-dir "$dir/parts" "$dir/disk"
 cp "$dir/parts"/* "$manifest"
-refused 'part' "$m" blkhash-update=true
+refused_manifest 'part' "$m" blkhash-update=true
 cp "$dir/other" "$manifest"
 refused 'is not a manifest' "$m" blkhash-update=true
 
