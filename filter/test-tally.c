@@ -49,8 +49,8 @@ any_length (uint64_t first)
   return MIN (length, blocks - first);
 }
 
-/* Set runs of zeros in order, as from a manifest.  Blocks that have a state keep
- * it.
+/* Set runs of zeros in order, as from a manifest.  Blocks that have a state
+ * keep it.
  */
 static void
 set_zeros (void)

@@ -17,8 +17,10 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +29,7 @@
 
 #include <cmocka.h>
 
+#include "../lib/common/cleanup.h"
 #include "../lib/common/numbers.h"
 #include "../lib/common/zero.h"
 #include "test-verify-nbdkit.h"
@@ -400,8 +403,8 @@ test_no_client (void **state)
 #define ZERO_BLOCKS 100
 #define ZERO_SIZE (ZERO_BLOCKS * BLOCK - 10)
 
-/* Which ranges the plugin's extents say are zero: first and last byte.  The list
- * ends with { 0, 0 }.
+/* Which ranges the plugin's extents say are zero: first and last byte.  The
+ * list ends with { 0, 0 }.
  */
 static const uint64_t (*zero_extents)[2];
 static bool extents_fail;
@@ -437,18 +440,12 @@ plugin_extents (nbdkit_next *next, uint32_t count, uint64_t offset,
   return 0;
 }
 
-/* A client reads COUNT bytes of a disk of zeros with one block of data, in which
- * reads of block FAULTY have a fault of KIND, unless it is negative.  Returns the
- * result, and sets *READS to the number of reads from the plugin.
+/* Start a server for a disk of zeros with one block of data, in which reads of
+ * block FAULTY have a fault of KIND, unless it is negative.
  */
-static char *
-verify_zeros (const char *zero, uint32_t count, int kind, uint64_t faulty,
-              unsigned *reads)
+static void
+start_zeros (const char *zero, int kind, uint64_t faulty)
 {
-  unsigned char *buf = malloc (ZERO_SIZE);
-  void *handle;
-  int err;
-
   unlink (file);
   size = ZERO_SIZE;
   blocks = ZERO_BLOCKS;
@@ -465,16 +462,38 @@ verify_zeros (const char *zero, uint32_t count, int kind, uint64_t faulty,
     };
   }
   start_disk (zero);
+}
+
+/* Returns what .pread returns. */
+static int
+read_zeros (void *handle, uint32_t count)
+{
+  unsigned char *buf = malloc (ZERO_SIZE);
+  int err, r = filter->pread (&plugin.next, handle, buf, count, 0, 0, &err);
+
+  assert_true (is_zero (buf, MIN (count, DATA * BLOCK)));
+  free (buf);
+  return r;
+}
+
+/* A client reads COUNT bytes of a disk of zeros with one block of data, in
+ * which reads of block FAULTY have a fault of KIND, unless it is negative.
+ * Returns the result, and sets *READS to the number of reads from the plugin.
+ */
+static char *
+verify_zeros (const char *zero, uint32_t count, int kind, uint64_t faulty,
+              unsigned *reads)
+{
+  void *handle;
+
+  start_zeros (zero, kind, faulty);
   handle = open_export ("");
   assert_int_equal (filter->prepare (&plugin.next, handle, 0), 0);
-  assert_int_equal (filter->pread (&plugin.next, handle, buf, count, 0, 0,
-                                   &err), 0);
-  assert_true (is_zero (buf, MIN (count, DATA * BLOCK)));
+  assert_int_equal (read_zeros (handle, count), 0);
   filter->finalize (&plugin.next, handle);
   filter->close (handle);
   *reads = plugin.reads;
   end_disk ();
-  free (buf);
   return content (file);
 }
 
@@ -541,6 +560,73 @@ test_zeros (void **state)
 
   sprintf (text, INCOMPLETE "%d bytes of zeros were not read\n", ZEROS);
   assert_zeros ("skip", ZERO_SIZE, -1, 0, text, 1);
+}
+
+static void *second;            /* its client connects during the pass */
+static pthread_t second_thread;
+static atomic_bool has_thread, is_connected;
+
+static void *
+connect_second (void *opaque)
+{
+  (void) opaque;
+  if (filter->prepare (&plugin.next, second, 0) == -1)
+    abort ();
+  is_connected = true;
+  return NULL;
+}
+
+static bool
+second_waits (void)
+{
+  SCOPED_LOCK (&exports_lock);
+
+  return exports_first_locked ()->waiting > 0;
+}
+
+static int
+pread_in_pass (nbdkit_next *next, void *buf, uint32_t len, uint64_t offset,
+               uint32_t flags, int *err)
+{
+  struct plugin *in = (struct plugin *) next;
+
+  (void) flags; (void) err;
+  if (!has_thread) {
+    has_thread = true;
+    if (pthread_create (&second_thread, NULL, connect_second, NULL) != 0)
+      abort ();
+  }
+  while (!second_waits () && !is_connected)
+    sched_yield ();
+  in->reads++;
+  memcpy (buf, in->bytes + offset, len);
+  return 0;
+}
+
+/* The pass over the zeros reads the disk that was opened for a client which has
+ * disconnected.  So it ends before the states begin anew for the next client.
+ */
+static void
+test_client_in_pass (void **state)
+{
+  struct tally *tally;
+  void *first;
+
+  (void) state;
+  start_zeros (NULL, -1, 0);
+  first = open_export ("");
+  second = open_export ("");
+  assert_int_equal (filter->prepare (&plugin.next, first, 0), 0);
+  assert_int_equal (read_zeros (first, ZERO_SIZE), 0);
+  plugin.next.pread = pread_in_pass;
+  filter->finalize (&plugin.next, first);
+  assert_int_equal (pthread_join (second_thread, NULL), 0);
+  tally = &exports_first_locked ()->disk->tally;
+  assert_int_equal (tally->counts[BLOCK_NOT_READ], ZERO_BLOCKS);
+  assert_int_equal (plugin.reads, 2);
+  filter->close (first);
+  filter->close (second);
+  end_disk ();
 }
 
 /* ---- States begin anew ---- */
@@ -785,6 +871,7 @@ main (void)
     cmocka_unit_test (test_random),
     cmocka_unit_test (test_no_client),
     cmocka_unit_test (test_zeros),
+    cmocka_unit_test (test_client_in_pass),
     cmocka_unit_test (test_first_client),
     cmocka_unit_test (test_size),
     cmocka_unit_test (test_contradiction),

@@ -30,6 +30,7 @@
 #include "test-verify-nbdkit.h"
 #include "verify/disk.h"
 #include "verify/export.h"
+#include "verify/publish.h"
 #include "verify/result.h"
 
 #define BLOCK 4096
@@ -496,6 +497,32 @@ test_changes (void **state)
   stop_thread ();
 }
 
+/* A client is refused, because the disk has another size now: what was
+ * published is not that of this disk.
+ */
+static void
+test_refused_client (void **state)
+{
+  unsigned before;
+  void *handle;
+
+  (void) state;
+  start_thread (start_outputs);
+  visit (read_good, true);
+  assert_status ("\"verified-bytes\": 8192,");
+  before = waits;
+  remove_files ();
+  handle = open_export ("");
+  plugin.size++;
+  assert_int_equal (filter->prepare (&plugin.next, handle, 0), -1);
+  plugin.size--;
+  filter->close (handle);
+  publish_wake ();
+  wait_until_idle (before);
+  assert_status ("\"verified-bytes\": 0,");
+  stop_thread ();
+}
+
 /* A bad block is in the files when the request fails.  If it is still bad, they
  * are not written again.
  */
@@ -704,6 +731,7 @@ main (void)
     cmocka_unit_test_setup (test_not_empty, reset),
     cmocka_unit_test_setup (test_interval, reset),
     cmocka_unit_test_setup (test_changes, reset),
+    cmocka_unit_test_setup (test_refused_client, reset),
     cmocka_unit_test_setup (test_findings, reset),
     cmocka_unit_test_setup (test_many_findings, reset),
     cmocka_unit_test_setup (test_manifest_changed, reset),

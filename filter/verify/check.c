@@ -31,6 +31,7 @@
 #include "verify/check.h"
 #include "verify/compare.h"
 #include "verify/disk.h"
+#include "verify/export.h"
 #include "verify/params.h"
 
 static int
@@ -44,9 +45,9 @@ no_memory (int *err)
 /* ---- Blocks ---- */
 
 /* Read COUNT blocks, at most MAX_BATCH, into BUF, and verify them.  Blocks that
- * are zero in the manifest are set to zero without a read, except with ZERO_READ.
- * LEAVES has room for the leaves of COUNT blocks.  Returns 0, or -1 with
- * *CHECK->err.
+ * are zero in the manifest are set to zero without a read, except with
+ * ZERO_READ. LEAVES has room for the leaves of COUNT blocks.  Returns 0, or -1
+ * with *CHECK->err.
  */
 static int
 read_blocks (struct check *check, uint64_t first, size_t count,
@@ -223,13 +224,14 @@ use_extents (struct disk *disk, const struct nbdkit_extents *extents,
 
 /* Query the extents of COUNT blocks, as far as the plugin has them. */
 static void
-query_zeros (struct disk *disk, nbdkit_next *next, uint64_t first,
+query_zeros (struct export *export, nbdkit_next *next, uint64_t first,
              uint64_t count)
 {
+  struct disk *disk = export->disk;
   uint64_t at = first * disk->block_size;
   uint64_t end = at + disk_bytes (disk, first, count);
 
-  while (at < end) {
+  while (at < end && !export_must_end_pass (export)) {
     uint64_t stop = MIN (end, at + EXTENTS_SIZE), before = at;
     struct nbdkit_extents *extents = nbdkit_extents_new (at, stop);
     int err;
@@ -269,19 +271,21 @@ read_zeros (struct check *check, uint64_t first, uint64_t count,
 }
 
 /* The manifest has COUNT blocks of zeros from FIRST on.  Returns false if they
- * cannot be read.
+ * cannot be read, or the pass must end.
  */
 static bool
-verify_zeros (struct check *check, uint64_t first, uint64_t count,
-              bool has_extents, unsigned char *buf)
+verify_zeros (struct check *check, struct export *export, uint64_t first,
+              uint64_t count, bool has_extents, unsigned char *buf)
 {
   struct disk *disk = check->disk;
   uint64_t end = first + count, run;
   enum block_state state;
 
   if (has_extents)
-    query_zeros (disk, check->next, first, count);
+    query_zeros (export, check->next, first, count);
   for (; first < end; first += run) {
+    if (export_must_end_pass (export))
+      return false;
     run = MIN (tally_get_run (&disk->tally, first, &state), end - first);
     if (state == BLOCK_NOT_READ &&
         (run = read_zeros (check, first, run, buf)) == 0)
@@ -321,9 +325,12 @@ all_data_was_read (struct disk *disk)
   return block == disk->blocks;
 }
 
-void
-check_zeros (struct disk *disk, const struct source *source, nbdkit_next *next)
+/* The pass has begun. */
+static void
+check_all_zeros (struct export *export, const struct source *source,
+                 nbdkit_next *next)
 {
+  struct disk *disk = export->disk;
   struct blkhash_manifest_run run;
   int err = EIO;
   struct check check = {
@@ -343,7 +350,17 @@ check_zeros (struct disk *disk, const struct source *source, nbdkit_next *next)
   has_extents = next->can_extents (next) == 1;
   for (block = 0; next_run (disk, block, &run); block += run.count)
     if (!run.leaves &&
-        !verify_zeros (&check, block, run.count, has_extents, buf))
+        !verify_zeros (&check, export, block, run.count, has_extents, buf))
       break;
   free (buf);
+}
+
+void
+check_zeros (struct export *export, const struct source *source,
+             nbdkit_next *next)
+{
+  if (!export_begin_pass (export))
+    return;
+  check_all_zeros (export, source, next);
+  export_end_pass (export);
 }

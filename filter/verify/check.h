@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 struct disk;
+struct export;
 struct nbdkit_next_ops;
 struct source;
 
@@ -25,12 +26,13 @@ int check_read (struct disk *disk, const struct source *source,
                 struct nbdkit_next_ops *next, void *buf, uint32_t count,
                 uint64_t offset, int *err);
 
-/* If all blocks of data were read, verify the blocks of zeros that were not, by
- * the plugin's extents, or by reading them.  Called when the last client of the
- * disk has disconnected, with its connection.  The states of the blocks are the
- * only result: nothing is served.  Ends early if a block cannot be read.
+/* If no client is connected, and all blocks of data were read, verify the
+ * blocks of zeros that were not, by the plugin's extents, or by reading them.
+ * Called when a client has disconnected, with its connection.  The states of
+ * the blocks are the only result: nothing is served.  Ends early if a block
+ * cannot be read, or if a client connects.
  */
-void check_zeros (struct disk *disk, const struct source *source,
+void check_zeros (struct export *export, const struct source *source,
                   struct nbdkit_next_ops *next);
 
 #endif /* NBDKIT_BLKHASH_VERIFY_CHECK_H */

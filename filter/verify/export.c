@@ -59,6 +59,7 @@ struct opening {
 
 static struct opening *openings; /* protected by exports_lock */
 static pthread_cond_t opening_ended;
+static pthread_cond_t pass_ended = PTHREAD_COND_INITIALIZER;
 
 static int
 no_memory (void)
@@ -438,10 +439,14 @@ export_begin_client (struct export *export, uint64_t size)
 {
   SCOPED_LOCK (&exports_lock);
 
+  export->waiting++;
+  while (export->has_pass)
+    pthread_cond_wait (&pass_ended, &exports_lock);
+  export->waiting--;
   see_size_locked (export, size);
+  generation += !export->connected;
   export->connected = true;
   export->clients++;
-  export->active++;
 }
 
 void
@@ -454,15 +459,8 @@ export_refuse_client (struct export *export, uint64_t size)
   if (!kept)
     return;
   see_size_locked (kept, size);
+  generation += kept->connected;
   kept->connected = false;
-}
-
-bool
-export_leave_client (struct export *export)
-{
-  SCOPED_LOCK (&exports_lock);
-
-  return --export->active == 0;
 }
 
 void
@@ -471,6 +469,34 @@ export_end_client (struct export *export)
   SCOPED_LOCK (&exports_lock);
 
   export->clients--;
+}
+
+bool
+export_begin_pass (struct export *export)
+{
+  SCOPED_LOCK (&exports_lock);
+
+  if (export->clients > 0 || export->has_pass)
+    return false;
+  export->has_pass = true;
+  return true;
+}
+
+bool
+export_must_end_pass (struct export *export)
+{
+  SCOPED_LOCK (&exports_lock);
+
+  return export->waiting > 0;
+}
+
+void
+export_end_pass (struct export *export)
+{
+  SCOPED_LOCK (&exports_lock);
+
+  export->has_pass = false;
+  pthread_cond_broadcast (&pass_ended);
 }
 
 struct export *

@@ -19,9 +19,9 @@
 struct disk;
 
 /* Protects the list of exports, their members USERS, CLIENTS, ACTIVE,
- * PLUGIN_SIZE, CONNECTED and HAS_SUM, and all members of an export without users, which are replaced when it is opened
- * again.  A thread that holds this lock can take the lock of a tally or of the
- * block cache.
+ * PLUGIN_SIZE, CONNECTED and HAS_SUM, and all members of an export without
+ * users, which are replaced when it is opened again.  A thread that holds this
+ * lock can take the lock of a tally or of the block cache.
  */
 extern pthread_mutex_t exports_lock;
 
@@ -35,10 +35,11 @@ struct export {
   char *path;                   /* of the manifest */
   struct disk *disk;            /* not replaced while there are users */
   unsigned users;               /* connections */
-  unsigned clients;             /* connections between export_begin_client and
-                                 * export_end_client */
-  unsigned active;              /* those of CLIENTS whose client has not
-                                 * disconnected */
+  unsigned clients;             /* clients that are connected: between
+                                 * export_begin_client and export_end_client */
+  bool has_pass;                /* between export_begin_pass and
+                                 * export_end_pass */
+  unsigned waiting;             /* clients that wait for the end of the pass */
   uint64_t plugin_size;         /* size of the plugin's disk, bytes, which the
                                  * last client saw; 0 before */
   char *line;                   /* made when the manifest was read, written to
@@ -76,19 +77,24 @@ void export_release (struct export *export);
  * which is right.  The states of the blocks are those of the disk that the
  * plugin opened for earlier clients, and it can be another one now.  So the
  * states begin anew, and no block is cached, if there is no other client, or if
- * the disk of the last one had another size.  The client counts until
- * export_end_client.
+ * the disk of the last one had another size.  Waits until there is no pass.
  */
 void export_begin_client (struct export *export, uint64_t size);
 
 /* The same for a client that is refused, because SIZE is wrong. */
 void export_refuse_client (struct export *export, uint64_t size);
 
-/* The client has disconnected, but its connection still counts.  Returns true if
- * no other client is connected.
- */
-bool export_leave_client (struct export *export);
+/* The client has disconnected, and makes no more requests. */
 void export_end_client (struct export *export);
+
+/* Before and after a pass: a connection whose client has disconnected reads the
+ * disk that it has opened.  export_begin_pass returns false if there are other
+ * clients, or another pass.  The pass must end soon when export_must_end_pass
+ * returns true, because a client waits.
+ */
+bool export_begin_pass (struct export *export);
+bool export_must_end_pass (struct export *export);
+void export_end_pass (struct export *export);
 
 /* Returns the first export of the list.  The lock is not needed before the
  * first client connects, or after the last client has disconnected.

@@ -25,7 +25,7 @@ enum verify_zero {
   ZERO_EXTENTS,                 /* verify them when the last client of the disk
                                  * disconnects: by the plugin's extents, and by
                                  * reading those that the extents leave open */
-  ZERO_READ,                    /* read and verify them for clients, like data */
+  ZERO_READ,                    /* read and verify them for clients, as data */
 };
 
 #define MAX_REPAIR_SOURCES 16

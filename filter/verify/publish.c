@@ -163,7 +163,7 @@ get_version (void)
 
   version = 1 + (exports_generation_locked () << 40);
   for (export = exports_first_locked (); export; export = export->next)
-    version += export->connected + disk_is_stopped (export->disk) +
+    version += disk_is_stopped (export->disk) +
       disk_has_changed (export->disk) +
       tally_get_changes (&export->disk->tally);
   return version;

@@ -3,10 +3,10 @@
  *
  * The result file: a line for each export.
  *
- * The line has the sum only if each block was good when it was last read, or the
- * plugin's extents say that it is zero, as in the manifest.  A block that was
- * repaired in flight is still bad, or unreadable, on the disk, so there is no
- * sum.
+ * The line has the sum only if each block was good when it was last read, or
+ * the plugin's extents say that it is zero, as in the manifest.  A block that
+ * was repaired in flight is still bad, or unreadable, on the disk, so there is
+ * no sum.
  */
 
 #include <config.h>

@@ -71,8 +71,8 @@ void tally_destroy (struct tally *tally);
 void tally_move (struct tally *to, struct tally *from);
 
 /* Set all blocks to BLOCK_NOT_READ, and TRANSIENT and PROVEN to 0: the disk may
- * be another one.  Marks and the counts of writes remain, because they limit the
- * writes of this process.
+ * be another one.  Marks and the counts of writes remain, because they limit
+ * the writes of this process.
  */
 void tally_reset (struct tally *tally);
 

@@ -46,7 +46,6 @@ struct handle {
   struct source source;
   struct export *export;
   bool is_client;               /* it counts in EXPORT->clients */
-  bool is_active;               /* it counts in EXPORT->active */
 };
 
 /* ---- The server ---- */
@@ -264,29 +263,29 @@ verify_prepare (nbdkit_next *next, void *opaque, int readonly)
     return -1;
   if (ending_enter ()) {        /* otherwise the client makes no request */
     export_begin_client (handle->export, handle->source.size);
-    handle->is_client = handle->is_active = true;
+    handle->is_client = true;
     ending_leave ();
   }
   return 0;
 }
 
-static bool
-leave_client (struct handle *handle)
+static void
+end_client (struct handle *handle)
 {
-  bool was_active = handle->is_active;
-
-  handle->is_active = false;
-  return was_active && export_leave_client (handle->export);
+  if (handle->is_client)
+    export_end_client (handle->export);
+  handle->is_client = false;
 }
 
 static int
 verify_finalize (nbdkit_next *next, void *opaque)
 {
   struct handle *handle = opaque;
+  bool was_client = handle->is_client;
 
-  if (leave_client (handle) && verify_params.zero == ZERO_EXTENTS &&
-      ending_enter ()) {
-    check_zeros (handle->export->disk, &handle->source, next);
+  end_client (handle);
+  if (was_client && verify_params.zero == ZERO_EXTENTS && ending_enter ()) {
+    check_zeros (handle->export, &handle->source, next);
     ending_leave ();
   }
   publish_wake ();
@@ -298,9 +297,7 @@ verify_close (void *opaque)
 {
   struct handle *handle = opaque;
 
-  leave_client (handle);        /* in case nbdkit did not call .finalize */
-  if (handle->is_client)
-    export_end_client (handle->export);
+  end_client (handle);          /* in case nbdkit did not call .finalize */
   writer_close (&handle->source);
   free_handle (handle);
 }
