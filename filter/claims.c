@@ -4,12 +4,13 @@
  * Which extents of a disk prove that it is zero.
  *
  * Extents can be wrong: nbdkit's ext2 filter of 1.32 passes on the extents of
- * the image that contains the file which it serves, and a plugin can have a bug.
- * So two sets are kept for all exports of a disk that have the same size: the
- * claims that count, and the ranges in which other content than zeros was read.  A range that is in both
- * proves that the extents are wrong.  Then no claim counts any more.  The order
- * of the claim and the read does not matter.  The sets do not depend on the leaf
- * tables: these forget content, and each export has its own.
+ * the image that contains the file which it serves, and a plugin can have a
+ * bug.  So two sets are kept for all exports of a disk that have the same size:
+ * the claims that count, and the ranges in which other content than zeros was
+ * read.  A range that is in both proves that the extents are wrong.  Then no
+ * claim counts any more.  The order of the claim and the read does not matter.
+ * The sets do not depend on the leaf tables: these forget content, and each
+ * export has its own.
  *
  * When a request changes a range, other than a zero request that succeeds, the
  * range is no longer claimed to be zero.  And from then on new claims prove
@@ -18,16 +19,17 @@
  * plugin.  These do not reflect cached writes, and the cached data does not
  * reflect trims.
  *
- * Whole blocks are in a block set.  A claim of a part of a block must count too,
- * because extents usually begin and end within blocks.  So parts of blocks are
- * stored with their exact bounds.  The number of these is limited:
+ * Whole blocks are in a block set.  A claim of a part of a block must count
+ * too, because extents usually begin and end within blocks.  So parts of blocks
+ * are stored with their exact bounds.  The number of these is limited:
  *
  * - a claim of a part for which there is no room is ignored, and if there is no
  *   room for what a change leaves of a claim, the content of its block becomes
  *   unknown;
- * - if there is no room for a part with data, the blocks of all such parts become
- *   blocks with data.  Where in such a block data was read is not known: a claim
- *   of a part of the block is ignored, a claim of the whole block is wrong.
+ * - if there is no room for a part with data, the blocks of all such parts
+ *   become blocks with data.  Where in such a block data was read is not known:
+ *   a claim of a part of the block is ignored, a claim of the whole block is
+ *   wrong.
  *
  * Reads of zeros are not recorded: they agree with any claim.
  */
@@ -48,8 +50,8 @@
 #define CHUNK 512               /* bytes; data is searched in these steps */
 #define MAX_GAP (2 * CHUNK)
 #define MAX_ZERO_PARTS (UINT32_C (1) << 21) /* 64 MiB of memory */
-#define MAX_DATA_PARTS 4096     /* more than the leaf tables usually have partial
-                                 * blocks */
+#define MAX_DATA_PARTS 4096     /* more than the leaf tables usually have
+                                 * partial blocks */
 
 static uint64_t
 block_size (void)
@@ -162,8 +164,8 @@ struct zeroed {
   uint64_t offset, end;
 };
 
-/* Forget a part of which at least one byte is zero now.  If the rest of it still
- * has data, it is not known where.
+/* Forget a part of which at least one byte is zero now.  If the rest of it
+ * still has data, it is not known where.
  */
 static bool
 zero_part (void *opaque, struct part *part)
@@ -234,7 +236,8 @@ compare_claim (void *opaque, struct part *part)
 }
 
 static enum claim
-add_blocks (struct claims *c, struct evidence *e, uint64_t offset, uint64_t *end)
+add_blocks (struct claims *c, struct evidence *e, uint64_t offset,
+            uint64_t *end)
 {
   struct claimed claim = { offset, *end, false, 0 };
 
@@ -342,7 +345,7 @@ claims_next_data (const unsigned char *buf, uint64_t offset, uint64_t len,
     if (run->start < run->end &&
         (is_part != part || (part && at == ROUND_DOWN (at, size))))
       break;
-    if (is_part && is_data (buf + (at - offset), next - at))
+    if (is_part)
       next = MIN (next, ROUND_DOWN (at, (uint64_t) CHUNK) + CHUNK);
     if (is_data (buf + (at - offset), next - at)) {
       if (run->start == run->end)

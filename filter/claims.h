@@ -19,9 +19,9 @@
 
 #define CLAIMS_WHY_SIZE 96      /* bytes */
 
-/* The claims of all exports of a disk that have the same size, and what was read
- * from these exports.  Exports of different sizes are not the same content.  A
- * last block that is shorter than the others counts as a part.
+/* The claims of all exports of a disk that have the same size, and what was
+ * read from these exports.  Exports of different sizes are not the same
+ * content.  A last block that is shorter than the others counts as a part.
  */
 struct evidence {
   struct evidence *next;
@@ -54,8 +54,8 @@ struct claims {
 struct evidence *claims_evidence (struct claims *c, uint64_t size);
 
 /* The range may have been changed, other than by a zero request that succeeded.
- * Returns false if there is no memory: then the caller must invalidate the first
- * and the last block of the range in all leaf tables.
+ * Returns false if there is no memory: then the caller must invalidate the
+ * first and the last block of the range in all leaf tables.
  */
 bool claims_changed (struct claims *c, uint64_t offset, uint64_t end);
 
@@ -65,8 +65,8 @@ void claims_unproven (struct claims *c, uint64_t offset, uint64_t end);
 /* A zero request succeeded. */
 void claims_zeroed (struct claims *c, uint64_t offset, uint64_t end);
 
-/* The plugin claims that the range from OFFSET to END is zero.  Sets *RUN_END to
- * the end of the range to which the result applies.
+/* The plugin claims that the range from OFFSET to END is zero.  Sets *RUN_END
+ * to the end of the range to which the result applies.
  */
 enum claim {
   CLAIM_COUNTS,                 /* the range is zero as far as is known; this is

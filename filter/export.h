@@ -165,8 +165,8 @@ bool exports_withdraw_locked (struct disk *disk, struct export *by,
                               const char *why);
 
 /* A claim was wrong, see claims.h: content that is known by claims may be wrong
- * too.  Invalidate all exports of the disk of BY, which found it, withdraw their
- * sums, and report the reason.
+ * too.  Invalidate all exports of the disk of BY, which found it, withdraw
+ * their sums, and report the reason.
  */
 void exports_refute_claims_locked (struct export *by);
 

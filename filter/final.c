@@ -11,7 +11,6 @@
 
 #include <config.h>
 
-
 #include "blkhash.h"
 
 #include "../lib/common/cleanup.h"

@@ -23,6 +23,7 @@
 #define NBDKIT_API_VERSION 2
 #include <nbdkit-filter.h>
 
+#include "blkhash.h"
 #include "blkhash-leaves.h"
 
 #include "../lib/common/cleanup.h"
@@ -31,6 +32,7 @@
 #include "conn.h"
 #include "export.h"
 #include "observe.h"
+#include "params.h"
 
 static void
 set_unproven_locked (struct conn *conn, struct request *request)
@@ -79,21 +81,31 @@ observe_begin (struct conn *conn, struct request *request,
 }
 
 /* A run of data was read.  Returns true if it refutes the extents of the disk.
- * If a part of the run is tainted, it is not known which content it had, so
- * claims prove nothing there.
+ * It is not known which content the tainted part had, so claims prove nothing
+ * in its blocks.
  */
 static bool
 add_run_locked (struct conn *conn, const struct request *request,
                 struct byte_range run)
 {
   struct claims *claims = &conn->disk->claims;
+  uint64_t size = blkhash_opts_get_block_size (params.hash);
+  uint64_t taint = MAX (run.start, request->taint);
+  uint64_t taint_end = MIN (run.end, request->taint_end);
+  struct byte_range parts[] = { run, { run.end, run.end } };
+  unsigned i;
 
-  if (run.start < request->taint_end && run.end > request->taint) {
-    claims_unproven (claims, run.start, run.end);
-    return false;
+  if (taint < taint_end) {
+    claims_unproven (claims, taint, taint_end);
+    parts[0].end = ROUND_DOWN (taint, size);
+    parts[1].start = ROUND_UP (taint_end, size);
   }
-  return !claims_read (claims, conn->export->evidence, run,
-                       request->buf + (run.start - request->offset));
+  for (i = 0; i < 2; i++)
+    if (parts[i].start < parts[i].end &&
+        !claims_read (claims, conn->export->evidence, parts[i],
+                      request->buf + (parts[i].start - request->offset)))
+      return true;
+  return false;
 }
 
 /* Record the runs of data that were read.  Returns true if sums were withdrawn.
@@ -164,8 +176,8 @@ observe_data (struct conn *conn, struct request *request, const void *buf)
   observe_range (conn, request, request->unproven_end, request->end);
 }
 
-/* The plugin claims that a range is zero.  Returns true if this counts, and sets
- * *RUN_END, as claims_add.  *WITHDRAWN is set if sums were withdrawn.
+/* The plugin claims that a range is zero.  Returns true if this counts, and
+ * sets *RUN_END, as claims_add.  *WITHDRAWN is set if sums were withdrawn.
  */
 static bool
 add_claim_locked (struct conn *conn, const struct request *request,
@@ -214,8 +226,8 @@ observe_zero (struct conn *conn, struct request *request,
 }
 
 /* Set *OFFSET and *END to the next extent that is zero, or to several adjacent
- * ones.  *I is the index of the first extent to look at.  Returns false if there
- * is none.
+ * ones.  *I is the index of the first extent to look at.  Returns false if
+ * there is none.
  */
 static bool
 next_zero (const struct nbdkit_extents *extents, size_t *i, size_t count,

@@ -24,8 +24,8 @@ struct nbdkit_extents;
  * client has disconnected, see pass.h.
  *
  * An extent with NBDKIT_EXTENT_ZERO is known to be zero if it counts, see
- * claims.h.  The list of extents may reach beyond the request.  If FIRST_ONLY is
- * set, only the first extent is used.  BUF must be valid until observe_end.
+ * claims.h.  The list of extents may reach beyond the request.  If FIRST_ONLY
+ * is set, only the first extent is used.  BUF must be valid until observe_end.
  */
 void observe_begin (struct conn *conn, struct request *request,
                     uint64_t offset, uint64_t len);

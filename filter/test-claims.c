@@ -2,15 +2,15 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * Unit test: extents that report zeros where the disk has data.  A published
- * leaf has no zeros of extents where a client has read, or written, other bytes.
- * Extents that are right lose no sum.
+ * leaf has no zeros of extents where a client has read, or written, other
+ * bytes.  Extents that are right lose no sum.
  *
  * Each case is a process with a server.  The random cases compare the leaves of
- * all sums with a model.  The model knows where the extents lie, but not in which
- * order the filter learns that: every byte that extents report wrongly, and that
- * no client has read or written, may be zero in a leaf, or the byte of the disk.
- * BLKHASH_ROUNDS is the number of random cases, and BLKHASH_SEED the seed of the
- * first one.  A case that fails prints its own seed.
+ * all sums with a model.  The model knows where the extents lie, but not in
+ * which order the filter learns that: every byte that extents report wrongly,
+ * and that no client has read or written, may be zero in a leaf, or the byte of
+ * the disk.  BLKHASH_ROUNDS is the number of random cases, and BLKHASH_SEED the
+ * seed of the first one.  A case that fails prints its own seed.
  */
 
 #include <config.h>
@@ -377,7 +377,9 @@ sum_again (void)
   assert (result_has_sum ("x"));
 }
 
-/* A client that wrote: the filter reads the rest, and does not use the claims. */
+/* A client that wrote: the filter reads the rest, and does not use the
+ * claims.
+ */
 static void
 written (void)
 {
@@ -733,6 +735,32 @@ right_in_flight (void)
   assert (result_has_sum ("a"));
 }
 
+static void
+on_written_neighbor (void)
+{
+  disk_on_written = NULL;
+  client_read (other, 2 * BLOCK, BLOCK);
+}
+
+/* Block 1 is being written while it and block 2 are read under another name. */
+static void
+neighbor_in_flight (void)
+{
+  struct client *client = client_open ("a");
+
+  other = client_open ("b");
+  lie (2 * BLOCK, HALF);
+  client_extents (client, HALF, 2 * BLOCK);
+  client_read (client, 2 * BLOCK, 0);
+  client_read (client, SIZE - 2 * BLOCK - HALF, 2 * BLOCK + HALF);
+  disk_on_written = on_written_neighbor;
+  client_write (client, 'd', BLOCK, BLOCK, 0);
+  client_read (client, BLOCK, BLOCK);
+  client_disconnect (other);
+  client_disconnect (client);
+  assert (result_sums () == 0 || result_has_sum ("a"));
+}
+
 /* Changes that a failed flush may have lost: the old content is no lie. */
 static void
 right_after_lost (void)
@@ -840,8 +868,8 @@ tainted_read (void)
   assert (result_sums () == 0);
 }
 
-/* Another request refutes the claims after this one has been checked, and before
- * it is in the table.
+/* Another request refutes the claims after this one has been checked, and
+ * before it is in the table.
  */
 int __real_leaves_observe_zero (struct blkhash_leaves *l, uint64_t len,
                                 uint64_t offset);
@@ -1261,6 +1289,7 @@ main (void)
     CASE (run_missing_fail, right_with_sizes),
     CASE (run_missing_read, right_after_write),
     CASE (run_missing_read, right_in_flight),
+    CASE (run_missing_fail, neighbor_in_flight),
     CASE (run_missing_read, right_after_lost),
     CASE (run_missing_read, right_with_tls),
     CASE (run_missing_read, right_with_tls_in_flight),

@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * Unit test: random operations on a set of parts of blocks, compared with the
- * same operations on an array.  The test prints its seed, which BLKHASH_SEED can
- * set.
+ * same operations on an array.  The test prints its seed, which BLKHASH_SEED
+ * can set.
  */
 
 #include <config.h>

@@ -118,7 +118,7 @@ flush: conn params pass ../lib/common/cleanup
 pass-read: conn export observe params pass ../lib/common/cleanup
 pass: conn export observe params ../lib/common/cleanup ../lib/common/strata
 modify: conn export inflight params ../lib/common/cleanup
-observe: blkhash-leaves conn export inflight ../lib/common/cleanup ../lib/leaves/leaves
+observe: blkhash-leaves conn export inflight params ../lib/common/cleanup ../lib/leaves/leaves
 conn: export ../lib/common/cleanup
 export: baseline disk params report table ../lib/common/cleanup ../lib/leaves/leaves
 baseline: blkhash-leaves manifest params report table
@@ -147,7 +147,7 @@ verify/sum-list: verify/sum ../lib/common/sums-line
 verify/manifest-dir: ../lib/common/json-string ../lib/common/memstream
 verify/export: verify/disk verify/manifest-dir verify/params verify/sum-list ../lib/common/cleanup ../lib/common/deadline ../lib/common/sum-line ../lib/manifest/manifest-index
 verify/params: config-files ../lib/common/strata
-verify/check: verify/batch verify/compare verify/disk verify/params
+verify/check: verify/batch verify/compare verify/disk verify/export verify/params
 verify/batch: verify/compare verify/disk verify/finding verify/params verify/repair verify/source verify/write-back
 verify/finding: verify/disk verify/tally
 verify/repair: config-files verify/compare verify/disk verify/params verify/repair-nbd
