@@ -141,3 +141,7 @@ for options in "" "-b 4k" "-b 16m" "-t 1"; do
 done
 run 2 blksum --compare "$dir/raw" "$dir/image"
 says_once "image: compressed data at offset 65536 of the disk is damaged"
+# The same below a qcow2.
+qemu-img create -q -f qcow2 -b "$dir/image" -F vmdk "$dir/over.qcow2"
+refuses "over.qcow2: compressed data at offset 65536 of the disk is damaged" \
+  blksum -f qcow2 "$dir/over.qcow2"

@@ -67,7 +67,7 @@ has_controls (const char *name)
 }
 
 /* Print NAME as an argument of a command, so that no program takes it for an
- * option, nor tar for a file on another host.  Control characters would not
+ * option, nor 7z for a list of files, nor tar for a file on another host.  Control characters would not
  * reach the terminal, and the command would be wrong: then print FILE.
  */
 static void
@@ -77,7 +77,8 @@ print_argument (FILE *out, const char *name, bool is_file)
     fputs (is_file ? "FILE" : "URI", out);
     return;
   }
-  if (is_file && *name != '/' && (*name == '-' || strchr (name, ':')))
+  if (is_file && *name != '/' &&
+      (*name == '-' || *name == '@' || strchr (name, ':')))
     fputs ("./", out);
   shell_word_print (out, name);
 }
@@ -109,6 +110,8 @@ print_format (FILE *out, const char *format, enum first_bytes_from from)
 {
   if (from == FIRST_BYTES_EXPORT)
     fprintf (out, "export the disk, as with qemu-nbd -r -f %s FILE", format);
+  else if (format_is_unread (format))
+    fprintf (out, FORMAT_CONVERT_HINT, format);
   else
     fputs ("copy it to a file, and give its name", out);
 }

@@ -10,9 +10,9 @@
 struct first_bytes;
 
 /* Print a line on standard error if FIRST, the first bytes of the operand NAME,
- * show that it contains the image of a disk: it is compressed, an archive, or an
- * image in a format that is only read from a file.  RESULT names the result of
- * the job, such as "sum".
+ * show that it contains the image of a disk: it is compressed, an archive, or
+ * an image in a format that is only read from a file.  RESULT names the result
+ * of the job, such as "sum".
  */
 void container_report (const char *name, const struct first_bytes *first,
                        const char *result);

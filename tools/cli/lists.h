@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Options that only print: the digests, or the version.  These functions print to
- * stdout and return; or exit with status 2 if there is no memory.
+ * Options that only print: the digests, or the version.  These functions print
+ * to stdout and return; or exit with status 2 if there is no memory.
  */
 
 #ifndef BLKSUM_LISTS_H

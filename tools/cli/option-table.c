@@ -242,8 +242,8 @@ static const char help_begin[] =
 
 static const char help_end[] =
 "\n"
-"Sizes take the suffixes k, m, g and t.  Exit status: 0 success, 1 a checksum or\n"
-"an image differs, 2 trouble (usage, open, read, lock).\n";
+"Sizes take the suffixes k, m, g and t.  Exit status: 0 success, 1 a checksum\n"
+"or an image differs, 2 trouble (usage, open, read, lock).\n";
 
 static void
 print_help (void)

@@ -414,9 +414,15 @@ static atomic_bool stopping;
 static void *
 run_thread (void *unused)
 {
+  sigset_t all;
   int signal;
 
   (void) unused;
+  /* Signals that end the program are handled by the main thread, which blocks
+   * them while it replaces a file.
+   */
+  sigfillset (&all);
+  pthread_sigmask (SIG_SETMASK, &all, NULL);
   while (sigwait (&signals, &signal) == 0 && !stopping)
     print_status ();
   return NULL;

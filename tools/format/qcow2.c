@@ -240,7 +240,9 @@ qcow2_read_header (const struct imagefile *file, struct qcow2 *qcow2,
 #define AHEAD 64                /* number of L1 entries whose tables are
                                  * prefetched */
 #define AHEAD_DIRECT (PREFETCH_COUNT / 2) /* the same with direct I/O: a table
-                                 * of a cluster of 64 KiB can be in two pieces */
+                                 * of a cluster of 64 KiB can be in two
+                                 * pieces
+                                 */
 
 void
 qcow2_prefetch (const struct imagefile *file, const struct qcow2 *qcow2,

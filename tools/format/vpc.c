@@ -119,8 +119,8 @@ compare_geometry (const struct imagefile *file, const unsigned char *footer,
   if (qemu_uses_geometry (footer) && sectors != MAX_GEOMETRY &&
       sectors * SECTOR != size_of (footer))
     imagefile_error (file, warning, "the disk has %" PRIu64 " bytes, but %"
-                     PRIu64 " by its geometry (CHS): a copy by qemu-img has "
-                     "that size and will be FAILED; with "
+                     PRIu64 " by its geometry (CHS), which qemu-img uses: its "
+                     "copy will be FAILED; with "
                      "force_size_calc=current_size it copies all",
                      size_of (footer), sectors * SECTOR);
 }

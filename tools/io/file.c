@@ -287,9 +287,9 @@ sleep_ns (long long ns)
  * mtime, as they do in file systems with times in seconds.  So if the file was
  * modified in this tick, a write after the first read might not be detected.
  * Then wait until the mtime has not changed for a tick: each later write sets
- * another one.  This also holds for an mtime in the future, however far, and for
- * the clock of a server, if its ticks are no longer.  A file that is modified
- * again and again is an error.
+ * another one.  This also holds for an mtime in the future, however far, and
+ * for the clock of a server, if its ticks are no longer.  A file that is
+ * modified again and again is an error.
  */
 static int
 wait_for_tick (struct file *file, struct error *error)

@@ -78,6 +78,7 @@ take_block (struct repair_batch *batch, size_t i, size_t next,
   uint64_t offset = batch->list->blocks[next] * manifest->block_size;
   size_t len = MIN (manifest->block_size, manifest->size - offset);
   unsigned char *leaf = batch->leaves + i * manifest->leaf_size;
+  uint32_t align = batch->target->file.align;
   struct blkhash_manifest_run run;
 
   if (repair_manifest_get (manifest, batch->list->blocks[next], 1, leaf, &run,
@@ -86,7 +87,7 @@ take_block (struct repair_batch *batch, size_t i, size_t next,
   batch->blocks[i] = (struct repair_block) {
     .offset = offset, .len = len,
     .found = repair_list_found (batch->list, next),
-    .unaligned = offset % batch->target->file.align || len % batch->target->file.align,
+    .unaligned = offset % align || len % align,
   };
   batch->expected[i] = (struct block_expected) {
     .zero = !run.leaves, .leaf = leaf

@@ -7,8 +7,8 @@
  *   blk-DIGEST/SIZE:HEX    has no spaces, for programs that pass it on
  *   blk-DIGEST/SIZE = HEX  is what --tag --no-names prints
  *
- * A carriage return at the end is ignored, as in lists: a shell leaves it when it
- * reads a file that was written on Windows.
+ * A carriage return at the end is ignored, as in lists: a shell leaves it when
+ * it reads a file that was written on Windows.
  */
 
 #include <config.h>

@@ -12,9 +12,9 @@
  * A server can fail to find the status of some ranges, and still read them, as
  * VDDK does near the end of some disks.  So if it replies with an error, the
  * range is read as data.  A lost connection, and a reply that violates the
- * protocol, are errors.  So is any failure of our own qemu-nbd, because it means
- * that the tables of the image are damaged, and of a server whose dirty bitmap
- * is used, because the same reply has both.
+ * protocol, are errors.  So is any failure of our own qemu-nbd, because it
+ * means that the tables of the image are damaged, and of a server whose dirty
+ * bitmap is used, because the same reply has both.
  *
  * The connection whose turn it is (see range-queue.h) sends the requests ahead,
  * and its thread handles the replies.  The thread whose turn it is cannot wait
@@ -330,9 +330,10 @@ take_ahead (struct nbd_extents *extents, uint64_t offset,
 
 /* ---- Failed queries ---- */
 
-/* Returns true if the last call of libnbd, which was a query, failed because the
- * server replied with an error.  Then it can go on.  libnbd sets EPROTO if it
- * cannot use the reply, and ENOTCONN for requests that a lost connection aborts.
+/* Returns true if the last call of libnbd, which was a query, failed because
+ * the server replied with an error.  Then it can go on.  libnbd sets EPROTO if
+ * it cannot use the reply, and ENOTCONN for requests that a lost connection
+ * aborts.
  */
 static bool
 has_error_reply (struct nbd_handle *nbd)
@@ -374,8 +375,8 @@ assume_data (struct nbd_extents *extents, uint64_t offset, uint64_t len,
   return 0;
 }
 
-/* The query for LEN bytes at OFFSET failed.  Returns 0 if they are to be read as
- * data, or -1 with the reason.
+/* The query for LEN bytes at OFFSET failed.  Returns 0 if they are to be read
+ * as data, or -1 with the reason.
  */
 static int
 handle_failure (struct nbd_extents *extents, uint64_t offset, uint64_t len,

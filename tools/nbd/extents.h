@@ -22,8 +22,8 @@ struct nbd_handle;
  */
 #define NBD_AHEAD 8
 
-/* The server of a URI.  An error reply to a query is not an error of the scan: the
- * range is read as data.  Used by one thread at a time.
+/* The server of a URI.  An error reply to a query is not an error of the scan:
+ * the range is read as data.  Used by one thread at a time.
  */
 struct nbd_server {
   const char *name;             /* of the operand, for WARN */

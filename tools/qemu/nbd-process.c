@@ -46,8 +46,8 @@
 
 #define LISTEN_PID "LISTEN_PID="
 
-/* Why the child could not run qemu-nbd: errno, and what failed: a string literal,
- * which has the same address in the child.
+/* Why the child could not run qemu-nbd: errno, and what failed: a string
+ * literal, which has the same address in the child.
  */
 struct failure {
   long err;                     /* so that no byte is padding */
@@ -69,8 +69,9 @@ struct spawn {
 /* ---- In the child ---- */
 
 /* A lock that another thread of the parent held during the fork, such as that
- * of malloc, is never released in the child.  So only async-signal-safe functions
- * are called here (see signal-safety(7)); snprintf and execvp are not.
+ * of malloc, is never released in the child.  So only async-signal-safe
+ * functions are called here (see signal-safety(7)); snprintf and execvp are
+ * not.
  */
 
 static void fail_child (const struct spawn *spawn, const char *what)

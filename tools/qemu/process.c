@@ -156,7 +156,8 @@ process_exec (const char *paths, char *const argv[], char *const env[])
     execve (paths, argv, env);
     if (errno == EACCES)
       err = EACCES;
-    else if (errno != ENOENT && errno != ENOTDIR)
+    else if (errno != ENOENT && errno != ENOTDIR && errno != ESTALE &&
+             errno != ENODEV && errno != ETIMEDOUT)
       return;
   }
   errno = err;

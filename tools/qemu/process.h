@@ -21,13 +21,13 @@
 void process_prepare_child (pid_t parent);
 
 /* Returns the paths at which PROGRAM can be, by PATH: strings, each with its
- * terminating zero, and an empty one at the end.  Returns NULL with errno set on
- * error.  The caller frees them.
+ * terminating zero, and an empty one at the end.  Returns NULL with errno set
+ * on error.  The caller frees them.
  */
 char *process_paths (const char *program);
 
-/* Run the first program of PATHS that exists and is executable.  Returns only on
- * error, with errno set.  Async-signal-safe, unlike execvp.
+/* Run the first program of PATHS that exists and is executable.  Returns only
+ * on error, with errno set.  Async-signal-safe, unlike execvp.
  */
 void process_exec (const char *paths, char *const argv[], char *const env[]);
 

@@ -11,8 +11,8 @@ struct error;
 struct source;
 struct source_options;
 
-/* Connect to the export at URI, which must exist as long as the source.  Returns
- * 0 or -1.
+/* Connect to the export at URI, which must exist as long as the source.
+ * Returns 0 or -1.
  */
 int nbd_uri_open (const struct source_options *options, const char *uri,
                   struct source **source, struct error *error);

@@ -19,9 +19,10 @@ struct source_options;
 bool source_is_uri (const char *operand);
 
 /* Open OPERAND: a file, a device, a URI, or "-".  Detect and check the format,
- * but read no data.  OPTIONS and OPERAND must outlive the source.  The calling thread must not end before the source is closed, because
- * qemu-nbd ends with that thread.  Thread-safe.  Returns 0, or -1 with the
- * reason; then *SOURCE is not set.
+ * but read no data.  OPTIONS and OPERAND must outlive the source.  The calling
+ * thread must not end before the source is closed, because qemu-nbd ends with
+ * that thread.  Thread-safe.  Returns 0, or -1 with the reason; then *SOURCE is
+ * not set.
  */
 int source_open (const struct source_options *options, const char *operand,
                  struct source **source, struct error *error);

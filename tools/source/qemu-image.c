@@ -225,6 +225,18 @@ find_damage (struct qemu_image *qi, uint64_t size, struct scan *scan,
   return 0;
 }
 
+static bool
+has_vmdk (const struct qemu_image *qi)
+{
+  const struct layer *layer = qi->info.top.backing;
+
+  if (strcmp (qi->info.format, "vmdk") == 0)
+    return true;
+  while (layer && strcmp (layer->format, "vmdk") != 0)
+    layer = layer->backing;
+  return layer;
+}
+
 /* For compressed data that it cannot decompress, qemu's driver for vmdk returns
  * EINVAL, which it does not return for failures of the storage.
  */
@@ -233,7 +245,7 @@ explain_damage (struct qemu_image *qi, uint64_t size, struct scan *scan)
 {
   uint64_t offset;
 
-  if (strcmp (qi->info.format, "vmdk") != 0 ||
+  if (!has_vmdk (qi) ||
       !strstr (scan->error.text, "reading from file failed: Invalid argument"))
     return;
   if (find_damage (qi, size, scan, &offset) == 0)

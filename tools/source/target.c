@@ -21,8 +21,8 @@ check_operand (const char *operand, struct error *error)
   if (strcmp (operand, "-") == 0)
     return error_set (error, "standard input cannot be repaired");
   if (source_is_uri (operand))
-    return error_set (error, "an NBD export cannot be repaired, because nothing "
-                      "shows who else writes to it; repair the file or block "
+    return error_set (error, "an NBD export cannot be repaired, because "
+                      "nothing shows who else writes to it; repair the file or block "
                       "device on the host that has it");
   return 0;
 }
