@@ -15,11 +15,11 @@
  * The guessed plan uses constant costs of a call of each kernel.  They are in
  * percent of the time that OpenSSL, or libb2, takes to hash one message of the
  * same length; for SHA-256 this is the time on a CPU with instructions for it,
- * and cost_plain is the time without such instructions.  The costs of SHA-256 on
- * x86 were measured on Emerald Rapids, or on Zen 4 for kernels that do not run
- * on Emerald Rapids.  Those of its AVX2 and AVX-512 kernels were later adjusted
- * by ratios measured on Cascade Lake.  The origin of the other costs is
- * described in the files of the hashes and in sha256-arm64.c.
+ * and cost_plain is the time without such instructions.  The costs of SHA-256
+ * on x86 were measured on Emerald Rapids, or on Zen 4 for kernels that do not
+ * run on Emerald Rapids.  Those of its AVX2 and AVX-512 kernels were later
+ * adjusted by ratios measured on Cascade Lake.  The origin of the other costs
+ * is described in the files of the hashes and in sha256-arm64.c.
  *
  * Kernels are measured after the first MiBs, and again some seconds later.
  * The second measurement replaces the first: otherwise a server that happened

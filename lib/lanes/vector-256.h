@@ -3,9 +3,9 @@
  *
  * Vectors of 256 bits, for kernels (multi-buffer implementations of a hash) in
  * which each element of a vector belongs to one lane.  This file loads message
- * blocks of 16 words of 64 bits into vectors.  It is included by vector-avx2.h and
- * vector-avx512vl.h, which define the other operations; a kernel includes one
- * of those two.
+ * blocks of 16 words of 64 bits into vectors.  It is included by vector-avx2.h
+ * and vector-avx512vl.h, which define the other operations; a kernel includes
+ * one of those two.
  */
 
 #ifndef BLKHASH_VECTOR_256_H
