@@ -31,8 +31,7 @@ blksum_tests='test-blksum-2038.sh test-blksum-bitmap.sh
   test-blksum-manifest.sh test-blksum-manifest-operand.sh test-blksum-merge.sh
   test-blksum-nbd-sizes.sh test-blksum-options.sh test-blksum-part.sh
   test-blksum-qcow2.sh test-blksum-qcow2-compressed.sh
-  test-blksum-qcow2-corrupt.sh test-blksum-resume.sh
-  test-blksum-resume-damaged.sh test-blksum-size.sh test-blksum-sizes.sh
+  test-blksum-qcow2-corrupt.sh test-blksum-size.sh test-blksum-sizes.sh
   test-blksum-stdio.sh test-blksum-subset.sh test-blksum-truncated.sh
   test-blksum-update.sh test-blksum-vhdx.sh test-blksum-vmdk-crafted.sh
   test-blksum-vpc.sh'

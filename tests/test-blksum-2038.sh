@@ -2,8 +2,7 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# A file whose times need more than 32 bits is hashed, on 32-bit machines too,
-# and --resume compares such times.
+# A file whose times need more than 32 bits is hashed, on 32-bit machines too.
 
 . "$(dirname "$0")/functions.sh"
 
@@ -12,9 +11,4 @@ touch -d 2100-01-01 "$dir/image"
 [ "$(stat -c %Y "$dir/image")" -gt 4000000000 ] ||
   skip "this file system has no times in 2100"
 
-sum=$(reference "$dir/image")
-prints_sum "$sum" blksum "$dir/image"
-
-# A modification time in the future does not prove that the file is unchanged.
-run 0 blksum --resume --manifest "$dir/manifest" "$dir/image"
-prints_sum "$sum" blksum "manifest:$dir/manifest"
+prints_sum "$(reference "$dir/image")" blksum "$dir/image"

@@ -13,8 +13,7 @@ names='compare-random nbd-servers qcow2-random truncated'
 if is_long; then
   depths='1 2 64 random'
   names="$names cache-fallback changing compare-pipe evil-server matrix
-    page-cache page-cache-model qcow2-direct race resume-sources shrinking
-    signals size vhdx"
+    page-cache page-cache-model qcow2-direct race shrinking signals size vhdx"
 fi
 
 for BLKSUM_DEPTH in $depths; do

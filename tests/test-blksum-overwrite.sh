@@ -4,8 +4,7 @@
 #
 # blksum replaces only files that it wrote, and never the disk, for all paths
 # that it writes.  It refuses before it reads an image, or if the file was put
-# there meanwhile, when it has read it; and the file is unchanged.  Files that an
-# interrupted run left are replaced.
+# there meanwhile, when it has read it; and the file is unchanged.
 
 . "$(dirname "$0")/functions.sh"
 cd "$dir"
@@ -38,7 +37,6 @@ keeps_all () {
   keeps "$1" m --manifest m image
   keeps "$1" m --update old --changed changes --manifest m image
   keeps "$1" m --merge parts/part-00000?-of-000002.blkm --manifest m
-  keeps "$1" m --resume --manifest m image
 }
 keeps_part () {
   cp m $part
@@ -58,28 +56,27 @@ printf x > m
 keeps_all "m $no too short"
 keeps_part "$no it does not begin like a manifest"
 
-# A raw disk to whose start a guest wrote a manifest: complete, unfinished, or
-# only its header.
-unfinished () {
-  head -c 512 whole | "$PYTHON" -c '
-import sys
-text = sys.stdin.buffer.read().rstrip(b"\0") + b"!unfinished: yes\n"
-sys.stdout.buffer.write(text.ljust(512, b"\0"))'
-  tail -c +513 whole | head -c -56
-}
-unfinished > begun
-for guest in whole begun; do
-  for len in 512 "$(stat -c %s $guest)"; do
-    head -c $len $guest > m
-    head -c 100000 image >> m
-    keeps_all "m $no the record at byte\|m $no trailing data after"
-    head -c $len $guest > m
-    truncate -s 8m m
-    keeps_all "m $no the record at byte\|m $no trailing data after"
-  done
+# As many zeros as a header has bytes.
+head -c 512 /dev/zero > m
+keeps_all "m $no not a blkhash manifest"
+keeps_part "$part $no it does not begin like a manifest"
+
+# A raw disk to whose start a guest wrote a manifest, or only its header.
+for len in 512 "$(stat -c %s whole)"; do
+  head -c $len whole > m
+  head -c 100000 image >> m
+  keeps_all "m $no the record at byte\|m $no trailing data after"
+  head -c $len whole > m
+  truncate -s 8m m
+  keeps_all "m $no the record at byte\|m $no trailing data after"
 done
 
-# A damaged manifest, and one of a later version.
+# A manifest that is cut off, at the end of a record too; a damaged one; and one
+# of a later version.
+for len in 100 512 "$(($(stat -c %s whole) - 56))" "$(($(stat -c %s whole) - 1))"; do
+  head -c $len whole > m
+  keeps_all "m $no \(too short\|the manifest is cut off\)"
+done
 cp whole m
 printf '\252' | dd of=m bs=1 seek=1000 conv=notrunc status=none
 keeps_all "m $no the record at byte [0-9]* has a wrong CRC"
@@ -97,7 +94,6 @@ for image in empty manifest; do
   ln $image hard
   for name in $image ./$image link hard; do
     keeps "$name $both" $image --manifest $name -f raw $image
-    keeps "$name $both" $image --resume --manifest $name -f raw $image
     refuses "$name $both" from_stdin --manifest $name
   done
   blksum --manifest old.$image -f raw $image > stdout
@@ -108,46 +104,6 @@ for image in empty manifest; do
         --manifest-dir parts -f raw parts/part-000000-of-000001.blkm
   rm link hard parts/part-000000-of-000001.blkm
 done
-
-# The manifest of an interrupted run is replaced: if it ends with a whole
-# record, or anywhere if its name shows that it is ours.
-sum=$(reference image)
-for len in 512 "$(stat -c %s begun)"; do
-  for how in "--update old --changed changes" --resume ""; do
-    head -c $len begun > m
-    run 0 blksum $how --manifest m image
-    [ "$(cut -d' ' -f1 stdout)" = $sum ] || fail "not $sum"
-    cmp m whole || fail "the manifest differs"
-  done
-done
-
-# Other files with the name FILE.state: nothing is read, and FILE is not
-# created.
-rm m
-in_place () {
-  refuses "'m.state' is not a state file" \
-          blksum --progress=9 --resume --manifest m image 9> progress
-  [ ! -s progress ] || fail "an image was read"
-  [ ! -e m ] || fail "a manifest was created"
-}
-: > progress
-mkdir m.state
-in_place
-rmdir m.state
-mkfifo m.state
-in_place
-rm m.state
-for other in image list whole; do
-  cp $other m.state
-  in_place
-  cmp $other m.state || fail "m.state was changed"
-done
-rm m.state
-printf 'blksum-state 1\njournal: %032d\nformat: raw\n' 0 > state
-ln -s state m.state
-in_place
-[ -L m.state ] || fail "the link was replaced"
-rm m.state
 
 # Another program puts a file there while the image is read: it is not replaced,
 # whether there was a manifest before or not.
@@ -163,7 +119,6 @@ while read -r target how; do
     refuses "$target $no" midway "echo notes > put; mv put beside/$target" \
             -t 1 $how large
     [ "$(cat beside/$target)" = notes ] || fail "their file was changed"
-    rm -f beside/m.state
     [ "$(ls beside)" = $target ] || fail "left behind: $(ls beside)"
   done
 done << 'END'
@@ -180,5 +135,4 @@ for direct in 1 0; do
   BLKSUM_DIRECT=$direct
   export BLKSUM_DIRECT
   keeps "base $both" base --manifest base -f qcow2 top
-  keeps "base $both" base --resume --manifest base -f qcow2 top
 done

@@ -90,17 +90,6 @@ from_pipe () { cat "$dir/image" | "$@" 3> "$dir/lines"; }
 prints_sum "$sum" from_pipe blksum --progress=3
 [ "$(cat "$dir/lines")" = 100/100 ] || fail "not only 100/100 for a pipe"
 
-# A bar is shown while the manifest of an earlier run is read, before the image.
-PYTHONPATH=$dir "$PYTHON" - "$dir/image" "$dir/old" << 'END' || fail "no bar"
-import sys
-from drawn import drawn
-status, out, text = drawn("-d", "sha512", "--resume", "--manifest",
-                          sys.argv[2], sys.argv[1])
-assert status == 2
-assert text.startswith(b"\r["), text
-assert b"\r\033[Kblksum: " in text, text
-END
-
 # A line about bad blocks is printed while the bar is hidden, and the bar is
 # erased after the last line too.
 if can_repair; then

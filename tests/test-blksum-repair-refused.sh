@@ -7,7 +7,6 @@
 
 . "$(dirname "$0")/functions.sh"
 . "$abs_top_srcdir/tests/repair-functions.sh"
-. "$abs_top_srcdir/tests/resume-functions.sh"
 
 cd "$dir"
 requires_direct
@@ -81,11 +80,6 @@ for kind in "-b 4k" "-d blake2b512" "--streams 8"; do
 done
 head -c 300 good.blkm > cut
 not "manifest:cut: " blksum --expect manifest:cut --expect-sum none $from
-seq 10000000 19999999 > large
-interrupt KILL large
-rm m.state
-leaves_alone large refuses "manifest:m: it is not finished" blksum --expect manifest:m \
-  --expect-sum none --repair-from good large
 mkdir parts
 blksum --part 0/2 --manifest-dir parts good
 not "it has only a part of an image" blksum \

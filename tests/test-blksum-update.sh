@@ -131,14 +131,13 @@ refuses "needs --manifest" \
         blksum --update "$dir/old" --changed "$dir/changes" "$image"
 refuses "needs --update" \
         blksum --changed "$dir/changes" --manifest "$dir/new" "$image"
-refuses "cannot be used with" update --resume "$image"
 refuses "is not a number" update --audit 101% "$image"
 refuses "is not a number" update --audit 5 "$image"
 refuses "is not a number" update --audit -1% "$image"
 refuses "is not a number" update --audit .1% "$image"
 refuses "is not a number" update --audit 1.% "$image"
 refuses "is not a number" update --audit 1.1234567% "$image"
-refuses "needs --resume or --update" blksum --audit 1% "$image"
+refuses "needs --update" blksum --audit 1% "$image"
 refuses "manifest of blk-sha256/64k, not of blk-sha512/64k" \
         update -d sha512 "$image"
 refuses "manifest of blk-sha256/64k, not of blk-sha256/4k" \

@@ -5,9 +5,8 @@
 library's API, while one call of a library function fails.
 
 Each run ends with the right answer, or with an error: status 2, a message, and
-no sum.  A failed run leaves no file, except those of --resume, and an existing
-manifest as it was; the next run is right.  No run hangs, is killed by a signal,
-or leaves a process behind.
+no sum.  A failed run leaves no file, and an existing manifest as it was; the next
+run is right.  No run hangs, is killed by a signal, or leaves a process behind.
 
     test-call-faults.py --library FILE.so --blksum FILE --driver FILE
         --examples DIR [--no-nbd] [--faults N] [--job NAME]...
@@ -130,27 +129,11 @@ class Campaign:
     def jobs(self):
         files, args = self.files, self.args
         yield from calljobs.blksum_jobs(files, args)
-        yield self.second_run()
         if files.has_qemu:
             yield from calljobs.qemu_jobs(files, args)
         if self.server:
             yield from calljobs.nbd_jobs(files, args, self.server.uri)
         yield from calljobs.api_jobs(files, args)
-
-    def second_run(self):
-        """An earlier run was ended by its last read."""
-        job = calljobs.first_run(self.files, self.args)
-        _, right = self.runner.run_right(job)
-        for at in range(right.counts["pread"], 0, -1):
-            self.runner.prepare(job)
-            left = self.runner.run(job, Fault("pread", at, "EIO", True)).files
-            if "m.state" in left:
-                break
-        for name in "m", "m.state":
-            self.files.write("left." + name, left[name])
-        return calljobs.second_run(self.files, self.args, [
-            (self.files.path("left." + name), name)
-            for name in ("m", "m.state")])
 
     # ---- Runs ----
 

@@ -7,8 +7,7 @@ wrong bytes.
 
 After a cut the directory has what is durable.  A sum or a manifest in it is
 that of the disk; an old manifest is complete, or was replaced by another
-complete one; a journal has all that was synced; the next run is right.  After an
-error the same is true.
+complete one; the next run is right.  After an error the same is true.
 
     test-power-cuts.py --fs FILE --blksum FILE [--filter FILE.so] [--faults N]
         [--job NAME]... [--kind KIND]... [--seeds N] [-v]
@@ -22,7 +21,6 @@ BLKHASH_SEED is the seed.  At the end it prints how the runs ended.
 import argparse
 import collections
 import concurrent.futures
-import itertools
 import os
 import random
 import shutil
@@ -34,16 +32,13 @@ import time
 
 sys.dont_write_bytecode = True
 
-import cutjobs
 import cutmodel
 import faultreport
 import forgetful
-from cutjobs import (ERROR, OPTIONS, RIGHT, Discarded, Images, Job, Restarted,
-                     Resume, content)
+from cutjobs import ERROR, OPTIONS, RIGHT, Images, Job
 from forgetful import KEEPS, RANDOM_KEEPS, Failed, Mount
 
 WORKERS = 6                     # they mostly wait
-MAX_DELAY = 4000                # ms
 WRONG, HANG = "wrong", "hang"
 FIRST = "cut, keep none", "cut, keep last", "cut, keep zeros"
 Run = collections.namedtuple("Run", "job fault next")
@@ -84,19 +79,14 @@ class Place:
         job, fault = run.job, run.fault
         job.prepare(self.store)
         options = list(fault.options)
-        if "-d" not in options:
-            options += ["-d", str(job.delay)]
         if job.no_reads_of:
             options += ["-x", job.no_reads_of]
         outcome, was_cut, events = self.run(job, options)
-        how = job.judge(self.store, outcome, was_cut, events,
-                        fault.kind != "wrong bytes")
-        earlier = [outcome]
+        how = job.judge(self.store, outcome, was_cut, events)
         for options in run.next:
             outcome, was_again, events = self.run(job, options)
-            job.judge(self.store, outcome, was_again, events, False)
-            earlier.append(outcome)
-        after = job.judge_next(self.store, earlier)
+            job.judge(self.store, outcome, was_again, events)
+        after = job.judge_next(self.store)
         return after if was_cut else how
 
 
@@ -145,31 +135,6 @@ class Campaign:
         if self.args.filter:
             import cutfilter
             yield from cutfilter.jobs(self.args.filter, self.rng)
-        # blksum waits until changes of the image are that old.
-        time.sleep(max(0, images.made + 2.1 - time.time()))
-        first = Resume(images, "resume")
-        yield first
-        before = self.interrupted(first)
-        yield Resume(images, "resume, continued", before)
-        yield Discarded(images, before)
-        yield Restarted(images, before)
-        slow = Resume(images, "resume, slow")
-        slow.delay, slow.is_slow = 250, True
-        yield slow
-
-    def interrupted(self, job):
-        """The files of a run that was cut when it had written a part of its
-        journal."""
-        place = self.place()
-        for at in itertools.count(1):
-            job.prepare(place.store)
-            place.run(job, ["-c", str(at)])
-            files = {name: content(os.path.join(place.store, name))
-                     for name in ("m", "m.state")}
-            if files["m"] == job.right:
-                raise SystemExit("no journal has a record")
-            if cutjobs.journal_end(files["m"])[0]:
-                return files
 
     # ---- The faults ----
 
@@ -178,25 +143,15 @@ class Campaign:
         place = self.place()
         job.prepare(place.store)
         options = ["-x", job.no_reads_of] if job.no_reads_of else []
-        outcome, _, events = place.run(job, [*options, "-d", str(job.delay)])
-        if job.judge(place.store, outcome, False, events, True) != job.usual:
+        outcome, _, events = place.run(job, options)
+        if job.judge(place.store, outcome, False, events) != RIGHT:
             raise SystemExit("%s fails without a fault: %s" % (job.name,
                                                                outcome))
-        job.judge_next(place.store, [outcome])
+        job.judge_next(place.store)
         changes, reads, contents = forgetful.count(events)
         # crash-model.py has what is possible after each change of the filter.
         job.syncs = [] if job.name.startswith("filter") else [
             event.number for event in events if event.what == "sync"]
-        synced = sum(event[0] == "synced" and event[2] == "m"
-                     for event in events)
-        if job.is_slow and synced < 4:
-            # On a busy machine the job can end before its journal is synced
-            # for the second time: repeat it on slower storage.
-            if job.delay >= MAX_DELAY:
-                raise SystemExit("the journal is not synced meanwhile")
-            job.delay *= 2
-            print("%s: %d ms for each change" % (job.name, job.delay))
-            return self.count(job)
         print("%-28s %3d changes, %2d reads%s" % (
             job.name, changes, reads,
             ", names cannot be exchanged" if job.file_system else ""),
@@ -215,13 +170,10 @@ class Campaign:
     def faults(self, job, changes, reads, contents):
         for at in [*range(1, changes + 1), None]:
             for keep in KEEPS:
-                many = 1 if keep not in RANDOM_KEEPS or job.is_slow \
-                    else self.args.seeds
+                many = self.args.seeds if keep in RANDOM_KEEPS else 1
                 for _ in range(many):
                     yield Run(job, forgetful.cut(keep, at, self.seed()),
-                              [] if job.is_slow else self.cut_again())
-        if job.is_slow:
-            return
+                              self.cut_again())
         for is_read, most in (False, changes), (True, reads):
             for at in range(1, most + 1):
                 for for_ever in False, True:
@@ -263,8 +215,6 @@ class Campaign:
             if self.args.job and job.name not in self.args.job:
                 continue
             counts = self.count(job)
-            if self.args.faults and job.is_slow:
-                continue
             faults += [run for run in self.faults(job, *counts)
                        if not self.args.kind or
                        run.fault.kind in self.args.kind]

@@ -45,7 +45,7 @@ refuses "$dir: not a regular file" blkhash-verify-manifest="$dir" \
 refuses 'not a blkhash manifest' blkhash-verify-manifest="$image" \
         blkhash-verify-sum=none
 
-# Damaged, cut off, unfinished, and that of a part.
+# Damaged, cut off, and that of a part.
 cp "$manifest" "$dir/bad"
 flip "$dir/bad" 600
 refuses 'the record at byte 512 has a wrong CRC' \

@@ -4,9 +4,9 @@
  * blksum: print the checksum of disk images, or check it.
  *
  * SIGHUP, SIGINT and SIGTERM end the program immediately.  They have handlers
- * only to remove a temporary file (io/new-file.c), and to print how to resume
- * (cli/interrupt.c); after a handler the signal has its default action.  The
- * socket of qemu-nbd is removed by its own process: see qemu/nbd-process.c.
+ * only to remove a temporary file (io/new-file.c); after a handler the signal
+ * has its default action.  The socket of qemu-nbd is removed by its own process:
+ * see qemu/nbd-process.c.
  */
 
 #include <config.h>
@@ -23,7 +23,6 @@
 
 #include "cli/container.h"
 #include "cli/difference.h"
-#include "cli/interrupt.h"
 #include "cli/option-table.h"
 #include "cli/options.h"
 #include "cli/output.h"
@@ -224,22 +223,19 @@ make_part (const struct options *options)
   return EXIT_TROUBLE;
 }
 
-/* JOB is job_resume or job_update.  Returns the exit status. */
+/* Returns the exit status. */
 static int
-print_incremental (const struct options *options,
-                   int (*job) (const struct incremental_request *request,
-                               struct sum *sum, struct error *error))
+update (const struct options *options)
 {
   const char *name = options->operands[0];
-  struct incremental_request request = options->incremental;
+  struct update_request request = options->update;
   struct error error = { "" };
   struct sum sum;
   int r, err = 0;
 
   request.hash = options->hash;
   request.hash.operand = name;
-  request.set_resumable = interrupt_set_resumable;
-  r = job (&request, &sum, &error);
+  r = job_update (&request, &sum, &error);
   if (r != 0) {
     report (name, &error);
     return r == 1 ? EXIT_DIFFERS : EXIT_TROUBLE;
@@ -251,21 +247,6 @@ print_incremental (const struct options *options,
     report_write_failed (err);
   container_report (name, &sum.first, "sum");
   return EXIT_SUCCESS;
-}
-
-/* The state file is removed only after the sum was printed: if printing fails,
- * the same command can print the sum again.  Returns the exit status.
- */
-static int
-resume (const struct options *options)
-{
-  int status;
-
-  interrupt_prepare (options);
-  status = print_incremental (options, job_resume);
-  if (status == EXIT_SUCCESS)
-    job_resume_end (options->hash.manifest);
-  return status;
 }
 
 /* Print the sum of an image under the name of its manifest, manifest:NAME. */
@@ -319,7 +300,7 @@ compare (const struct options *options)
     .subset = options->verify.subset,
     .same_size = options->verify.strict,
     .first_only = options->verify.report == CHECK_QUIET,
-    .changed = options->incremental.changed,
+    .changed = options->update.changed,
     .report = difference_range,
     .opaque = &output,
   };
@@ -387,10 +368,8 @@ main (int argc, char *argv[])
     status = compare (&options);
   else if (options.part.n > 0)
     status = make_part (&options);
-  else if (options.resume)
-    status = resume (&options);
-  else if (options.incremental.old)
-    status = print_incremental (&options, job_update);
+  else if (options.update.old)
+    status = update (&options);
   else if (options.merge)
     status = merge (&options);
   else

@@ -285,8 +285,6 @@ def blksum_jobs(files, programs):
     yield Job("compare", blksum, "--compare", raw, changed, of_one_image=False,
               status=1)
     yield Job("compare with manifest", blksum, "--compare", manifest, raw)
-    yield Job("resume", blksum, "--resume", "--manifest", "m", raw,
-              may_leave=("m", "m.state"), printed=line)
     yield Job("update", blksum, "--update", path("raw.blkm"), "--changed",
               path("changes"), "--manifest", "m", changed, files=old,
               printed=line_of(changed, files.changed_sum))
@@ -320,21 +318,6 @@ def nbd_jobs(files, programs, uri):
     yield Job("NBD", blksum, uri, printed=line)
     yield Job("compare with NBD", blksum, "--compare", uri,
               files.path("changed"), of_one_image=False, status=1)
-    yield Job("resume of NBD", blksum, "--resume", "--assume-unchanged",
-              "--manifest", "m", uri, may_leave=("m", "m.state"), printed=line)
-
-
-def second_run(files, programs, left):
-    """Resume from the files LEFT by an earlier run, as (path, name)."""
-    return Job("resume, second run", *first_run(files, programs).command,
-               environment={"BLKSUM_DEPTH": "1"}, may_leave=("m", "m.state"),
-               files=left, printed=line_of(files.path("raw"), files.sum))
-
-
-def first_run(files, programs):
-    return Job("resume, first run", programs.blksum, "-t", "1", "--resume",
-               "--manifest", "m", files.path("raw"),
-               environment={"BLKSUM_DEPTH": "1"}, may_leave=("m", "m.state"))
 
 
 DRIVER = """content 500000

@@ -138,9 +138,6 @@ class Filter:
     """A server with PARAMETERS, in which %s is its directory, and CLIENTS."""
 
     no_reads_of = "disk"        # nobody can know that it was read wrong
-    delay = 0
-    is_slow = False
-    usual = RIGHT               # without a fault
 
     def __init__(self, name, filter, disk, parameters, clients=CLIENTS,
                  flushes=False, in_place=False):
@@ -168,7 +165,7 @@ class Filter:
             server.disk = content(os.path.join(directory, "disk"))
         return server
 
-    def judge(self, store, server, was_cut, events, kept):
+    def judge(self, store, server, was_cut, events):
         need(was_cut or server.status == 0 or server.status == 1 and
              "nbdkit: error: " in server.messages, "status", server.status)
         # If a sum can neither be replaced nor removed, the log says so.
@@ -198,7 +195,7 @@ class Filter:
              manifest and len(manifest))
         return bool(sums or manifest)
 
-    def judge_next(self, store, earlier):
+    def judge_next(self, store):
         how, client = RIGHT, (self.clients[0][0], write_a_byte)
         server = Server(self, store)
         status = server.run([client])

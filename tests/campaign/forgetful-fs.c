@@ -368,7 +368,6 @@ fs_fsync (fuse_req_t req, fuse_ino_t ino, int datasync,
   }
   cut_if_due ();
   store_sync (inode);
-  log_line ("synced", changes, store_name (inode), inode->now.size);
   fuse_reply_err (req, 0);
 }
 

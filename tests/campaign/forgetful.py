@@ -18,7 +18,7 @@ Fault = collections.namedtuple("Fault", "kind at options")
 Event = collections.namedtuple("Event", "what number name size")
 
 READS = "open", "read"
-NOT_COUNTED = "synced", "lost", "fail", "wrong"
+NOT_COUNTED = "lost", "fail", "wrong"
 
 
 class Failed(Exception):

@@ -40,7 +40,7 @@ static bool
 is_list (const struct options *options)
 {
   return options->hash.source.size == SOURCE_WHOLE &&
-    options->verify.subset.n == 0 && !options->incremental.changed.path;
+    options->verify.subset.n == 0 && !options->update.changed.path;
 }
 
 /* ---- JSON ---- */
@@ -60,7 +60,7 @@ begin_json (const struct options *options,
     if (subset->n > 0)
       printf (", \"subset\": \"%" PRIu32 "/%" PRIu32 "\", \"compared\": %"
               PRIu64, subset->k, subset->n, subset_bytes (subset, size));
-    if (options->incremental.changed.path)
+    if (options->update.changed.path)
       printf (", \"ranges\": %" PRIu64 ", \"missed\": ",
               difference->nr_listed);
     else
@@ -93,7 +93,7 @@ end_json (const struct options *options, const struct difference *difference)
   if (difference->nr_ranges == 0)
     begin_json (options, difference);
   putchar (']');
-  if (options->incremental.changed.path)
+  if (options->update.changed.path)
     print_superfluous_json (&difference->superfluous);
   puts (is_list (options) ? "" : "}");
 }
@@ -153,7 +153,7 @@ end_lines (struct difference_output *output,
   int i, err = 0;
 
   print_sizes (output, difference);
-  if (options->incremental.changed.path)
+  if (options->update.changed.path)
     print_judgement (difference);
   else if (options->verify.subset.n > 0)
     print_subset (&options->verify.subset, difference);
@@ -182,7 +182,7 @@ print_range (struct difference_output *output,
   if (options->form != OUTPUT_JSON) {
     print_sizes (output, difference);
     printf ("At %" PRIu64 ": %" PRIu64 " bytes differ%s.\n", start, length,
-            options->incremental.changed.path
+            options->update.changed.path
             ? ", and are not in the list" : "");
     return;
   }

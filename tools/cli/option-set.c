@@ -129,7 +129,7 @@ parse_share (const struct option_use *use)
 void
 option_set_audit (struct options *options, const struct option_use *use)
 {
-  options->incremental.audit = parse_share (use);
+  options->update.audit = parse_share (use);
 }
 
 void
@@ -144,7 +144,7 @@ option_set_changed_format (struct options *options,
   if (format == CHANGES_FORMATS)
     usage_error ("--changed-format: '%s' is none of %s", use->arg,
                  use->row->words);
-  options->incremental.changed.format = format;
+  options->update.changed.format = format;
 }
 
 void

@@ -173,22 +173,14 @@ static const struct option_row rows[] = {
     .excludes = "--merge cannot be used with --check, --expect, --compare, "
                 "--part, --format or --size" },
 
-  { GROUP_INCREMENTAL, 0, "resume", NULL,
-    "continue an unfinished manifest",
-    FIELD (resume), .value = true, .needs = "--manifest",
-    .excludes = "--resume cannot be used with --check, --expect, --compare, "
-                "--part, --merge, --update or --force-share" },
-  { GROUP_INCREMENTAL, 0, "assume-unchanged", NULL,
-    "trust that a device or server is unchanged",
-    FIELD (incremental.assume_unchanged), .value = true, .needs = "--resume" },
   { GROUP_INCREMENTAL, 0, "update", "OLD",
     "hash what has changed since the manifest OLD",
-    FIELD (incremental.old), .needs = "--changed or --bitmap",
+    FIELD (update.old), .needs = "--changed or --bitmap",
     .excludes = "--update cannot be used with --check, --expect, --compare, "
                 "--part or --merge" },
   { GROUP_INCREMENTAL, 0, "changed", "RANGES",
     "changed ranges, as a change tracker prints them",
-    FIELD (incremental.changed.path), .needs = "--update or --compare" },
+    FIELD (update.changed.path), .needs = "--update or --compare" },
   { GROUP_INCREMENTAL, 0, "changed-format", "FMT",
     "the program that printed RANGES, see blksum(1)",
     .words = "blksum ddrescue kubernetes nbdinfo rbd vmware",
@@ -199,7 +191,7 @@ static const struct option_row rows[] = {
     .excludes = "--bitmap cannot be used with --changed" },
   { GROUP_INCREMENTAL, 0, "audit", "N%",
     "unchanged blocks to verify, default 0.1%",
-    .set = option_set_audit, .needs = "--resume or --update" },
+    .set = option_set_audit, .needs = "--update" },
 
   { GROUP_OUTPUT, 0, "tag", NULL,
     "print how the sum was made: blk-sha256/64k (NAME) =",
@@ -231,7 +223,6 @@ static const char help_begin[] =
 "       blksum --compare --changed RANGES [OPTION]... BEFORE AFTER\n"
 "       blksum --part I/N --manifest-dir DIR [OPTION]... [FILE|URI|-]\n"
 "       blksum --merge PART... --manifest FILE\n"
-"       blksum --resume --manifest FILE [OPTION]... FILE|URI\n"
 "       blksum --update OLD --changed RANGES --manifest NEW [OPTION]... FILE\n"
 "       blksum --update OLD --bitmap NAME --manifest NEW [OPTION]... URI\n"
 "Print the checksum of disk images: the same for raw, qcow2, and an NBD\n"
@@ -266,7 +257,7 @@ print_completions (int argc, char *argv[])
 }
 
 static void
-set_defaults (struct options *options, int argc, char *argv[])
+set_defaults (struct options *options, int argc)
 {
   long cpus = sysconf (_SC_NPROCESSORS_ONLN);
 
@@ -282,13 +273,11 @@ set_defaults (struct options *options, int argc, char *argv[])
     },
     .progress.fd = -1,
     .names = true,
-    .incremental.audit = STRATA_DEFAULT,
+    .update.audit = STRATA_DEFAULT,
     .repair = {
       .sources = calloc (argc + 1, sizeof (char *)),
       .limit = STRATA_ALL / 100,
     },
-    .argc = argc,
-    .argv = argv,
   };
   if (!options->repair.sources) {
     perror ("blksum");
@@ -307,7 +296,7 @@ options_parse (struct options *options, int argc, char *argv[])
   int first;
 
   print_completions (argc, argv);
-  set_defaults (options, argc, argv);
+  set_defaults (options, argc);
   first = command_line_parse (rows, options, argc, argv);
   option_resolve_block_size (options);
   options->hash.source.threads = blkhash_opts_get_threads (options->hash.opts);
@@ -322,9 +311,7 @@ options_parse (struct options *options, int argc, char *argv[])
   }
   if (options->hash.manifest && !options->merge && options->nr_operands > 1)
     usage_error ("--manifest is for one image");
-  if (options->resume && strcmp (options->hash.manifest, "-") == 0)
-    usage_error ("--resume needs a file for --manifest, not standard output");
-  if (options->incremental.old && !options->hash.manifest)
+  if (options->update.old && !options->hash.manifest)
     usage_error ("--update needs --manifest");
   if (options->hash.source.bitmap && !*options->hash.source.bitmap)
     usage_error ("--bitmap: the name is empty");
@@ -341,13 +328,13 @@ options_parse (struct options *options, int argc, char *argv[])
                  "written; or --expect-sum none, to trust it");
   if (options->compare && options->nr_operands != 2)
     usage_error ("--compare needs two images");
-  if (options->compare && options->incremental.changed.path &&
+  if (options->compare && options->update.changed.path &&
       (options->hash.source.size != SOURCE_WHOLE ||
        options->verify.subset.n > 0 || options->verify.report != CHECK_ALL))
     usage_error ("--compare with --changed cannot be used with --size, "
                  "--subset or --quiet");
   if (options->form == OUTPUT_MAPFILE &&
-      (!options->compare || options->incremental.changed.path ||
+      (!options->compare || options->update.changed.path ||
        options->verify.report != CHECK_ALL))
     usage_error ("--output=mapfile needs --compare, without --changed and "
                  "--quiet");

@@ -56,12 +56,9 @@ struct options {
   const char *manifest_dir;     /* the directory of the manifests of parts */
   bool merge;                   /* merge the operands, which are manifests of
                                  * parts */
-  bool resume;                  /* resume an interrupted run; if
-                                 * incremental.old is set instead, update a
-                                 * manifest */
   struct verify_options verify;
-  struct incremental_request incremental; /* its hash and set_resumable are
-                                           * not set */
+  struct update_request update; /* its hash is not set; if old is set, update
+                                 * this manifest */
   struct repair_request repair; /* its hash is not set; if nr_sources > 0, the
                                  * operand is repaired */
 
@@ -71,8 +68,6 @@ struct options {
   bool zero_terminated, names;
   struct progress_target progress;
 
-  int argc;                     /* the command line */
-  char **argv;
   char **operands;              /* at least one */
   int nr_operands;
 };

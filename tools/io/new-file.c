@@ -68,27 +68,22 @@ open_unnamed (const char *path)
 
 /* ---- Signals ---- */
 
-/* The temporary names that a signal handler removes; unused entries are NULL.
- * There are at most two at a time: --resume replaces its state while the
- * manifest is complete, but not published.
+/* The temporary name that a signal handler removes, or NULL: only one file at
+ * a time has one.
  */
-#define MAX_INCOMPLETE 2
-static const char *volatile incomplete[MAX_INCOMPLETE];
+static const char *volatile incomplete;
 
 static const int signals[] = { SIGHUP, SIGINT, SIGTERM };
 #define NR_SIGNALS (sizeof signals / sizeof signals[0])
 
-/* Remove the temporary names.  The default action of the signal is executed
+/* Remove the temporary name.  The default action of the signal is executed
  * after this handler returns.
  */
 static void
 remove_incomplete (int sig)
 {
-  size_t i;
-
-  for (i = 0; i < MAX_INCOMPLETE; i++)
-    if (incomplete[i])
-      unlink (incomplete[i]);
+  if (incomplete)
+    unlink (incomplete);
   raise (sig);
 }
 
@@ -108,32 +103,12 @@ catch_signals (void)
       sigaction (signals[i], &action, NULL);
 }
 
-/* Replace the entry OLD by NEW.  To add a path, OLD is NULL; to remove one, NEW
- * is NULL.
- */
 static void
-replace_incomplete (const char *old, const char *new)
+set_incomplete (const char *path)
 {
-  size_t i = 0;
-
-  while (incomplete[i] != old) {
-    i++;
-    assert (i < MAX_INCOMPLETE);
-  }
-  incomplete[i] = new;
-}
-
-static void
-add_incomplete (const char *path)
-{
-  replace_incomplete (NULL, path);
+  assert (!incomplete);
+  incomplete = path;
   catch_signals ();
-}
-
-static void
-drop_incomplete (const char *path)
-{
-  replace_incomplete (path, NULL);
 }
 
 /* ---- The file ---- */
@@ -177,12 +152,12 @@ new_file_resolve (const char *path)
 static void
 open_named (struct new_file *file)
 {
-  add_incomplete (file->temporary_path);
+  set_incomplete (file->temporary_path);
   file->fd = open (file->temporary_path,
                    O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, MODE);
   file->named = file->fd != -1;
   if (!file->named)
-    drop_incomplete (file->temporary_path);
+    incomplete = NULL;
 }
 
 /* A blksum on another host, or in another container, may have the same process
@@ -229,19 +204,20 @@ link_temporary (struct new_file *file)
   if (file->named)
     return 0;
   format_fd_path (name, file->fd);
-  add_incomplete (file->temporary_path);
+  set_incomplete (file->temporary_path);
   file->named = linkat (AT_FDCWD, name, AT_FDCWD, file->temporary_path,
                         AT_SYMLINK_FOLLOW) == 0;
   if (!file->named)
-    drop_incomplete (file->temporary_path);
+    incomplete = NULL;
   return file->named ? 0 : -1;
 }
 
-/* It is not an error if the file system cannot sync a directory, or if this
- * user may create files in the directory, but not read it.
+/* Sync the directory of PATH.  It is not an error if the file system cannot
+ * sync a directory, or if this user may create files in the directory, but not
+ * read it.
  */
-int
-new_file_sync_directory (const char *path, struct error *error)
+static int
+sync_directory (const char *path, struct error *error)
 {
   char *copy = strdup (path);
   int fd, err = 0;
@@ -332,10 +308,10 @@ new_file_publish (struct new_file *file, new_file_check *check,
     sigaddset (&set, signals[i]);
   pthread_sigmask (SIG_BLOCK, &set, &blocked);
   file->named = false;
-  drop_incomplete (file->temporary_path);
+  incomplete = NULL;
   r = replace (file, &ours);
   pthread_sigmask (SIG_SETMASK, &blocked, NULL);
-  return r == 0 ? new_file_sync_directory (file->path, error) : -1;
+  return r == 0 ? sync_directory (file->path, error) : -1;
 }
 
 void
@@ -343,7 +319,7 @@ new_file_close (struct new_file *file)
 {
   if (file->named) {
     unlink (file->temporary_path);
-    drop_incomplete (file->temporary_path);
+    incomplete = NULL;
   }
   if (file->fd != -1)
     close (file->fd);

@@ -41,12 +41,6 @@ char *new_file_resolve (const char *path);
 int new_file_open (struct new_file *file, const char *path,
                    struct error *error);
 
-/* Sync the directory of PATH, after files were created, renamed or removed in
- * it.  Returns 0, also if this file system cannot sync directories; or -1 with
- * the reason.  After an error a crash can undo these changes.
- */
-int new_file_sync_directory (const char *path, struct error *error);
-
 /* Sync the file, rename it to its final name, and sync the directory, so that a
  * crash does not bring back the old file.  A file that has the name by now is
  * replaced only if CHECK accepts it.  Returns 0, or -1 with the reason.  After

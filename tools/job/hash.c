@@ -51,8 +51,8 @@ hash_with_manifest (const struct hash_request *request, struct source *source,
   struct manifest_file manifest;
   int r;
 
-  if (manifest_file_open (&manifest, request->manifest, OVERWRITE_CHECK_ALL,
-                          request->opts, source->size, source, error) == -1)
+  if (manifest_file_open (&manifest, request->manifest, request->opts,
+                          source->size, source, error) == -1)
     return -1;
   all.progress = progress_begin (&request->progress, source->size);
   r = manifest_file_hash (&manifest, source, &all, sum, error);

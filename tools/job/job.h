@@ -23,13 +23,13 @@ struct error;
 struct expect_request;
 struct expect_result;
 struct hash_request;
-struct incremental_request;
 struct merge_request;
 struct part_request;
 struct repair_request;
 struct repair_result;
 struct source;
 struct sum;
+struct update_request;
 
 /* Hash the operand. */
 int job_hash (const struct hash_request *request, struct sum *sum,
@@ -80,25 +80,11 @@ int job_part (const struct part_request *request, struct error *error);
 int job_merge (const struct merge_request *request, struct sum *sum,
                const char **operand, struct error *error);
 
-/* Hash the operand, and continue where an earlier run was interrupted.  A
- * sample of the blocks that the earlier run hashed is audited, that is, read
- * again.  Returns 0; 1 with ERROR set if an audited block does not match its
- * leaf from the earlier run; or -1 with the reason in ERROR.
- */
-int job_resume (const struct incremental_request *request, struct sum *sum,
-                struct error *error);
-
-/* Remove the state file of MANIFEST, after the sum was printed.  As long as
- * the state file exists, and the image is not modified, the next run returns
- * the same sum without reading the image.
- */
-void job_resume_end (const char *manifest);
-
 /* Hash the changed ranges of the operand.  A sample of the blocks outside of
  * these ranges is audited.  Returns 0; 1 with ERROR set if an audited block has
  * changed; or -1 with the reason in ERROR.
  */
-int job_update (const struct incremental_request *request, struct sum *sum,
+int job_update (const struct update_request *request, struct sum *sum,
                 struct error *error);
 
 #endif /* BLKSUM_JOB_H */

@@ -60,8 +60,7 @@ open_spool (struct new_file *file, struct error *error)
 
 static int
 open_target (struct manifest_file *manifest, const char *name,
-             enum overwrite_policy policy, const struct source *source,
-             struct error *error)
+             const struct source *source, struct error *error)
 {
   char *path;
   int r;
@@ -70,9 +69,9 @@ open_target (struct manifest_file *manifest, const char *name,
     return open_spool (&manifest->file, error);
   if (manifest->to_stdout)
     return 0;
-  if (overwrite_check_path (name, policy, source, error) == -1)
+  if (overwrite_check_path (name, source, error) == -1)
     return -1;
-  manifest->policy = policy;
+  manifest->policy = OVERWRITE_CHECK_ALL;
   manifest->source = source;
   path = new_file_resolve (name);
   r = path ? new_file_open (&manifest->file, path, error)
@@ -124,7 +123,6 @@ open_failed (struct manifest_file *manifest, int err, struct error *error)
 
 int
 manifest_file_open (struct manifest_file *manifest, const char *name,
-                    enum overwrite_policy policy,
                     const struct blkhash_opts *opts, uint64_t size,
                     const struct source *source, struct error *error)
 {
@@ -137,7 +135,7 @@ manifest_file_open (struct manifest_file *manifest, const char *name,
     .file = { .fd = -1 },
     .block_size = blkhash_opts_get_block_size (opts),
   };
-  if (open_target (manifest, name, policy, source, error) == -1)
+  if (open_target (manifest, name, source, error) == -1)
     return -1;
   fd = manifest->file.fd == -1 ? STDOUT_FILENO : manifest->file.fd;
   manifest->writer = blkhash_manifest_writer_new (opts, size, fd);

@@ -39,12 +39,11 @@ bool manifest_file_is_stdout (const char *name);
 
 /* Begin the manifest NAME of an image that is hashed with OPTS.  SIZE can be
  * BLKHASH_SIZE_UNKNOWN.  An existing file is replaced only if
- * overwrite_check_path with POLICY and SOURCE, which is the image or NULL,
- * permits it, now and when the manifest is published.  Returns 0, or -1 with
- * the reason; then the manifest must not be closed.
+ * overwrite_check_path with SOURCE, which is the image or NULL, permits it, now
+ * and when the manifest is published.  Returns 0, or -1 with the reason; then
+ * the manifest must not be closed.
  */
 int manifest_file_open (struct manifest_file *manifest, const char *name,
-                        enum overwrite_policy policy,
                         const struct blkhash_opts *opts, uint64_t size,
                         const struct source *source, struct error *error);
 

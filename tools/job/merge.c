@@ -175,9 +175,8 @@ write_manifest (struct merge *merge, struct sum *sum, struct error *error)
   int r;
 
   *merge->operand = name;
-  if (manifest_file_open (&merge->manifest, name, OVERWRITE_CHECK_ALL,
-                          merge->parts.opts, merge->parts.size, NULL,
-                          error) == -1)
+  if (manifest_file_open (&merge->manifest, name, merge->parts.opts,
+                          merge->parts.size, NULL, error) == -1)
     return -1;
   merge->progress = progress_begin (&merge->request->hash.progress,
                                     merge->parts.size);

@@ -15,7 +15,6 @@
 #include "blkhash-manifest.h"
 
 #include "../lib/common/numbers.h"
-#include "../lib/manifest/manifest-unfinished.h"
 #include "io/file.h"
 #include "io/files.h"
 #include "io/read.h"
@@ -23,21 +22,7 @@
 #include "source/source.h"
 #include "util/error.h"
 
-#define MAGIC "blkhash-manifest "
-#define HEADER_SIZE 512         /* see blkhash-manifest(5) */
-
-bool
-overwrite_is_empty (int fd, off_t size)
-{
-  static const char zeros[HEADER_SIZE];
-  const struct read_file file = { .fd = fd, .direct_fd = -1 };
-  char head[HEADER_SIZE];
-
-  return size == 0 ||
-    (size == sizeof head &&
-     read_range (&file, head, sizeof head, sizeof head, 0) == 0 &&
-     memcmp (head, zeros, sizeof head) == 0);
-}
+#define MAGIC "blkhash-manifest " /* see blkhash-manifest(5) */
 
 static bool
 is_source_file (const struct source *source, const struct stat *st)
@@ -77,11 +62,12 @@ check_start (int fd, const char *name, off_t size, struct error *error)
  * reading the file.
  */
 static int
-check_records (int fd, const char *name, off_t size, struct error *error)
+check_records (int fd, const char *name, struct error *error)
 {
   char reason[BLKHASH_MAX_REASON_SIZE];
   struct blkhash_manifest_reader *r =
-    manifest_reader_new_unfinished (fd, reason, sizeof reason);
+    blkhash_manifest_reader_new (fd, BLKHASH_MANIFEST_NO_SUM, reason,
+                                 sizeof reason);
   struct blkhash_manifest_run run;
   int err, status = 0;
 
@@ -90,7 +76,7 @@ check_records (int fd, const char *name, off_t size, struct error *error)
   do
     err = blkhash_manifest_reader_next (r, &run);
   while (err == 0);
-  if (err != ENOENT || manifest_reader_offset (r) < size)
+  if (err != ENOENT)
     status = refuse (name, blkhash_manifest_reader_error (r), error);
   blkhash_manifest_reader_free (r);
   return status;
@@ -110,23 +96,23 @@ overwrite_check (int fd, const char *name, enum overwrite_policy policy,
   if (is_source_file (source, &st))
     return error_set (error, "%s cannot be both the image and its manifest",
                       name);
-  if (overwrite_is_empty (fd, st.st_size))
+  if (st.st_size == 0)
     return 0;
   return policy == OVERWRITE_CHECK_START
     ? check_start (fd, name, st.st_size, error)
-    : check_records (fd, name, st.st_size, error);
+    : check_records (fd, name, error);
 }
 
 int
-overwrite_check_path (const char *path, enum overwrite_policy policy,
-                      const struct source *source, struct error *error)
+overwrite_check_path (const char *path, const struct source *source,
+                      struct error *error)
 {
   int fd = open (path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), r;
 
   if (fd == -1)
     return errno == ENOENT ? 0
       : error_errno (error, errno, "cannot replace %s", path);
-  r = overwrite_check (fd, path, policy, source, error);
+  r = overwrite_check (fd, path, OVERWRITE_CHECK_ALL, source, error);
   close (fd);
   return r;
 }

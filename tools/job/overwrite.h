@@ -12,29 +12,18 @@
 #ifndef BLKSUM_OVERWRITE_H
 #define BLKSUM_OVERWRITE_H
 
-#include <stdbool.h>
-#include <sys/types.h>
-
 struct error;
 struct source;
 
 enum overwrite_policy {
   OVERWRITE_CHECK_ALL,          /* check the whole file */
-  OVERWRITE_CHECK_START,        /* check only its start: its name, or a state
-                                 * file beside it, shows that blksum created
-                                 * it */
+  OVERWRITE_CHECK_START,        /* check only its start: its name shows that
+                                 * blksum created it */
 };
 
-/* Returns true if the file FD, of SIZE bytes, is empty, or consists of as many
- * zeros as the header of a manifest has bytes.  On some file systems a crash
- * leaves such zeros of a new unfinished manifest, if its size was already
- * stored, but not its data.
- */
-bool overwrite_is_empty (int fd, off_t size);
-
 /* Check that the file FD may be replaced.  It must be a regular file, and not a
- * file of SOURCE, which can be NULL.  It must be empty (see above), or contain
- * only records of a manifest.  With OVERWRITE_CHECK_START it need only begin
+ * file of SOURCE, which can be NULL.  It must be empty, or a whole manifest, of
+ * an image or of a part.  With OVERWRITE_CHECK_START it need only begin
  * like a manifest, because a crash or an interrupted copy can leave a partial
  * one.  FD is open for reading, and NAME is for messages.  Returns 0, or -1
  * with the reason.
@@ -42,8 +31,10 @@ bool overwrite_is_empty (int fd, off_t size);
 int overwrite_check (int fd, const char *name, enum overwrite_policy policy,
                      const struct source *source, struct error *error);
 
-/* The same for the file at PATH, which need not exist. */
-int overwrite_check_path (const char *path, enum overwrite_policy policy,
-                          const struct source *source, struct error *error);
+/* The same for the file at PATH, which need not exist, with
+ * OVERWRITE_CHECK_ALL.
+ */
+int overwrite_check_path (const char *path, const struct source *source,
+                          struct error *error);
 
 #endif /* BLKSUM_OVERWRITE_H */

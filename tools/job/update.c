@@ -4,6 +4,11 @@
  * The job: hash an image with the help of its old manifest, and a list or a
  * dirty bitmap of the ranges that have changed since.
  *
+ * The image is read where it has changed.  A random sample of all other blocks
+ * is also read, as an audit.  Leaves of the old manifest are not kept in
+ * memory: they are read in order, when the new manifest needs them
+ * (leaves/overlay-runs.h).
+ *
  * The name of a dirty bitmap can contain the sum that the image had when the
  * bitmap was added.  Then the old manifest must have this sum, which is
  * checked before anything is hashed, and before an audit can find a difference.
@@ -20,6 +25,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include "blkhash-manifest.h"
@@ -27,26 +33,33 @@
 #include "../lib/common/sum-line.h"
 #include "changes/bitmap-name.h"
 #include "changes/list.h"
-#include "job/incremental.h"
 #include "job/job.h"
 #include "job/manifest.h"
 #include "job/manifest-file.h"
+#include "leaves/image-runs.h"
+#include "leaves/manifest-runs.h"
+#include "leaves/overlay-runs.h"
 #include "source/open.h"
 #include "source/source.h"
+#include "util/audit-sample.h"
 #include "util/clock.h"
 #include "util/error.h"
 #include "util/ranges.h"
 #include "util/request.h"
 #include "util/result.h"
 
+#define MAX_JOINED (32 * 1024 * 1024) /* bytes; no source reads more at once */
+
 struct update {
   struct hash_request hash;     /* gets the parameters of the old manifest; the
                                  * source uses its options */
-  const struct incremental_request *request;
+  const struct update_request *request;
   struct source *source;
   int fd;                       /* descriptor of the old manifest */
   struct blkhash_manifest_reader *reader;
   struct ranges changed;
+  struct audit_sample sample;
+  struct manifest_file manifest;
 };
 
 /* ---- The old manifest ---- */
@@ -179,26 +192,138 @@ open_old (struct update *update, struct error *error)
 
 /* ---- The new manifest ---- */
 
+static uint32_t
+block_size (const struct update *update)
+{
+  return blkhash_opts_get_block_size (update->hash.opts);
+}
+
+static bool
+is_read (const struct audit_sample *sample, uint64_t offset, uint64_t *len)
+{
+  return audit_sample_at (sample, offset, len) != SAMPLE_TRUSTED;
+}
+
+/* Returns whether the *LEN bytes at OFFSET are to be read.  *LEN limits the
+ * size of a read, so adjacent units of the audit sample (util/audit-sample.h)
+ * are joined while the result for them is the same.
+ */
+static bool
+is_wanted (void *opaque, uint64_t offset, uint64_t *len)
+{
+  bool wanted = is_read (opaque, offset, len);
+  uint64_t more;
+
+  while (*len < MAX_JOINED && is_read (opaque, offset + *len, &more) == wanted)
+    *len += more;
+  return wanted;
+}
+
+/* Returns the number of bytes for the progress: the data that is read, and the
+ * leaves of trusted blocks.
+ */
+static uint64_t
+total_bytes (const struct update *update)
+{
+  uint32_t size = block_size (update);
+  uint64_t read = audit_sample_bytes (&update->sample);
+  uint64_t rest = update->source->size - read;
+  uint64_t trusted = rest / size + (rest % size != 0);
+
+  return read + trusted * blkhash_opts_get_digest_size (update->hash.opts);
+}
+
+/* Write the leaves of IMAGE, which is open, and of the old manifest to the new
+ * one.  Stores in SUM the statistics of reading the image.  Returns 0; 1 with
+ * ERROR set if an audited block has changed; or -1 with the reason.
+ */
+static int
+write_leaves (struct update *update, struct image_runs *image,
+              const struct progress *progress, struct sum *sum,
+              struct error *error)
+{
+  const char *name = update->request->old;
+  struct manifest_runs base;
+  struct overlay_runs overlay = {
+    .base = &base.runs,
+    .image = &image->runs,
+    .sample = &update->sample,
+    .base_name = name,
+    .size = update->source->size,
+    .block_size = block_size (update),
+    .progress = progress,
+    .error = error,
+  };
+  int r;
+
+  manifest_runs_init (&base, update->reader, name, update->source->size, NULL,
+                      error);
+  overlay_runs_init (&overlay);
+  r = manifest_file_write (&update->manifest, &overlay.runs, error);
+  if (r == 0) {
+    *sum = image->sum;
+    sum->hole += overlay.base_zeros;
+  }
+  return overlay.differs ? 1 : r;
+}
+
+/* Returns the same as write_leaves. */
+static int
+write_manifest (struct update *update, struct sum *sum, struct error *error)
+{
+  struct scan_request request = {
+    .opts = update->hash.opts,
+    .wanted = is_wanted,
+    .opaque = &update->sample,
+  };
+  struct image_runs image;
+  int r;
+
+  request.progress = progress_begin (&update->hash.progress,
+                                     total_bytes (update));
+  r = image_runs_open (&image, update->source, &request, NULL, error);
+  if (r == 0) {
+    r = write_leaves (update, &image, request.progress, sum, error);
+    image_runs_close (&image);
+  }
+  progress_end (request.progress, r == 0);
+  if (r != 0)
+    return r;
+  sum->incremental = true;
+  r = manifest_file_finish (&update->manifest, sum, error);
+  return r == 0 ? manifest_file_publish (&update->manifest, error) : r;
+}
+
+static int
+choose_sample (struct update *update, struct error *error)
+{
+  uint64_t seed;
+  int err = 0;
+
+  if (getentropy (&seed, sizeof seed) == -1)
+    err = errno;
+  if (err == 0)
+    err = audit_sample_init (&update->sample, update->source->size,
+                             block_size (update), &update->changed,
+                             update->request->audit, seed);
+  return err ? error_errno (error, err, "cannot hash") : 0;
+}
+
 static int
 hash (struct update *update, struct sum *sum, struct error *error)
 {
-  const struct baseline baseline = {
-    .reader = update->reader,
-    .name = update->request->old,
-    .finished = true,
-    .unknown = &update->changed,
-    .audit = update->request->audit,
-  };
-  struct incremental inc;
   int r;
 
-  if (incremental_open (&inc, &update->hash, OVERWRITE_CHECK_ALL,
-                        update->source, &baseline, error) == -1)
+  if (choose_sample (update, error) == -1)
     return -1;
-  r = incremental_hash (&inc, NULL, sum, error);
-  if (r == 0)
-    r = manifest_file_publish (&inc.manifest, error);
-  incremental_close (&inc);
+  r = manifest_file_open (&update->manifest, update->hash.manifest,
+                          update->hash.opts, update->source->size,
+                          update->source, error);
+  if (r == 0) {
+    r = write_manifest (update, sum, error);
+    manifest_file_close (&update->manifest);
+  }
+  audit_sample_destroy (&update->sample);
   return r;
 }
 
@@ -241,7 +366,7 @@ update_manifest (struct update *update, struct sum *sum, struct error *error)
 /* ---- The job ---- */
 
 static int
-check_operand (const struct incremental_request *request, struct error *error)
+check_operand (const struct update_request *request, struct error *error)
 {
   const struct source_options *source = &request->hash.source;
   const char *operand = request->hash.operand;
@@ -261,7 +386,7 @@ check_operand (const struct incremental_request *request, struct error *error)
 }
 
 int
-job_update (const struct incremental_request *request, struct sum *sum,
+job_update (const struct update_request *request, struct sum *sum,
             struct error *error)
 {
   const struct hash_request *hash = &request->hash;

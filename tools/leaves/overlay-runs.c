@@ -44,15 +44,15 @@ seek_base (struct overlay_runs *overlay, uint64_t first)
   return 0;
 }
 
+/* The base is verified at its end. */
 static int
 read_to_end (struct overlay_runs *overlay)
 {
-  int err = ENOENT;
+  int err;
 
-  if (overlay->base && overlay->base_is_checked)
-    do
-      err = overlay->base->next (overlay->base, &overlay->base_left);
-    while (err == 0);
+  do
+    err = overlay->base->next (overlay->base, &overlay->base_left);
+  while (err == 0);
   return err;
 }
 

@@ -26,12 +26,10 @@ struct overlay_runs {
   struct leaf_runs runs;
 
   /* Set by the caller. */
-  struct leaf_runs *base;       /* NULL if no block is trusted or audited */
+  struct leaf_runs *base;       /* read to its end, where it is verified */
   struct leaf_runs *image;      /* its leaves of trusted blocks are ignored */
   const struct audit_sample *sample;
   const char *base_name;
-  bool base_is_checked;         /* the base is verified at its end, so it is
-                                 * always read to the end */
   uint64_t size;                /* size of the image, bytes */
   uint32_t block_size;
   const struct progress *progress; /* counts the bytes of leaves that are taken

@@ -198,7 +198,7 @@ check_overlay (enum sample_class change, unsigned *seed)
   struct error error = { "" };
   struct overlay_runs overlay = {
     .base = &base.runs, .image = &image.runs, .sample = &sample,
-    .base_name = "base", .base_is_checked = true, .size = SIZE,
+    .base_name = "base", .size = SIZE,
     .block_size = BLOCK, .progress = &progress, .error = &error
   };
   unsigned wrong;
@@ -252,7 +252,7 @@ test_overlay_small_blocks (void **state)
   struct error error = { "" };
   struct overlay_runs overlay = {
     .base = &base.runs, .image = &image.runs, .sample = &sample,
-    .base_name = "base", .base_is_checked = true, .size = BLOCKS * block_size,
+    .base_name = "base", .size = BLOCKS * block_size,
     .block_size = block_size, .progress = &progress, .error = &error
   };
   unsigned seed = 1;
@@ -284,7 +284,7 @@ test_overlay_fails (void **state)
   struct error error = { "" };
   struct overlay_runs overlay = {
     .base = &base.runs, .image = &image.runs, .sample = &sample,
-    .base_name = "base", .base_is_checked = true, .size = SIZE,
+    .base_name = "base", .size = SIZE,
     .block_size = BLOCK, .error = &error
   };
   const struct overlay_runs fresh = overlay;

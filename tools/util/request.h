@@ -131,23 +131,16 @@ struct merge_request {
   size_t count;
 };
 
-/* The request of --update and --resume. */
-struct incremental_request {
+/* The request of --update. */
+struct update_request {
   struct hash_request hash;
-  const char *old;              /* --update: the manifest of the image before
-                                 * the changes */
-  struct changes_file changed;  /* --update: the ranges that changed since then;
-                                 * if PATH is NULL, those of the dirty bitmap
-                                 * of the source */
-  bool assume_unchanged;        /* --resume: continue even if it cannot be
-                                 * detected whether the image changed */
+  const char *old;              /* the manifest of the image before the
+                                 * changes */
+  struct changes_file changed;  /* the ranges that changed since then; if PATH
+                                 * is NULL, those of the dirty bitmap of the
+                                 * source */
   uint32_t audit;               /* share of the trusted leaves to audit, in
                                  * millionths of a percent */
-
-  /* --resume: called with true when the job can be continued after an
-   * interrupt, and with false when it no longer can.
-   */
-  void (*set_resumable) (bool resumable);
 };
 
 #endif /* BLKSUM_REQUEST_H */
