@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * A stratified random sample, for audits: blksum --update and --resume, and the
- * filter with blkhash-update, take leaves from a manifest, and read a sample of
- * the blocks of these leaves.
+ * A stratified random sample, for audits: blksum --update, and the filter with
+ * blkhash-update, take leaves from a manifest, and read a sample of the blocks
+ * of these leaves.
  *
  * The units of the sample are ranges of the image (see STRATA_READ_UNIT).  They
  * are divided into strata of the same number of units; only the last stratum

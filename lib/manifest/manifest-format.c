@@ -43,11 +43,9 @@ manifest_header_print (const struct manifest_header *header,
   memset (bytes, 0, MANIFEST_HEADER_SIZE);
   snprintf ((char *) bytes, MANIFEST_HEADER_SIZE,
             NAME FORMAT_VERSION "\nsum: %s\nsize: %" PRIu64 "\n"
-            "blocks: %" PRIu64 ":%" PRIu64 "\n%s%s%s%s",
+            "blocks: %" PRIu64 ":%" PRIu64 "\n%s%s%s",
             tag, header->size, header->first, header->count,
-            header->unfinished ? "!unfinished: yes\n" : "",
-            *header->id ? "journal: " : "", header->id,
-            *header->id ? "\n" : "");
+            *header->id ? "id: " : "", header->id, *header->id ? "\n" : "");
 }
 
 /* Parse a number without leading zeros, up to the character END.  Returns the
@@ -72,7 +70,7 @@ parse_number (const char *text, char end, uint64_t *value)
 
 /* Each key sets a bit in SEEN.  SEEN_ALL has the bits of the required keys. */
 enum { SEEN_SUM = 1, SEEN_SIZE = 2, SEEN_BLOCKS = 4, SEEN_ALL = 7,
-       SEEN_UNFINISHED = 8, SEEN_ID = 16 };
+       SEEN_ID = 8 };
 
 struct parser {
   struct manifest_header *header;
@@ -107,14 +105,6 @@ parse_blocks (struct parser *parser, const char *value)
     ? 0 : EBADMSG;
 }
 
-static int
-parse_unfinished (struct parser *parser, const char *value)
-{
-  parser->why = "the header has an unsupported state";
-  parser->header->unfinished = true;
-  return strcmp (value, "yes") == 0 ? 0 : ENOTSUP;
-}
-
 /* Ignore an ID that is too long: another program wrote it. */
 static int
 parse_id (struct parser *parser, const char *value)
@@ -132,8 +122,7 @@ static const struct {
   { "sum", SEEN_SUM, parse_sum },
   { "size", SEEN_SIZE, parse_size },
   { "blocks", SEEN_BLOCKS, parse_blocks },
-  { "!unfinished", SEEN_UNFINISHED, parse_unfinished },
-  { "journal", SEEN_ID, parse_id },
+  { "id", SEEN_ID, parse_id },
 };
 
 /* Parse LINE, "KEY: VALUE" without a newline. */

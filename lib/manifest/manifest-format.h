@@ -32,12 +32,8 @@ struct blkhash_opts;
 struct manifest_header {
   struct blkhash_opts *opts;
   uint64_t size;                /* of the image, bytes */
-  uint64_t first, count;        /* first block and number of blocks; if the
-                                 * manifest is unfinished, those that it will
-                                 * have at the end */
-  bool unfinished;              /* blksum --resume has not written all records,
-                                 * see manifest-unfinished.h */
-  char id[64];                  /* the value of the key "journal", or empty */
+  uint64_t first, count;        /* first block and number of blocks */
+  char id[64];                  /* the value of the key "id", or empty */
 };
 
 /* Returns the number of blocks of the image. */

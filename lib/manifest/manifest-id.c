@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The journal ID in the header of an unfinished manifest, by which blksum
- * --resume finds out whether a state file belongs to the manifest.
+ * The ID in the header of a manifest, by which its program can find out what
+ * else belongs to it.
  */
 
 #include <config.h>
@@ -10,14 +10,14 @@
 #include <errno.h>
 #include <string.h>
 
+#include "manifest/manifest-id.h"
 #include "manifest/manifest-reader.h"
-#include "manifest/manifest-unfinished.h"
 #include "manifest/manifest-writer.h"
 
 int
 manifest_writer_set_id (struct blkhash_manifest_writer *w, const char *id)
 {
-  if (!w->header.unfinished || w->next > 0 ||
+  if (w->header_last || w->next != w->header.first ||
       w->output.used != MANIFEST_HEADER_SIZE ||
       strlen (id) >= sizeof w->header.id)
     return EINVAL;

@@ -27,7 +27,6 @@
 #include "manifest/manifest-format.h"
 #include "manifest/manifest-index.h"
 #include "manifest/manifest-reader.h"
-#include "manifest/manifest-unfinished.h"
 #include "manifest/pinned-file.h"
 
 /* In bytes.  Dozens of records begin in a section if they have few blocks.  The

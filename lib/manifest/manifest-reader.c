@@ -18,7 +18,6 @@
 #include "manifest/manifest-input.h"
 #include "manifest/manifest-reader.h"
 #include "manifest/manifest-sum.h"
-#include "manifest/manifest-unfinished.h"
 #include "manifest/manifest-zeros.h"
 
 void
@@ -71,7 +70,7 @@ prepare (struct blkhash_manifest_reader *r)
   r->leaf_size = r->zeros.leaf_size;
   r->next = r->header.first;
   r->end = r->header.first + r->header.count;
-  if (r->flags || r->unfinished || !manifest_is_complete (&r->header))
+  if (r->flags || !manifest_is_complete (&r->header))
     return 0;
   err = manifest_zeros_hash (&r->zeros);
   if (err)
@@ -93,10 +92,6 @@ read_header (struct blkhash_manifest_reader *r)
   if (err)
     return manifest_reader_set_errno (r, err);
   err = manifest_header_parse (bytes, &r->header, &why);
-  if (err == 0 && r->header.unfinished && !r->unfinished) {
-    why = "it is not finished: not all of the image was hashed";
-    err = EBADMSG;
-  }
   if (err == ENOMEM)
     return manifest_reader_set_errno (r, err);
   if (err)
@@ -107,10 +102,10 @@ read_header (struct blkhash_manifest_reader *r)
   return err ? manifest_reader_set_errno (r, err) : 0;
 }
 
-/* Create a reader, and read the header.  On failure the reason is in REASON. */
-static struct blkhash_manifest_reader *
-create (int fd, unsigned flags, bool unfinished,
-        const struct manifest_observer *observer, char *reason, size_t size)
+struct blkhash_manifest_reader *
+manifest_reader_new_observed (int fd, unsigned flags,
+                              const struct manifest_observer *observer,
+                              char *reason, size_t size)
 {
   struct blkhash_manifest_reader *r = NULL;
   int err = flags & ~BLKHASH_MANIFEST_NO_SUM ? EINVAL : 0;
@@ -121,7 +116,6 @@ create (int fd, unsigned flags, bool unfinished,
   }
   if (r) {
     r->flags = flags;
-    r->unfinished = unfinished;
     manifest_input_init (&r->input, fd);
     if (observer)
       r->input.observer = *observer;
@@ -139,21 +133,7 @@ create (int fd, unsigned flags, bool unfinished,
 struct blkhash_manifest_reader *
 blkhash_manifest_reader_new (int fd, unsigned flags, char *reason, size_t size)
 {
-  return create (fd, flags, false, NULL, reason, size);
-}
-
-struct blkhash_manifest_reader *
-manifest_reader_new_observed (int fd, unsigned flags,
-                              const struct manifest_observer *observer,
-                              char *reason, size_t size)
-{
-  return create (fd, flags, false, observer, reason, size);
-}
-
-struct blkhash_manifest_reader *
-manifest_reader_new_unfinished (int fd, char *reason, size_t size)
-{
-  return create (fd, 0, true, NULL, reason, size);
+  return manifest_reader_new_observed (fd, flags, NULL, reason, size);
 }
 
 void
@@ -214,7 +194,7 @@ blkhash_manifest_reader_sum (const struct blkhash_manifest_reader *r,
 bool
 manifest_reader_is_fresh (const struct blkhash_manifest_reader *r)
 {
-  return r->err == 0 && r->next == r->header.first && !r->unfinished;
+  return r->err == 0 && r->next == r->header.first;
 }
 
 int

@@ -23,7 +23,6 @@ struct manifest_sum;
 struct blkhash_manifest_reader {
   struct manifest_input input;
   unsigned flags;
-  bool unfinished;              /* the caller accepts unfinished manifests */
   struct manifest_header header;
   uint32_t header_crc;
   size_t leaf_size;
@@ -46,7 +45,7 @@ struct blkhash_manifest_reader {
 };
 
 /* The same as blkhash_manifest_reader_new, but all bytes that are read are also
- * passed to OBSERVER.
+ * passed to OBSERVER, unless it is NULL.
  */
 struct blkhash_manifest_reader *
 manifest_reader_new_observed (int fd, unsigned flags,
@@ -58,10 +57,13 @@ manifest_reader_new_observed (int fd, unsigned flags,
  */
 void manifest_reader_skip_sum (struct blkhash_manifest_reader *r);
 
-/* Returns true if only the header was read, and the reader does not accept an
- * unfinished manifest.
- */
+/* Returns true if only the header was read. */
 bool manifest_reader_is_fresh (const struct blkhash_manifest_reader *r);
+
+/* Returns the total size in bytes of the header, the records of the runs that
+ * were returned, and the end record, if it was reached.
+ */
+uint64_t manifest_reader_offset (const struct blkhash_manifest_reader *r);
 
 /* Make ERR sticky: blkhash_manifest_reader_next returns it from then on.  Its
  * text is that of strerror.  Returns ERR.

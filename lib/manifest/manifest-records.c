@@ -8,9 +8,7 @@
  * bytes of the file, before memory is allocated for it.
  *
  * blkhash_manifest_reader_next returns ENOENT if the end record was valid and
- * no block is missing.  A reader of unfinished manifests also returns ENOENT at
- * the first invalid record, because an unfinished manifest can end within a
- * record.
+ * no block is missing.
  */
 
 #include <config.h>
@@ -85,8 +83,7 @@ peek_record (struct blkhash_manifest_reader *r, size_t size, uint32_t crc,
 
 /* Check that a record of COUNT blocks from FIRST on can be the next one.  It
  * must not be one that a writer would have merged with the previous record,
- * because an image has exactly one manifest (see blkhash-manifest(5)).  Only an
- * unfinished manifest has records of any length.
+ * because an image has exactly one manifest (see blkhash-manifest(5)).
  */
 static int
 check_numbers (struct blkhash_manifest_reader *r, uint64_t first,
@@ -102,7 +99,7 @@ check_numbers (struct blkhash_manifest_reader *r, uint64_t first,
     return bad_record (r, "has more blocks than the header says");
   if (!zeros && count > MANIFEST_MAX_LEAVES)
     return bad_record (r, "has more leaves than allowed");
-  if ((zeros ? r->after_zeros : r->after_short_data) && !r->unfinished)
+  if (zeros ? r->after_zeros : r->after_short_data)
     return bad_record (r, "should have been merged with the one before");
   return 0;
 }
@@ -263,10 +260,7 @@ int
 blkhash_manifest_reader_next (struct blkhash_manifest_reader *r,
                               struct blkhash_manifest_run *run)
 {
-  if (r->err)
-    return r->err;
-  r->err = read_record (r, run);
-  if (r->err == EBADMSG && r->unfinished)
-    r->err = ENOENT;            /* the reason is kept for diagnostics */
+  if (r->err == 0)
+    r->err = read_record (r, run);
   return r->err;
 }

@@ -6,8 +6,7 @@
  * A record is assembled in a buffer, because it begins with the number of its
  * leaves.  The header is written when the first record begins, unless the size
  * of the image is unknown.  The buffer is written at the end, and when a record
- * of leaves ends and the buffer has WRITE_SIZE bytes or more.  If the manifest
- * is unfinished, only manifest_writer_flush writes.
+ * of leaves ends and the buffer has WRITE_SIZE bytes or more.
  */
 
 #include <config.h>
@@ -38,7 +37,7 @@ manifest_writer_head (struct blkhash_manifest_writer *w, uint64_t first,
   int err;
 
   /* Write the header now, so that the reader of a pipe can begin. */
-  if (first == w->header.first && !w->header_last && !w->header.unfinished) {
+  if (first == w->header.first && !w->header_last) {
     err = manifest_output_write (&w->output);
     if (err)
       return err;
@@ -68,7 +67,7 @@ manifest_writer_close_leaves (struct blkhash_manifest_writer *w)
   manifest_put (w->output.buf + w->record + 8, w->leaves, 8);
   w->leaves = 0;
   err = manifest_writer_tail (w, 0);
-  if (err == 0 && w->output.used >= WRITE_SIZE && !w->header.unfinished)
+  if (err == 0 && w->output.used >= WRITE_SIZE)
     err = manifest_output_write (&w->output);
   return err;
 }

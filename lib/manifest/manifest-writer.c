@@ -27,7 +27,6 @@
 #include "manifest/manifest-format.h"
 #include "manifest/manifest-output.h"
 #include "manifest/manifest-sum.h"
-#include "manifest/manifest-unfinished.h"
 #include "manifest/manifest-writer.h"
 
 /* ---- The sink ---- */
@@ -222,7 +221,7 @@ blkhash_manifest_writer_finish (struct blkhash_manifest_writer *w,
 
   if (w->error)
     return w->error;
-  if (w->finished || w->header.unfinished || size == BLKHASH_SIZE_UNKNOWN ||
+  if (w->finished || size == BLKHASH_SIZE_UNKNOWN ||
       (!w->header_last && size != w->header.size))
     return EINVAL;
   w->header.size = size;
@@ -239,21 +238,6 @@ blkhash_manifest_writer_finish (struct blkhash_manifest_writer *w,
   if (len)
     *len = sum_size (w);
   return 0;
-}
-
-int
-manifest_writer_flush (struct blkhash_manifest_writer *w)
-{
-  if (w->error)
-    return w->error;
-  if (!w->header.unfinished)
-    return EINVAL;
-  w->error = manifest_writer_close_leaves (w);
-  if (w->error == 0)
-    w->error = manifest_writer_close_zeros (w);
-  if (w->error == 0)
-    w->error = manifest_output_write (&w->output);
-  return w->error;
 }
 
 /* ---- Create and free ---- */
@@ -299,15 +283,14 @@ prepare (struct blkhash_manifest_writer *w, const struct part *part, int fd)
     err = manifest_output_init (&w->output, fd);
   if (err == 0)
     err = begin (w);
-  if (err || w->header.unfinished ||
-      !(w->header_last || manifest_is_complete (&w->header)))
+  if (err || !(w->header_last || manifest_is_complete (&w->header)))
     return err;
   return manifest_writer_sum_begin (w);
 }
 
 static struct blkhash_manifest_writer *
 create (const struct blkhash_opts *opts, uint64_t size,
-        const struct part *part, bool unfinished, int fd)
+        const struct part *part, int fd)
 {
   struct blkhash_manifest_writer *w = calloc (1, sizeof *w);
   int err;
@@ -318,9 +301,7 @@ create (const struct blkhash_opts *opts, uint64_t size,
     w->opts = *opts;
   else
     opts_init (&w->opts);
-  w->header = (struct manifest_header) {
-    .opts = &w->opts, .size = size, .unfinished = unfinished
-  };
+  w->header = (struct manifest_header) { .opts = &w->opts, .size = size };
   err = prepare (w, part, fd);
   if (err == 0)
     return w;
@@ -333,35 +314,7 @@ struct blkhash_manifest_writer *
 blkhash_manifest_writer_new (const struct blkhash_opts *opts, uint64_t size,
                              int fd)
 {
-  return create (opts, size, NULL, false, fd);
-}
-
-/* Prepare to append to a file with the blocks before NEXT.  If NEXT is not 0,
- * the file already has a header, so the one in the buffer is dropped.
- */
-static int
-begin_at (struct blkhash_manifest_writer *w, uint64_t next)
-{
-  if (w->header.size == BLKHASH_SIZE_UNKNOWN || next > w->header.count)
-    return EINVAL;
-  w->first = w->next = next;
-  if (next > 0)
-    w->output.used = 0;
-  return 0;
-}
-
-struct blkhash_manifest_writer *
-manifest_writer_new_unfinished (const struct blkhash_opts *opts,
-                                uint64_t size, uint64_t next, int fd)
-{
-  struct blkhash_manifest_writer *w = create (opts, size, NULL, true, fd);
-  int err = w ? begin_at (w, next) : errno;
-
-  if (err == 0)
-    return w;
-  blkhash_manifest_writer_free (w);
-  errno = err;
-  return NULL;
+  return create (opts, size, NULL, fd);
 }
 
 struct blkhash_manifest_writer *
@@ -371,7 +324,7 @@ blkhash_manifest_writer_new_part (const struct blkhash_opts *opts,
 {
   const struct part part = { first, count };
 
-  return create (opts, size, &part, false, fd);
+  return create (opts, size, &part, fd);
 }
 
 void

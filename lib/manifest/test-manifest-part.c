@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: manifests of parts of an image are written and merged, and misuse
- * is an error.  tests/test-manifest.py compares manifests with the reference.
+ * Unit test: manifests of parts of an image are written, with an ID or without,
+ * and merged, and misuse is an error.  tests/test-manifest.py compares
+ * manifests with the reference.
  */
 
 #include <config.h>
@@ -13,6 +14,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -20,6 +22,7 @@
 #include <cmocka.h>
 
 #include "blkhash-manifest.h"
+#include "manifest/manifest-id.h"
 
 #define BLOCK 65536
 #define BLOCKS 6
@@ -404,6 +407,109 @@ test_put_misused (void **state)
   blkhash_leaves_free (l);
 }
 
+/* ---- The ID ---- */
+
+/* Write the manifest of the last two blocks, with ID unless it is NULL. */
+static int
+write_with_id (const char *id)
+{
+  const unsigned char leaves[2 * LEAF] = { 1 };
+  int fd = temporary ();
+  struct blkhash_manifest_writer *w =
+    blkhash_manifest_writer_new_part (NULL, SIZE, BLOCKS - 2, 2, fd);
+  struct blkhash_leaf_sink sink = blkhash_manifest_writer_sink (w);
+
+  if (id)
+    assert_int_equal (manifest_writer_set_id (w, id), 0);
+  assert_int_equal (lseek (fd, 0, SEEK_END), 0);
+  assert_int_equal (sink.data (w, BLOCKS - 2, 2, leaves, LEAF), 0);
+  assert_int_equal (manifest_writer_set_id (w, "late"), EINVAL);
+  assert_int_equal (blkhash_manifest_writer_finish (w, SIZE, NULL, NULL), 0);
+  blkhash_manifest_writer_free (w);
+  lseek (fd, 0, SEEK_SET);
+  return fd;
+}
+
+static void
+check_id (int fd, const char *id)
+{
+  struct blkhash_manifest_reader *r = start_reader (fd);
+  struct blkhash_manifest_run run;
+
+  assert_string_equal (manifest_reader_id (r), id);
+  assert_int_equal (blkhash_manifest_reader_next (r, &run), 0);
+  assert_int_equal (blkhash_manifest_reader_next (r, &run), ENOENT);
+  blkhash_manifest_reader_free (r);
+}
+
+/* The ID is in the last line of the header, and the rest of the manifest does
+ * not depend on it, except for the CRC at the end.
+ */
+static void
+test_id (void **state)
+{
+  char with[4096], without[4096], max[65] = "";
+  int fd = write_with_id ("0123abc"), other = write_with_id (NULL);
+  ssize_t size = read (fd, with, sizeof with);
+
+  (void) state;
+  assert_int_equal (read (other, without, sizeof without), size);
+  lseek (fd, 0, SEEK_SET);
+  lseek (other, 0, SEEK_SET);
+  check_id (fd, "0123abc");
+  check_id (other, "");
+  assert_memory_equal (with, without, strlen (without));
+  assert_string_equal (with + strlen (without), "id: 0123abc\n");
+  assert_memory_equal (with + 512, without + 512, size - 512 - 8);
+  close (fd);
+  close (other);
+
+  /* The longest one. */
+  memset (max, 'x', 63);
+  fd = write_with_id (max);
+  check_id (fd, max);
+  close (fd);
+}
+
+/* An ID that another program wrote, and that is too long, is ignored. */
+static void
+test_long_id (void **state)
+{
+  char header[513] = "", max[65] = "";
+  int fd = write_with_id ("0");
+  struct blkhash_manifest_reader *r;
+
+  (void) state;
+  memset (max, 'x', 64);
+  assert_int_equal (pread (fd, header, 512, 0), 512);
+  sprintf (header + strlen (header) - 2, "%s\n", max);
+  assert_int_equal (pwrite (fd, header, 512, 0), 512);
+  r = start_reader (fd);
+  assert_string_equal (manifest_reader_id (r), "");
+  blkhash_manifest_reader_free (r);
+  close (fd);
+}
+
+static void
+test_id_misused (void **state)
+{
+  char long_id[65] = "";
+  int fd = temporary ();
+  struct blkhash_manifest_writer *w =
+    blkhash_manifest_writer_new (NULL, BLKHASH_SIZE_UNKNOWN, fd);
+
+  (void) state;
+  memset (long_id, 'x', 64);
+  assert_int_equal (manifest_writer_set_id (w, "no size"), EINVAL);
+  blkhash_manifest_writer_free (w);
+  w = blkhash_manifest_writer_new (NULL, SIZE, fd);
+  assert_int_equal (manifest_writer_set_id (w, long_id), EINVAL);
+  assert_int_equal (manifest_writer_set_id (w, "another"), 0);
+  assert_int_equal (manifest_writer_set_id (w, "one"), 0);
+  blkhash_manifest_writer_free (w);
+  close (fd);
+}
+
 int
 main (void)
 {
@@ -416,6 +522,9 @@ main (void)
     cmocka_unit_test (test_merge),
     cmocka_unit_test (test_put_over),
     cmocka_unit_test (test_put_misused),
+    cmocka_unit_test (test_id),
+    cmocka_unit_test (test_long_id),
+    cmocka_unit_test (test_id_misused),
   };
 
   make_image ();

@@ -5,10 +5,9 @@
  * and into a leaf table.
  *
  * A manifest that is accepted was read to its end, and a table that was loaded
- * is saved as the same bytes, except for unknown keys in the header; an
- * unfinished manifest is read up to some record and no further.  A manifest
- * does not differ from itself, and differs from zeros where it has data.  To
- * get past the CRCs, the input is read a second time with right ones.
+ * is saved as the same bytes, except for unknown keys in the header.  A
+ * manifest does not differ from itself, and differs from zeros where it has
+ * data.  To get past the CRCs, the input is read a second time with right ones.
  */
 
 #include <config.h>
@@ -21,7 +20,6 @@
 
 #include "../lib/manifest/crc32c.h"
 #include "../lib/manifest/manifest-reader.h"
-#include "../lib/manifest/manifest-unfinished.h"
 #include "fuzz-main.h"
 
 #define MAX_HASHED (1 << 16)    /* blocks: the sum of more is too slow */
@@ -179,48 +177,6 @@ load_and_save (const uint8_t *data, size_t size)
   close (out);
 }
 
-/* Read a manifest that may be unfinished.  Returns the length of its valid
- * part, or 0, and stores the number of blocks in it.
- */
-static uint64_t
-read_prefix (const uint8_t *data, size_t size, uint64_t *blocks)
-{
-  int fd = fuzz_fd (data, size);
-  struct blkhash_manifest_reader *r =
-    manifest_reader_new_unfinished (fd, NULL, 0);
-  struct blkhash_manifest_run run;
-  uint64_t first, count, offset = 0;
-  int err;
-
-  *blocks = 0;
-  if (r) {
-    blkhash_manifest_reader_blocks (r, &first, &count);
-    while ((err = blkhash_manifest_reader_next (r, &run)) == 0) {
-      if (run.first != first + *blocks || run.count == 0 ||
-          run.count > count - *blocks)
-        abort ();
-      *blocks += run.count;
-    }
-    offset = manifest_reader_offset (r);
-    if (err != ENOENT || offset > size)
-      abort ();
-  }
-  blkhash_manifest_reader_free (r);
-  close (fd);
-  return offset;
-}
-
-/* Data after the last complete record is ignored. */
-static void
-read_unfinished (const uint8_t *data, size_t size)
-{
-  uint64_t blocks, again, offset = read_prefix (data, size, &blocks);
-
-  if (offset > 0 && (read_prefix (data, offset, &again) != offset ||
-                     again != blocks))
-    abort ();
-}
-
 static void
 read_input (const uint8_t *data, size_t size)
 {
@@ -240,7 +196,6 @@ read_input (const uint8_t *data, size_t size)
   }
   blkhash_manifest_reader_free (r);
   close (fd);
-  read_unfinished (data, size);
   if (taken)
     load_and_save (data, size);
 }
