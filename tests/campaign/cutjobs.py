@@ -4,6 +4,7 @@
 that forgets, and how the next run must go on."""
 
 import os
+import re
 import shutil
 import subprocess
 
@@ -129,9 +130,15 @@ class Job:
              found and len(found))
         if how == RIGHT and not was_cut:
             need(found == self.right, "success, and no manifest after it")
+        # Storage that fails for ever can keep the old one from being put back.
+        displaced = re.search("is at .*/(.*) now$", outcome.err, re.MULTILINE)
+        if displaced:
+            need(found == self.right and
+                 content(os.path.join(store, displaced[1])) == old,
+                 "the old manifest is lost")
         # Only the sync of the directory comes after the rename.
-        if how == ERROR and not was_cut and \
-           "cannot sync the directory" not in outcome.err:
+        elif how == ERROR and not was_cut and \
+                "cannot sync the directory" not in outcome.err:
             need(found == old, "an error, and a new manifest")
         return how
 
