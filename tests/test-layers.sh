@@ -169,7 +169,8 @@ callers=$(grep -l '\(^\|[^a-z]\)next->[a-z_]* (' filter/*.c |
 # ---- tools/ ----
 
 check_folders tools "
-.: job cli util
+.: repair job cli util
+repair: job leaves source read io util
 job: leaves source read sums changes io util
 leaves: source read util
 cli: format util

@@ -32,6 +32,7 @@
 #include "cli/usage.h"
 #include "cli/verdict.h"
 #include "job/job.h"
+#include "repair/repair.h"
 #include "job/manifest-file.h"
 #include "util/broken-pipe.h"
 #include "util/error.h"

@@ -25,8 +25,6 @@ struct expect_result;
 struct hash_request;
 struct merge_request;
 struct part_request;
-struct repair_request;
-struct repair_result;
 struct source;
 struct sum;
 struct update_request;
@@ -60,14 +58,6 @@ int job_expect (const struct expect_request *request,
 int job_compare (const struct compare_request *request,
                  struct difference *difference, const char **operand,
                  struct error *error);
-
-/* Repair the operand.  Returns 0, also if bad blocks remain; or -1 with the
- * reason, which is about *OPERAND, or about the command line if *OPERAND is
- * NULL.  After an error RESULT counts what was repaired before it.
- */
-int job_repair (const struct repair_request *request,
-                struct repair_result *result, const char **operand,
-                struct error *error);
 
 /* Write the manifest of a part of the operand.  If there already is a complete
  * manifest of the same part, it is kept.

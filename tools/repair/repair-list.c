@@ -29,10 +29,10 @@
 #include "../lib/common/strata.h"
 #include "../lib/manifest/leaf-runs.h"
 #include "../lib/manifest/manifest-index.h"
-#include "job/repair-list.h"
-#include "job/repair-manifest.h"
 #include "leaves/image-runs.h"
-#include "source/target.h"
+#include "repair/repair-list.h"
+#include "repair/repair-manifest.h"
+#include "repair/target.h"
 #include "util/error.h"
 #include "util/request.h"
 

@@ -15,8 +15,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "io/direct-file.h"
-#include "io/disk-id.h"
+#include "repair/direct-file.h"
+#include "repair/disk-id.h"
 #include "util/source-options.h"
 
 struct error;

@@ -19,10 +19,10 @@
 
 #include "../lib/common/numbers.h"
 #include "io/read.h"
-#include "job/repair-batch.h"
-#include "job/repair-list.h"
-#include "job/repair-manifest.h"
-#include "source/target.h"
+#include "repair/repair-batch.h"
+#include "repair/repair-list.h"
+#include "repair/repair-manifest.h"
+#include "repair/target.h"
 #include "util/error.h"
 
 /* Limits of a batch.  A block larger than MAX_BYTES is a batch alone. */

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "leaves/block-check.h"
+#include "repair/block-check.h"
 
 struct error;
 struct repair_list;

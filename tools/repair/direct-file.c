@@ -29,11 +29,11 @@
 #include <unistd.h>
 
 #include "../lib/common/numbers.h"
-#include "io/direct-file.h"
-#include "io/direct-storage.h"
 #include "io/lock.h"
 #include "io/read.h"
-#include "io/writers.h"
+#include "repair/direct-file.h"
+#include "repair/direct-storage.h"
+#include "repair/writers.h"
 #include "util/error.h"
 
 #ifndef O_DIRECT

@@ -25,7 +25,7 @@
 #endif
 #include <unistd.h>
 
-#include "io/block-device.h"
+#include "repair/block-device.h"
 
 #define PATH_SIZE 128
 

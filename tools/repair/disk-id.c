@@ -15,11 +15,11 @@
 #include <stddef.h>
 #include <unistd.h>
 
-#include "io/block-device.h"
-#include "io/disk-id.h"
-#include "io/disk-layers.h"
 #include "io/file.h"
 #include "io/files.h"
+#include "repair/block-device.h"
+#include "repair/disk-id.h"
+#include "repair/disk-layers.h"
 
 /* ---- One file or device ---- */
 

@@ -10,9 +10,9 @@
 
 #include "io/file.h"
 #include "io/files.h"
+#include "repair/target.h"
 #include "source/open.h"
 #include "source/source.h"
-#include "source/target.h"
 #include "util/error.h"
 
 static int

@@ -17,7 +17,7 @@
 
 #include <unistd.h>
 
-#include "io/disk-layers.h"
+#include "repair/disk-layers.h"
 
 /* ---- Adding ---- */
 

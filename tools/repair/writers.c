@@ -30,11 +30,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "io/block-device.h"
-#include "io/disk-id.h"
-#include "io/disk-layers.h"
-#include "io/proc-files.h"
-#include "io/writers.h"
+#include "repair/block-device.h"
+#include "repair/disk-id.h"
+#include "repair/disk-layers.h"
+#include "repair/proc-files.h"
+#include "repair/writers.h"
 #include "util/error.h"
 
 struct use {

@@ -20,12 +20,12 @@
 #include <string.h>
 
 #include "job/manifest.h"
-#include "job/job.h"
-#include "job/repair-batch.h"
-#include "job/repair-list.h"
-#include "job/repair-manifest.h"
-#include "job/repair-source.h"
-#include "source/target.h"
+#include "repair/repair-batch.h"
+#include "repair/repair-list.h"
+#include "repair/repair-manifest.h"
+#include "repair/repair-source.h"
+#include "repair/repair.h"
+#include "repair/target.h"
 #include "util/error.h"
 #include "util/progress.h"
 #include "util/request.h"

@@ -21,13 +21,13 @@
 #include <sys/stat.h>
 
 #include "../lib/common/numbers.h"
-#include "job/repair-batch.h"
-#include "job/repair-manifest.h"
-#include "job/repair-source.h"
 #include "read/scan.h"
+#include "repair/repair-batch.h"
+#include "repair/repair-manifest.h"
+#include "repair/repair-source.h"
+#include "repair/target.h"
 #include "source/open.h"
 #include "source/source.h"
-#include "source/target.h"
 #include "util/error.h"
 #include "util/ranges.h"
 #include "util/request.h"

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "leaves/block-check.h"
+#include "repair/block-check.h"
 
 struct error;
 struct repair_manifest;

@@ -18,7 +18,7 @@
 
 #include <config.h>
 
-#include "io/proc-files.h"
+#include "repair/proc-files.h"
 #include "util/error.h"
 
 #ifdef __linux__

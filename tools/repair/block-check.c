@@ -15,7 +15,7 @@
 
 #include "blkhash.h"
 
-#include "leaves/block-check.h"
+#include "repair/block-check.h"
 
 struct check {
   const struct block_expected *expected;

@@ -24,7 +24,7 @@
 
 #include <config.h>
 
-#include "io/direct-storage.h"
+#include "repair/direct-storage.h"
 #include "util/error.h"
 
 #ifdef __linux__
@@ -44,8 +44,8 @@
 #include <unistd.h>
 
 #include "../lib/common/numbers.h"
-#include "io/block-device.h"
 #include "io/lock.h"
+#include "repair/block-device.h"
 
 #define MAX_DEPTH 8             /* layers of stacked devices */
 

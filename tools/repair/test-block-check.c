@@ -22,7 +22,7 @@
 
 #include "../lib/common/numbers.h"
 #include "../lib/manifest/manifest-index.h"
-#include "leaves/block-check.h"
+#include "repair/block-check.h"
 
 #define BLOCK 512               /* bytes */
 #define BLOCKS 3000

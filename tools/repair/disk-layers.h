@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#include "io/block-device.h"
+#include "repair/block-device.h"
 
 #define MAX_DISK_LAYERS 256
 
