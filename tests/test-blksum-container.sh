@@ -21,6 +21,7 @@ content = {
     "simg": b"\x3a\xff\x26\xed\1\0\0\0" + disk,
     "qcow2": b"QFI\xfb\0\0\0\3" + disk, "vmdk": b"KDMV" + disk,
     "vhdx": b"vhdxfile" + disk, "vhd": b"conectix" + disk,
+    "qcow": b"QFI\xfb\0\0\0\1" + disk, "qed": b"QED\0" + disk,
     # Not quite: the magic is at another offset, or is another.
     "raw": b"\0\x1f\x8b\x08" + disk, "luks": b"LUKS\xba\xbe\0\1" + disk,
 }
@@ -100,6 +101,12 @@ for format in qcow2 vmdk vhdx vhd=vpc; do
   sums "$line" "disk.${format%=*}" from_pipe "disk.${format%=*}"
   sums "$line" "disk.${format%=*}" from_stdin "disk.${format%=*}"
 done
+for format in qcow qed; do
+  line="-: is a $format image; $file: copy its disk with 'qemu-img convert -f\
+ $format -O qcow2 IMAGE COPY'"
+  sums "$line" disk.$format from_pipe disk.$format
+  sums "$line" disk.$format from_stdin disk.$format
+done
 for name in raw luks; do
   prints_sum "$(reference disk.$name)" from_pipe disk.$name
 done
@@ -145,6 +152,7 @@ named () {
 named "it's \$HOME" "'it'\\''s \$HOME'"
 named -x.gz ./-x.gz
 named a:b ./a:b
+named @list ./@list
 newline='new
 line'
 cp disk.gz "$newline"

@@ -7,12 +7,28 @@
 # unnamed file.
 
 . "$(dirname "$0")/functions.sh"
-hide_proc
+requires_program strace
+[ -z "$wrapper" ] || skip "no strace in valgrind"
+[ "$SANITIZE" = no ] || skip "no strace with sanitizers"
 
 truncate -s 400m "$dir/image"
 write_data "$dir/image" 0 30000000
 mkdir "$dir/new"
 cd "$dir/new"
+
+# A signal arrives while the names of two manifests are exchanged: the old one is
+# not left at the other name.
+blksum -b 4k --manifest a "$dir/image" > "$dir/sum"
+cp a "$dir/before"
+run 143 strace -f -qq -o "$dir/trace" -e trace=renameat2 \
+  -e inject=renameat2:signal=TERM blksum --manifest a "$dir/image"
+grep -q 'RENAME_EXCHANGE) = 0' "$dir/trace" || fail "no names were exchanged"
+[ "$(ls)" = a ] || fail "left behind: $(ls)"
+! cmp -s a "$dir/before" || fail "not replaced"
+run 0 blksum manifest:a
+rm a
+
+hide_proc
 
 # ends_by SIGNAL NUMBER: SIGNAL ends blksum, and no file is left.
 ends_by () {

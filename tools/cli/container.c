@@ -67,8 +67,9 @@ has_controls (const char *name)
 }
 
 /* Print NAME as an argument of a command, so that no program takes it for an
- * option, nor 7z for a list of files, nor tar for a file on another host.  Control characters would not
- * reach the terminal, and the command would be wrong: then print FILE.
+ * option, nor 7z for a list of files, nor tar for a file on another host.
+ * Control characters would not reach the terminal, and the command would be
+ * wrong: then print FILE.
  */
 static void
 print_argument (FILE *out, const char *name, bool is_file)

@@ -293,6 +293,49 @@ test_parent_death (void **state)
   rmdir (dir);
 }
 
+/* ---- The first program that can be run ---- */
+
+static const int *execve_errors;        /* of the next calls, or NULL */
+
+int __real_execve (const char *path, char *const argv[], char *const env[]);
+int __wrap_execve (const char *path, char *const argv[], char *const env[]);
+
+int
+__wrap_execve (const char *path, char *const argv[], char *const env[])
+{
+  if (!execve_errors)
+    return __real_execve (path, argv, env);
+  errno = *execve_errors++;
+  return -1;
+}
+
+static void
+assert_exec_fails (const int *errors, int expected, size_t calls)
+{
+  char *argv[] = { "program", NULL };
+
+  execve_errors = errors;
+  process_exec ("/a/program\0/b/program\0", argv, argv + 1);
+  assert_int_equal (errno, expected);
+  assert_ptr_equal (execve_errors, errors + calls);
+  execve_errors = NULL;
+}
+
+/* A directory of PATH that is on a dead file system is as one without the
+ * program; another error is that of the program.
+ */
+static void
+test_search (void **state)
+{
+  static const int passed[] = { ENOENT, ENOTDIR, ESTALE, ENODEV, ETIMEDOUT };
+
+  (void) state;
+  for (size_t i = 0; i < sizeof passed / sizeof passed[0]; i++)
+    assert_exec_fails ((int[]) { passed[i], ENOENT }, ENOENT, 2);
+  assert_exec_fails ((int[]) { EACCES, ENOENT }, EACCES, 2);
+  assert_exec_fails ((int[]) { ENOEXEC }, ENOEXEC, 1);
+}
+
 int
 main (void)
 {
@@ -303,6 +346,7 @@ main (void)
     cmocka_unit_test (test_inherited),
     cmocka_unit_test (test_pipes),
     cmocka_unit_test (test_parent_death),
+    cmocka_unit_test (test_search),
   };
 
   return cmocka_run_group_tests (tests, NULL, NULL);
