@@ -9,6 +9,7 @@
 
 #define _GNU_SOURCE
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -21,8 +22,9 @@
 struct view {
   int disk;
   size_t size;
+  bool shared;                  /* the disk itself; BYTES and DIRTY are NULL */
   pthread_rwlock_t lock;        /* protects the fields below */
-  char *bytes;                  /* NULL: the disk itself */
+  char *bytes;
   char *dirty;                  /* for each byte, whether it must be written to
                                  * the disk; NULL: nothing must be */
 };
@@ -37,7 +39,8 @@ view_open (enum view_kind kind, int disk, size_t size)
   pthread_rwlock_init (&view->lock, NULL);
   view->disk = disk;
   view->size = size;
-  if (kind == VIEW_SHARED)
+  view->shared = kind == VIEW_SHARED;
+  if (view->shared)
     return view;
   view->bytes = malloc (size);
   if (kind == VIEW_BACK)
@@ -62,7 +65,7 @@ view_close (struct view *view)
 int
 view_read (struct view *view, void *buf, size_t len, uint64_t offset)
 {
-  if (view->bytes) {
+  if (!view->shared) {
     pthread_rwlock_rdlock (&view->lock);
     memcpy (buf, view->bytes + offset, len);
     pthread_rwlock_unlock (&view->lock);
@@ -100,7 +103,7 @@ view_write (struct view *view, const void *buf, size_t len, uint64_t offset)
 {
   int r;
 
-  if (!view->bytes)
+  if (view->shared)
     return write_disk (view, buf, len, offset);
   pthread_rwlock_wrlock (&view->lock);
   r = write_locked (view, buf, len, offset);
@@ -174,7 +177,7 @@ view_refresh (struct view *view)
 {
   int r;
 
-  if (!view->bytes)
+  if (view->shared)
     return 0;
   pthread_rwlock_wrlock (&view->lock);
   r = refresh_locked (view);
