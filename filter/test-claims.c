@@ -912,7 +912,12 @@ refuted_in_flight (void)
 #define CELLS (BLOCK / CELL)
 
 static unsigned seed;
-static bool known[SIZE];        /* bytes that were read or written as data */
+
+/* What is known of each byte.  Written bytes split a claim: those beside them in
+ * the cell can still be claimed.
+ */
+enum { UNKNOWN, READ, WRITTEN };
+static unsigned char known[SIZE];
 
 static uint32_t
 below (uint32_t n)
@@ -929,7 +934,7 @@ complain (const char *what, uint64_t block)
 }
 
 /* Returns true if LEAF can be that of a block that has zeros where bit I of
- * MASK is set for cell I.
+ * MASK is set for cell I, besides the bytes that were written.
  */
 static bool
 is_leaf (const unsigned char *leaf, uint64_t block, unsigned mask)
@@ -939,7 +944,7 @@ is_leaf (const unsigned char *leaf, uint64_t block, unsigned mask)
 
   memcpy (content, disk + block * BLOCK, len);
   for (i = 0; i < len; i++)
-    if (mask >> i / CELL & 1)
+    if (mask >> i / CELL & 1 && known[block * BLOCK + i] != WRITTEN)
       content[i] = 0;
   EVP_Digest (content, len, md, NULL, EVP_sha256 (), NULL);
   return memcmp (leaf, md, 32) == 0;
@@ -957,7 +962,7 @@ unknown_cells (uint64_t block)
     if (lies[offset / 512])
       mask |= 1u << i;
     for (; offset < end && offset < SIZE; offset++)
-      if (known[offset])
+      if (known[offset] == READ)
         mask &= ~(1u << i);
   }
   return mask;
@@ -992,7 +997,8 @@ check_zero (void *opaque, uint64_t index, uint64_t count)
   for (block = index; block < index + count; block++)
     for (offset = block * BLOCK; offset < (block + 1) * BLOCK; offset++)
       if (offset < SIZE && disk[offset] &&
-          !(unknown_cells (block) >> offset % BLOCK / CELL & 1))
+          (known[offset] == WRITTEN ||
+           !(unknown_cells (block) >> offset % BLOCK / CELL & 1)))
         complain ("wrong zeros", block);
   return 0;
 }
@@ -1048,15 +1054,16 @@ static void
 set_known (uint64_t offset, uint32_t len)
 {
   for (; len > 0; offset++, len--)
-    known[offset] = disk[offset] != 0;
+    known[offset] = disk[offset] ? WRITTEN : UNKNOWN;
 }
 
 static void
 add_known (uint64_t offset, uint32_t len)
 {
   for (; len > 0; offset++, len--)
-    if (disk[offset])
-      __atomic_store_n (&known[offset], true, __ATOMIC_RELAXED);
+    if (disk[offset] &&
+        __atomic_load_n (&known[offset], __ATOMIC_RELAXED) == UNKNOWN)
+      __atomic_store_n (&known[offset], READ, __ATOMIC_RELAXED);
 }
 
 static void
