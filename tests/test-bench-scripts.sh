@@ -10,9 +10,9 @@
 bench=$abs_top_srcdir/tests/bench
 
 for script in bench-blksum bench-data bench-digest bench-filter bench-hole \
-              bench-jobs bench-judge bench-lanes bench-latency bench-null \
-              bench-passes bench-peers bench-report bench-requests \
-              bench-verify bench-zero make-images plot; do
+              bench-jobs bench-lanes bench-latency bench-null bench-passes \
+              bench-peers bench-report bench-requests bench-verify \
+              bench-zero make-images plot; do
   run 0 "$PYTHON" "$bench/$script" --help
   grep -q "^usage: $script" "$dir/stdout" || fail "$script has no help"
 done

@@ -2,9 +2,10 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# --changed reads the lists of other programs: --update makes the same manifest
-# with each as with a run over the whole disk.  Unit tests have the details:
-# tools/changes/test-formats.c.
+# --update makes the same manifest with each list that --changed reads as a run
+# over the whole disk, and with the lists that the commands in docs/passes.md
+# convert.  These refuse a list that is cut off at any byte, or odd.  Unit tests
+# have the details of what blksum reads: tools/changes/test-list.c.
 
 . "$(dirname "$0")/functions.sh"
 cd "$dir"
@@ -26,25 +27,7 @@ echo '[{"offset": 0, "length": 65536, "type": 0},
        {"offset": 65536, "length": 196608, "type": 1},
        {"offset": 262144, "length": '$((last - 262144))', "type": 0},
        {"offset": '$last', "length": 65536, "type": 1}]' > nbdinfo
-echo '[{"offset":65536,"length":65536,"exists":"true"},
-       {"offset":196608,"length":65536,"exists":"true"},
-       {"offset":'$last',"length":65536,"exists":"false"}]' > rbd
-cat > vmware << END1
-{"startOffset":0,"length":200000,
- "changedArea":[{"start":70000,"length":1},{"start":190000,"length":10000}]}
-{"startOffset":200000,"length":$((size - 200000)),
- "changedArea":[{"start":200000,"length":2},{"start":$last,"length":65536}]}
-END1
-# The same in an array: a comma between the replies.
-(echo '['; sed 's/\]}$/]},/; $s/,$//' vmware; echo ']') > vmware-array
-cat > kubernetes << END1
-[{"block_metadata_type":1,"volume_capacity_bytes":$size,
-  "block_metadata":[{"byte_offset":65536,"size_bytes":65536},
-                    {"byte_offset":196608,"size_bytes":65536}]},
- {"block_metadata_type":1,"volume_capacity_bytes":$size,
-  "block_metadata":[{"byte_offset":$last,"size_bytes":65536}]}]
-END1
-blksum --compare --output=mapfile before after > ddrescue || :
+blksum --compare --output=mapfile before after > mapfile || :
 
 # update LIST ARGUMENT...
 update () {
@@ -54,58 +37,196 @@ update () {
   blksum --update before.blkm --changed "$update_list" --manifest new "$@" after
 }
 
-# uses LIST ARGUMENT...: the list is complete, for --update and for --compare.
-uses () {
-  run 0 update "$@" --audit 100%
-  cmp new after.blkm || fail "$*: the manifest differs"
-  list=$1
-  shift
-  run 0 blksum --compare --changed "$list" "$@" manifest:before.blkm \
-    manifest:after.blkm
-  grep -qx 'All that differs is in the list.' stdout || fail "$list: missed"
-}
-
-for format in blksum nbdinfo rbd vmware kubernetes; do
-  uses $format
-  uses $format --changed-format $format
-  # Any other format is refused.
-  for other in blksum nbdinfo rbd vmware kubernetes ddrescue; do
-    [ $other = $format ] || refuses "'$format': " update $format \
-      --changed-format $other
-  done
+for list in blksum nbdinfo mapfile; do
+  run 0 update $list --audit 100%
+  cmp new after.blkm || fail "$list: the manifest differs"
+  cat $list | blksum --update before.blkm --changed - --manifest - after |
+    cmp - after.blkm || fail "$list: from a pipe it differs"
 done
-uses vmware-array
-uses ddrescue --changed-format=ddrescue
-refuses "a mapfile of ddrescue needs --changed-format=ddrescue" update ddrescue
-refuses "'ddrescue': it is not a list of ranges in JSON" update ddrescue \
-        --changed-format=rbd
-cat rbd | blksum --update before.blkm --changed - --changed-format rbd \
-  --manifest - after | cmp - after.blkm || fail "the list from a pipe differs"
-
-# What ddrescue has copied is no list of changes, if there are other states.
-sed 's/?$/-/' ddrescue > rescue
-refuses "line 5 has a status that is neither" update rescue \
-        --changed-format=ddrescue
 
 # A list of another disk, or that is incomplete.
 truncate -s 8m larger
 blksum --manifest larger.blkm larger > stdout
-for format in nbdinfo vmware kubernetes ddrescue; do
-  options=
-  [ $format != ddrescue ] || options=--changed-format=ddrescue
-  refuses "'$format': .*of" blksum --compare --changed $format $options \
-          larger larger
+for list in nbdinfo mapfile; do
+  refuses "'$list': it ends at 4194304 of the 8388608 bytes" \
+          blksum --update larger.blkm --changed $list --manifest new larger
 done
-sed 's/"startOffset":200000/"startOffset":199999/' vmware > odd
-refuses "begins at 199999 instead of 200000" update odd
-head -n 2 vmware > odd
-refuses "it ends at 200000 of the 4194304 bytes" update odd
-head -n 5 ddrescue > odd
-refuses "it ends at 65536 of the 4194304 bytes" update odd \
-        --changed-format=ddrescue
+head -n 5 mapfile > odd
+refuses "it ends at 65536 of the 4194304 bytes" update odd
 
-refuses "'qemu' is none of blksum ddrescue kubernetes nbdinfo rbd vmware" \
-        update rbd --changed-format qemu
-refuses "needs --changed" blksum --changed-format rbd after
-refuses "needs --changed" blksum --update before.blkm --bitmap b \
-        --changed-format rbd --manifest new nbd://localhost
+# Mapfiles in which "?" is not what is unchanged.
+blksum --compare --subset 1/2 --output=mapfile before after > odd || :
+refuses "not a mapfile that .* created for the whole disk" update odd
+sed '1s/by .*/by GNU ddrescue version 1.27/' mapfile > odd
+refuses "in a mapfile of ddrescue '+' means copied, not changed" update odd
+
+refuses "unrecognized option '--changed-format" \
+        update mapfile --changed-format ddrescue
+refuses "needs --update" blksum --compare --changed blksum before after
+refuses "needs --update" blksum --changed blksum after
+
+# ---- docs/passes.md ----
+
+for program in bash jq; do
+  command -v $program > /dev/null ||
+    skip "$program is missing (the rest passed)"
+done
+
+# block TEXT: the first block of code after a line with TEXT.
+block () {
+  awk -v text="$1" 'index ($0, text) { found = 1; next }
+                    found && /^    /  { print substr ($0, 5); shown = 1; next }
+                    shown && /./      { exit }
+                    shown             { print }
+  ' "$abs_top_srcdir/docs/passes.md"
+}
+
+block 'as `changed.jq`' > changed.jq
+for name in Ceph VMware Kubernetes; do
+  block "**$name**" | sed 's#nbd://localhost#after#; s#/dev/disk#after#' > $name
+done
+cat > bin/rbd << 'END'
+#!/bin/sh
+case $1 in
+  info) cat rbd-info ;;
+  diff) cat rbd-diff; exit $status ;;
+  device) echo after ;;
+esac
+END
+cat > bin/snapshot-metadata-lister << 'END'
+#!/bin/sh
+cat kubernetes
+exit $status
+END
+chmod +x bin/rbd bin/snapshot-metadata-lister
+export status
+
+echo '{"name":"disk","size":'$size',"objects":1,"features":["layering"]}' \
+  > rbd-info
+echo '[{"offset":65536,"length":65536,"exists":"true"},
+       {"offset":196608,"length":65536,"exists":"true"},
+       {"offset":'$last',"length":65536,"exists":"false"}]' > rbd-diff
+cat > areas.json << END1
+{"_typeName":"DiskChangeInfo","startOffset":0,"length":200000,"changedArea":[
+   {"_typeName":"DiskChangeExtent","start":70000,"length":1},
+   {"start":190000,"length":10000}]}
+{"startOffset":200000,"length":$((size - 200000)),
+ "changedArea":[{"start":200000,"length":2},{"start":$last,"length":65536}]}
+END1
+cat > kubernetes << END1
+[{"block_metadata_type":1,"volume_capacity_bytes":$size,
+  "block_metadata":[{"byte_offset":65536,"size_bytes":65536},
+                    {"byte_offset":196608,"size_bytes":65536}]},
+ {"block_metadata_type":1,"volume_capacity_bytes":$size,
+  "block_metadata":[{"byte_offset":$last,"size_bytes":65536}]}]
+END1
+
+# converts NAME: its commands make the right manifest.
+converts () {
+  status=0
+  cp before.blkm src.blkm
+  run 0 bash "$1"
+  cmp src.blkm after.blkm || fail "$1: the manifest differs"
+}
+
+# keeps NAME [MESSAGE]: its commands fail, and leave the manifest as it was.
+keeps () {
+  cp before.blkm src.blkm
+  if bash "$1" > stdout 2> stderr; then
+    fail "$1: accepted"
+  fi
+  cmp src.blkm before.blkm || fail "$1: the manifest was changed"
+  [ $# = 1 ] || grep -q "$2" stderr || fail "$1: '$2' is not in: $(cat stderr)"
+}
+
+for name in Ceph VMware Kubernetes; do
+  converts $name
+done
+(echo '['; sed 's/\]}$/]},/; $s/,$//' areas.json; echo ']') > array
+mv areas.json replies
+mv array areas.json
+converts VMware
+head -n 3 replies > areas.json
+keeps VMware "it ends at 200000 of the 4194304 bytes"
+# A tracker that fails after a list with an end.
+status=1
+echo '[]' > rbd-diff
+keeps Ceph
+keeps Kubernetes
+
+"$PYTHON" - << 'END' || fail "see above"
+import json
+import subprocess
+
+SIZE = 8
+good = {
+    "rbd": '{"size":8}[{"offset":1,"length":2,"exists":"true"},'
+           '{"offset":5,"length":2,"exists":"false"}]\n',
+    "vmware": '{"startOffset":0,"length":4,"changedArea":[{"start":1,'
+              '"length":2}]}\n{"startOffset":4,"length":4}\n',
+    "kubernetes": '[{"block_metadata_type":1,"volume_capacity_bytes":8,'
+                  '"block_metadata":[{"size_bytes":1}]},'
+                  '{"block_metadata_type":2,"volume_capacity_bytes":8,'
+                  '"block_metadata":null}]\n',
+}
+
+
+def convert(name, text):
+    """Returns the rows, or None if the program fails and prints nothing."""
+    run = subprocess.run(["jq", "-n", "-L.", 'include "changed"; ' + name],
+                         input=text, capture_output=True, text=True)
+    assert (run.returncode == 0) == (run.stdout != ""), (text, run)
+    return json.loads(run.stdout) if run.returncode == 0 else None
+
+
+def covered(rows):
+    end = 0
+    for row in rows:
+        assert row["offset"] == end and row["length"] > 0, rows
+        end += row["length"]
+    return end
+
+
+for name, text in good.items():
+    full = convert(name, text)
+    assert full and covered(full) == SIZE, (name, full)
+    assert any(row["type"] for row in full), full
+    for cut in range(len(text)):
+        rows = convert(name, text[:cut])
+        # Else blksum sees that the last reply is missing.
+        if rows is not None and not (name == "vmware" and covered(rows) < SIZE):
+            assert rows == full and not text[cut:].strip(), (name, text[:cut])
+
+RECORD = '{"block_metadata_type":%s,"volume_capacity_bytes":%s,' \
+         '"block_metadata":[%s]}'
+for name, text in (
+        ("rbd", "[]"), ("rbd", '{"size":8}{}'), ("rbd", '{"size":8}{"size":8}'),
+        ("rbd", '{"size":8}[][]'), ("rbd", '{"objects":8}[]'),
+        ("rbd", '{"size":7}' + good["rbd"][10:].replace("5", "6")),
+        *(("rbd", good["rbd"].replace(*change)) for change in (
+            ('"offset":5', '"offset":2'), ('"offset":5', '"offset":0'),
+            ('"offset":5', '"offset":7'), ('"length":2', '"length":0'),
+            ('"length":2', '"length":1.5'), ('"offset":1', '"offset":-1'),
+            ('"offset":1', '"offset":"1"'), ('"offset":1', '"start":1'),
+            ('"offset":1', '"offset":1,"type":1'), ('"false"', 'false'),
+            ('8', '9007199254740993'))),
+        ("vmware", "[]"), ("vmware", "{}"), ("vmware", "[[]]"),
+        *(("vmware", good["vmware"].replace(*change)) for change in (
+            ('Offset":4', 'Offset":5'), ('Offset":4', 'Offset":3'),
+            ('Offset":0', 'Offset":1'), ('"start":1', '"start":3'),
+            ('4}\n', '4,"changedArea":[{"start":3,"length":1}]}'),
+            ('4}\n', '4,"changedArea":null}'), ('4}\n', '0}'),
+            ('4}\n', '4,"x":1}'), ('4}\n', '4,"_typeName":"x"}'),
+            ('"start":1', '"start":1,"_typeName":"x"'))),
+        ("kubernetes", "[]"), ("kubernetes", "{}"),
+        ("kubernetes", good["kubernetes"] * 2),
+        ("kubernetes",
+         good["kubernetes"].replace(',"block_metadata":null', "")),
+        *(("kubernetes", "[" + RECORD % record + "]") for record in (
+            (0, 8, ""), (1, '"8"', ""), (1, 8, '{"byte_offset":1}'),
+            (1, 8, '{"byte_offset":8,"size_bytes":1}'),
+            (1, 8, '{"size_bytes":2},{"size_bytes":1,"byte_offset":1}'),
+            (1, 8, '{"size_bytes":1,"start":0}'))),
+        ("kubernetes", "[%s,%s]" % (RECORD % (1, 8, ""), RECORD % (1, 9, "")))):
+    assert convert(name, text) is None, (name, text)
+END

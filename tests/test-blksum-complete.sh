@@ -110,8 +110,6 @@ prints_kind words '' --output ''
 words_are human json mapfile
 prints_kind words --output= --output=j
 words_are human json mapfile
-prints_kind words '' --changed-format ''
-words_are blksum ddrescue kubernetes nbdinfo rbd vmware
 for free in --size --threads --streams --subset; do
   prints_kind words '' $free ''
   words_are

@@ -301,7 +301,6 @@ compare (const struct options *options)
     .subset = options->verify.subset,
     .same_size = options->verify.strict,
     .first_only = options->verify.report == CHECK_QUIET,
-    .changed = options->update.changed,
     .report = difference_range,
     .opaque = &output,
   };
@@ -328,7 +327,6 @@ compare (const struct options *options)
   if (err)
     report_write_failed (err);
   free (difference.manifest_sum);
-  ranges_free (&difference.superfluous);
   for (int i = 0; i < 2; i++)
     container_report (request.operands[i], &difference.first_bytes[i],
                       "comparison");

@@ -26,12 +26,13 @@
 #define MAPFILE_BAD '-'
 #define MAPFILE_NOT_TRIED '?'
 
-/* Print a range, in bytes. */
+/* Format of a range: uint64_t start and length in bytes, char status. */
+#define MAPFILE_RANGE "0x%08" PRIX64 "  0x%08" PRIX64 "  %c\n"
+
 static inline void
 mapfile_print_range (FILE *out, uint64_t start, uint64_t length, char status)
 {
-  fprintf (out, "0x%08" PRIX64 "  0x%08" PRIX64 "  %c\n", start, length,
-           status);
+  fprintf (out, MAPFILE_RANGE, start, length, status);
 }
 
 #endif /* BLKHASH_MAPFILE_H */

@@ -45,7 +45,7 @@ FOLDERS = [
            ["tools/(leaves|job)/", "filter/(?=test-update|test-manifest)"],
            MANIFEST),
     Folder("tools/leaves/", ["tools/leaves/"], ["tools/(read|util)/"],
-           MANIFEST + ("blksum-matrix", "blksum-audit", "blksum-judge")),
+           MANIFEST + ("blksum-matrix", "blksum-audit")),
     Folder("tools/format/", ["tools/format/"], [], FORMATS),
     Folder("filter/verify/", [OF_VERIFY], [], VERIFY),
     Folder("filter/(config-files|ending|lock-file|output-file|result-file"

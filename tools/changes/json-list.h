@@ -10,14 +10,13 @@
 #include <stdint.h>
 #include <stdio.h>
 
-struct changes_file;
 struct error;
 struct ranges;
 
-/* Read the list FILE from IN, and add its ranges to RANGES, without sorting
+/* Read the list NAME from IN, and add its ranges to RANGES, without sorting
  * them.  The image has SIZE bytes.  Returns 0, or -1 with the reason.
  */
-int json_list_read (FILE *in, const struct changes_file *file, uint64_t size,
+int json_list_read (FILE *in, const char *name, uint64_t size,
                     struct ranges *ranges, struct error *error);
 
 #endif /* BLKSUM_CHANGES_JSON_LIST_H */

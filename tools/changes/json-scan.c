@@ -20,13 +20,10 @@
 int
 json_scan_error (struct json_scan *scan, const char *fmt, ...)
 {
-  char where[80] = "", text[512];
+  char where[40] = "", text[512];
   va_list args;
 
-  if (scan->inner > 0)
-    snprintf (where, sizeof where, "range %" PRIu64 " of object %" PRIu64 " ",
-              scan->inner, scan->item);
-  else if (scan->item > 0)
+  if (scan->item > 0)
     snprintf (where, sizeof where, "range %" PRIu64 " ", scan->item);
   va_start (args, fmt);
   vsnprintf (text, sizeof text, fmt, args);
@@ -68,19 +65,13 @@ json_scan_begin (struct json_scan *scan)
 {
   int c = next (scan);
 
-  if (c == '{') {
-    scan->bare = true;
-    ungetc (c, scan->in);
-  }
-  if (c == '[' || c == '{')
+  if (c == '[')
     return 0;
   if (c == EOF && !ferror (scan->in))
     return json_scan_error (scan, "it is empty: a list of no ranges is []");
   if (c == EOF)
     return unexpected_char (scan, c);
-  return json_scan_error (scan, "it is not a list of ranges in JSON%s",
-                          c == '#' ? "; a mapfile of ddrescue needs "
-                          "--changed-format=ddrescue" : "");
+  return json_scan_error (scan, "it is not a list of ranges in JSON");
 }
 
 /* Check that only white space follows the array. */
@@ -96,72 +87,20 @@ end (struct json_scan *scan)
     : json_scan_error (scan, "there is trailing data after the list of ranges");
 }
 
-/* Read the start of the next object of an array.  C is the next character: the
- * start of the object, or the comma before it.  *NUMBER, the number of objects
- * before this one, is incremented.  Returns 1 or -1.
- */
-static int
-begin_object (struct json_scan *scan, int c, uint64_t *number)
-{
-  if (*number > 0 && c == ',')
-    c = next (scan);
-  else if (*number > 0)
-    return unexpected_char (scan, c);
-  ++*number;
-  scan->member = 0;
-  return c == '{' ? 1 : unexpected_char (scan, c);
-}
-
 int
 json_scan_object (struct json_scan *scan)
 {
   int c = next (scan);
 
-  if (scan->bare && c == EOF && !ferror (scan->in))
-    return 0;
-  if (scan->bare) {
-    uint64_t none = 0;
-
-    scan->item++;
-    return begin_object (scan, c, &none);
-  }
-  return c == ']' ? end (scan) : begin_object (scan, c, &scan->item);
-}
-
-int
-json_scan_inner_begin (struct json_scan *scan)
-{
-  int c = next (scan);
-
-  scan->outer_member = scan->member;
-  return c == '[' ? 0 : unexpected_char (scan, c);
-}
-
-int
-json_scan_inner_object (struct json_scan *scan)
-{
-  int c = next (scan);
-
-  if (c != ']')
-    return begin_object (scan, c, &scan->inner);
-  scan->inner = 0;
-  scan->member = scan->outer_member;
-  return 0;
-}
-
-int
-json_scan_null (struct json_scan *scan)
-{
-  const char *text = "null";
-  int c = next (scan);
-
-  if (c != *text)
-    return c == EOF || ungetc (c, scan->in) == EOF ? unexpected_char (scan, c)
-                                                   : 0;
-  while (*++text)
-    if ((c = getc_unlocked (scan->in)) != *text)
-      return unexpected_char (scan, c);
-  return 1;
+  if (c == ']')
+    return end (scan);
+  if (scan->item > 0 && c == ',')
+    c = next (scan);
+  else if (scan->item > 0)
+    return unexpected_char (scan, c);
+  scan->item++;
+  scan->member = 0;
+  return c == '{' ? 1 : unexpected_char (scan, c);
 }
 
 /* Read a string after its first '"'. */

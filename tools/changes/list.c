@@ -14,7 +14,6 @@
 #include "changes/json-list.h"
 #include "changes/list.h"
 #include "changes/mapfile.h"
-#include "util/changes-file.h"
 #include "util/error.h"
 #include "util/ranges.h"
 
@@ -41,17 +40,19 @@ open_list (const char *path, struct error *error)
 }
 
 int
-changes_read (const struct changes_file *file, uint64_t size,
-              struct ranges *ranges, struct error *error)
+changes_read (const char *path, uint64_t size, struct ranges *ranges,
+              struct error *error)
 {
-  FILE *in = open_list (file->path, error);
-  int r;
+  FILE *in = open_list (path, error);
+  int c, r;
 
   if (!in)
     return -1;
-  r = file->format == CHANGES_DDRESCUE
-    ? mapfile_read (in, file->path, size, ranges, error)
-    : json_list_read (in, file, size, ranges, error);
+  /* No list in JSON begins with a comment, and every mapfile of ours does. */
+  c = getc (in);
+  ungetc (c, in);
+  r = c == '#' ? mapfile_read (in, path, size, ranges, error)
+               : json_list_read (in, path, size, ranges, error);
   if (in != stdin)
     fclose (in);
   if (r == 0)

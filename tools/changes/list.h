@@ -12,15 +12,14 @@
 
 #include <stdint.h>
 
-struct changes_file;
 struct error;
 struct ranges;
 
-/* Read the list FILE.  The image has SIZE bytes.  RANGES, which must be empty,
- * receives the ranges, and is sorted.  Returns 0; or -1 with the reason, and
- * RANGES is empty.
+/* Read the list in the file PATH; "-" is standard input.  The image has SIZE
+ * bytes.  RANGES, which must be empty, receives the ranges, and is sorted.
+ * Returns 0; or -1 with the reason, and RANGES is empty.
  */
-int changes_read (const struct changes_file *file, uint64_t size,
-                  struct ranges *ranges, struct error *error);
+int changes_read (const char *path, uint64_t size, struct ranges *ranges,
+                  struct error *error);
 
 #endif /* BLKSUM_CHANGES_LIST_H */

@@ -1,34 +1,29 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Read a mapfile of GNU ddrescue as a list of changed ranges, in the form of a
- * domain mapfile: the status "+" means changed, and "?" means unchanged.
+ * Read a mapfile of "blksum --compare --output=mapfile" as a list of changed
+ * ranges: "+" is what differs, and "?" is the rest.
  *
- * In the mapfile of a copy by ddrescue, "+" means copied.  The two kinds cannot
- * be told apart, so a mapfile is read only if the user requests it with
- * --changed-format=ddrescue.  Any other status of a range is an error, because
- * no list of changes has it.
- *
- * The ranges of a mapfile cover the whole disk, without gaps.  If they do not
- * cover the image, lines are missing, or the mapfile is that of another disk.
- * Memory is bounded, whatever the size of the input.
+ * In a mapfile of GNU ddrescue "+" means copied, so the first line must say
+ * that blksum has created the mapfile; ddrescue and other programs write
+ * another one.  All that follows must be as blksum prints it.  The ranges must
+ * cover the image without gaps; otherwise lines are missing, or the mapfile is
+ * that of another disk.
  */
 
 #include <config.h>
 
-#include <ctype.h>
 #include <errno.h>
-#include <inttypes.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "../lib/common/mapfile.h"
 #include "changes/mapfile.h"
 #include "util/error.h"
 #include "util/ranges.h"
 
-#define MAX_LINE 128            /* bytes, with the NUL, without a comment */
-#define BLANKS " \t"
+#define SIGNATURE MAPFILE_SIGNATURE ("blksum")
+#define HEADER SIGNATURE MAPFILE_STATUS_BEGIN MAPFILE_STATUS_END ("+")
 
 struct mapfile {
   FILE *in;
@@ -41,118 +36,62 @@ struct mapfile {
 };
 
 static int
+read_error (struct mapfile *map)
+{
+  return error_about (map->error, map->name, "cannot read: %s",
+                      strerror (errno));
+}
+
+static int
+read_header (struct mapfile *map)
+{
+  char header[sizeof HEADER - 1];
+  size_t len = fread (header, 1, sizeof header, map->in);
+
+  if (ferror (map->in))
+    return read_error (map);
+  if (len < strlen (SIGNATURE) ||
+      memcmp (header, SIGNATURE, strlen (SIGNATURE)) != 0)
+    return error_about (map->error, map->name, "it is not a mapfile that "
+                        "'blksum --compare --output=mapfile' has created for "
+                        "the whole disk; in a mapfile of ddrescue '+' means "
+                        "copied, not changed");
+  if (len < sizeof header || memcmp (header, HEADER, len) != 0)
+    return error_about (map->error, map->name, "its header is not complete: "
+                        "the comparison failed");
+  map->line = 4;
+  return 0;
+}
+
+static int
 line_error (struct mapfile *map, const char *what)
 {
   return error_about (map->error, map->name, "line %" PRIu64 " %s", map->line,
                       what);
 }
 
-/* Read the next line that has more than blanks and a comment.  A comment begins
- * with "#" at the start of the line, or after a blank, and is dropped.  Returns
- * 1; 0 at the end of the file; or -1.
- */
+/* Add the range in LINE, which must be the line that blksum prints for it. */
 static int
-read_line (struct mapfile *map, char text[MAX_LINE])
+add_line (struct mapfile *map, const char *line)
 {
-  bool in_comment;
-  size_t len;
-  int c;
+  char expected[64], *rest, status;
+  uint64_t start = strtoull (line, &rest, 16);
+  uint64_t len = strtoull (rest, &rest, 16);
+  int err;
 
-  do {
-    len = 0;
-    in_comment = false;
-    map->line++;
-    while ((c = getc_unlocked (map->in)) != EOF && c != '\n') {
-      in_comment |= c == '#' && (len == 0 || strchr (BLANKS, text[len - 1]));
-      if (in_comment)
-        continue;
-      if (c == '\0' || len == MAX_LINE - 1)
-        return line_error (map, c == '\0' ? "has a NUL character"
-                                          : "is too long");
-      text[len++] = c;
-    }
-    text[len] = '\0';
-  } while (c != EOF && text[strspn (text, BLANKS)] == '\0');
-  if (ferror (map->in))
-    return error_about (map->error, map->name, "cannot read: %s",
-                        strerror (errno));
-  return text[strspn (text, BLANKS)] != '\0';
-}
-
-/* Split TEXT into exactly 3 words.  Returns -1 if there are more or fewer. */
-static int
-split (char *text, char *words[3])
-{
-  char *rest = text;
-
-  for (int i = 0; i < 3; i++)
-    if (!(words[i] = strtok_r (i == 0 ? text : NULL, BLANKS, &rest)))
-      return -1;
-  return strtok_r (NULL, BLANKS, &rest) ? -1 : 0;
-}
-
-/* Parse a decimal, hexadecimal (0x) or octal (0) number.  Returns -1 if WORD is
- * anything else.
- */
-static int
-parse_number (const char *word, uint64_t *number)
-{
-  unsigned long long value;
-  char *rest;
-
-  errno = 0;
-  value = strtoull (word, &rest, 0);
-  if (!isdigit ((unsigned char) *word) || *rest || errno != 0)
-    return -1;
-  *number = value;
-  return 0;
-}
-
-/* The status line has the position, the status and the pass of a run of
- * ddrescue.  Only their syntax is checked.
- */
-static int
-read_status (struct mapfile *map)
-{
-  char text[MAX_LINE], *words[3];
-  uint64_t number;
-  int r = read_line (map, text);
-
-  if (r == 0)
-    return error_about (map->error, map->name, "it has no status line: it is "
-                        "empty or truncated, or no mapfile");
-  if (r == 1 && (split (text, words) == -1 ||
-                 parse_number (words[0], &number) == -1 ||
-                 !strchr ("?*/-FG+", *words[1]) || words[1][1] ||
-                 parse_number (words[2], &number) == -1))
-    return line_error (map, "is not the status line of a mapfile");
-  return r == 1 ? 0 : -1;
-}
-
-static int
-add_line (struct mapfile *map, char *text)
-{
-  char *words[3];
-  uint64_t start, len;
-  int err = 0;
-
-  if (split (text, words) == -1 || parse_number (words[0], &start) == -1 ||
-      parse_number (words[1], &len) == -1)
-    return line_error (map, "is not a range of a mapfile");
-  if (strcmp (words[2], "+") != 0 && strcmp (words[2], "?") != 0)
-    return line_error (map, "has a status that is neither '+' (changed) nor "
-                       "'?' (unchanged)");
+  status = rest[strspn (rest, " ")];
+  snprintf (expected, sizeof expected, MAPFILE_RANGE, start, len, status);
+  if (strcmp (line, expected) != 0 ||
+      (status != MAPFILE_FINISHED && status != MAPFILE_NOT_TRIED))
+    return line_error (map, "is not a range as blksum prints it");
   if (start != map->end)
     return error_about (map->error, map->name, "line %" PRIu64 " begins at %"
                         PRIu64 " instead of %" PRIu64 ": there must be no gap "
                         "or overlap", map->line, start, map->end);
-  if (len == 0)
-    return line_error (map, "has length 0");
-  if (len > map->size - start)
-    return line_error (map, "ends after the image");
+  if (len == 0 || len > map->size - start)
+    return line_error (map, len == 0 ? "has length 0" : "ends after the image");
   map->end += len;
-  if (*words[2] == '+')
-    err = ranges_add (map->ranges, start, len);
+  err = status == MAPFILE_FINISHED ? ranges_add (map->ranges, start, len) : 0;
   return err == 0 ? 0 : error_errno (map->error, err,
                                      "cannot store the changed ranges");
 }
@@ -164,14 +103,20 @@ mapfile_read (FILE *in, const char *name, uint64_t size, struct ranges *ranges,
   struct mapfile map = {
     .in = in, .name = name, .size = size, .ranges = ranges, .error = error
   };
-  char text[MAX_LINE];
-  int r = read_status (&map);
+  char line[64];
 
-  while (r == 0 && (r = read_line (&map, text)) == 1)
-    r = add_line (&map, text);
-  if (r == 0 && map.end < size)
-    r = error_about (error, name, "it ends at %" PRIu64 " of the %" PRIu64
-                     " bytes of the image: it is truncated, or of another disk",
-                     map.end, size);
-  return r;
+  if (read_header (&map) == -1)
+    return -1;
+  while (fgets (line, sizeof line, in)) {
+    map.line++;
+    if (add_line (&map, line) == -1)
+      return -1;
+  }
+  if (ferror (in))
+    return read_error (&map);
+  if (map.end < size)
+    return error_about (error, name, "it ends at %" PRIu64 " of the %" PRIu64
+                        " bytes of the image: it is truncated, or of another "
+                        "disk", map.end, size);
+  return 0;
 }

@@ -2,11 +2,14 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Unit test: which lists of changed ranges are read, and which are refused.
+ * Random lists are read completely, and a list that is truncated at any byte is
+ * either refused or read completely.
  */
 
 #include <config.h>
 
 #include <errno.h>
+#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,13 +24,19 @@
 
 #include "changes/json-list.h"
 #include "changes/list.h"
-#include "util/changes-file.h"
+#include "changes/mapfile.h"
 #include "util/error.h"
 #include "util/ranges.h"
 
 static int fd;                  /* a list in memory; PATH is its name */
 static char path[32];
-static const struct changes_file list = { .path = path };
+
+/* The lines of a mapfile before its ranges, and a range. */
+#define MAPFILE "# Mapfile. Created by blksum\n" REST
+#define REST "# current_pos  current_status  current_pass\n" \
+  "0x00000000     +               1\n#      pos        size  status\n"
+#define ROW(start, len, status) \
+  "0x0000000" start "  0x0000000" len "  " status "\n"
 
 static void
 write_list (const char *text, size_t len)
@@ -48,7 +57,7 @@ says (const char *text, uint64_t size, const char *expected)
   int r;
 
   write_list (text, strlen (text));
-  r = changes_read (&list, size, &ranges, &error);
+  r = changes_read (path, size, &ranges, &error);
   assert_string_equal (error.text, "");
   assert_int_equal (r, 0);
   for (size_t i = 0; i < ranges.count; i++)
@@ -70,7 +79,7 @@ refuses_bytes (const char *text, size_t len, uint64_t size,
   struct ranges ranges = { 0 };
 
   write_list (text, len);
-  assert_int_equal (changes_read (&list, size, &ranges, &error), -1);
+  assert_int_equal (changes_read (path, size, &ranges, &error), -1);
   assert_int_equal (ranges.count, 0);
   assert_null (ranges.items);
   if (!strstr (error.text, expected) || !strstr (error.text, path))
@@ -162,9 +171,10 @@ test_others (void **state)
   refuses ("[\n{ \"size\": 10, \"percent\": 100, \"type\": 0, "
            "\"description\": \"clean\" }\n]", 10,
            "range 1 has an unknown member 'size'");
-  refuses ("{\"size\": 10, \"differences\": []}", 10,
-           "range 1 has an unknown member 'size'");
-  refuses ("{\"start\": 0, \"length\": 10}", 10, "range 1 is not in a list");
+  refuses ("[{\"offset\":0,\"length\":1,\"exists\":\"true\"}]", 10,
+           "range 1 has an unknown member 'exists'; blksum(1) says which");
+  refuses ("{\"size\": 10, \"differences\": []}", 10, "it is not a list");
+  refuses ("{\"start\": 0, \"length\": 10}", 10, "it is not a list of ranges");
   refuses ("At 0: 65536 bytes differ.\n", 65536, "it is not a list of ranges");
 }
 
@@ -267,16 +277,14 @@ test_syntax (void **state)
 static void
 test_files (void **state)
 {
-  const struct changes_file zero = { .path = "/dev/zero" };
-  const struct changes_file none = { .path = "/dev/null/x" };
   struct error error = { "" }, missing = { "" };
   struct ranges ranges = { 0 };
 
   (void) state;
-  assert_int_equal (changes_read (&zero, 10, &ranges, &error), -1);
+  assert_int_equal (changes_read ("/dev/zero", 10, &ranges, &error), -1);
   assert_string_equal (error.text,
                        "'/dev/zero': it is not a file or a pipe");
-  assert_int_equal (changes_read (&none, 10, &ranges, &missing), -1);
+  assert_int_equal (changes_read ("/dev/null/x", 10, &ranges, &missing), -1);
   assert_non_null (strstr (missing.text, "cannot open: Not a directory"));
 }
 
@@ -297,17 +305,19 @@ read_then_fail (void *opaque, char *buf, size_t size)
   return len;
 }
 
+typedef int read_function (FILE *in, const char *name, uint64_t size,
+                           struct ranges *ranges, struct error *error);
+
 /* A read error has its own message after any byte, not that the list is wrong
  * or truncated.
  */
 static void
-test_read_error (void **state)
+check_read_error (read_function *read, const char *list)
 {
-  char start[sizeof rows];
+  char start[256];
   size_t len;
 
-  (void) state;
-  for (len = 0; len < sizeof rows; len++) {
+  for (len = 0; len <= strlen (list); len++) {
     const char *text = start;
     FILE *in = fopencookie (&text, "r",
                             (cookie_io_functions_t) { .read = read_then_fail });
@@ -315,15 +325,219 @@ test_read_error (void **state)
     struct ranges ranges = { 0 };
 
     assert_non_null (in);
-    memcpy (start, rows, len);
-    start[len] = '\0';
-    assert_int_equal (json_list_read (in, &list, 64 << 20, &ranges, &error),
-                      -1);
+    snprintf (start, sizeof start, "%.*s", (int) len, list);
+    assert_int_equal (read (in, path, 64 << 20, &ranges, &error), -1);
     if (!strstr (error.text, "cannot read: Input/output error"))
       fail_msg ("after '%s': %s", start, error.text);
     ranges_free (&ranges);
     fclose (in);
   }
+}
+
+static void
+test_read_error (void **state)
+{
+  (void) state;
+  check_read_error (json_list_read, rows);
+  check_read_error (mapfile_read, MAPFILE ROW ("0", "4", "+"));
+}
+
+/* ---- Random lists ---- */
+
+static uint64_t
+random_up_to (uint64_t most)
+{
+  static uint64_t state = 1;
+
+  state = state * 6364136223846793005 + 1442695040888963407;
+  return (state >> 20) % (most + 1);
+}
+
+/* Fill LIST with sorted ranges that do not overlap, but can be adjacent.
+ * Returns their number.
+ */
+static size_t
+random_ranges (struct ranges_item list[8], uint64_t size)
+{
+  size_t count = 0, most = random_up_to (8);
+  uint64_t at = 0;
+
+  while (count < most && at < size) {
+    at += random_up_to (3) == 0 ? 0 : random_up_to (size - at - 1);
+    list[count].start = at;
+    list[count].len = 1 + random_up_to (size - at - 1);
+    at += list[count++].len;
+  }
+  return count;
+}
+
+static void
+print_blksum (FILE *out, const struct ranges_item *list, size_t count,
+              uint64_t size)
+{
+  (void) size;
+  fputc ('[', out);
+  for (size_t i = 0; i < count; i++)
+    fprintf (out, "%s{\"start\": %" PRIu64 ", \"length\": %" PRIu64 "}",
+             i > 0 ? ", " : "", list[i].start, list[i].len);
+  fputs ("]\n", out);
+}
+
+static void
+print_nbdinfo (FILE *out, const struct ranges_item *list, size_t count,
+               uint64_t size)
+{
+  uint64_t end = 0;
+  const char *comma = "";
+
+  fputs ("[\n", out);
+  for (size_t i = 0; i <= count; i++) {
+    uint64_t start = i < count ? list[i].start : size;
+
+    if (start > end) {
+      fprintf (out, "%s{ \"offset\": %" PRIu64 ", \"length\": %" PRIu64
+               ", \"type\": 0, \"description\": \"clean\" }", comma, end,
+               start - end);
+      comma = ",\n";
+    }
+    if (i < count) {
+      fprintf (out, "%s{ \"offset\": %" PRIu64 ", \"length\": %" PRIu64
+               ", \"type\": 1, \"description\": \"dirty\" }", comma, start,
+               list[i].len);
+      comma = ",\n";
+      end = start + list[i].len;
+    }
+  }
+  fputs ("\n]\n", out);
+}
+
+static void
+print_mapfile (FILE *out, const struct ranges_item *list, size_t count,
+               uint64_t size)
+{
+  uint64_t end = 0;
+
+  fputs (MAPFILE, out);
+  for (size_t i = 0; i <= count; i++) {
+    uint64_t start = i < count ? list[i].start : size;
+
+    if (start > end)
+      fprintf (out, "0x%08" PRIX64 "  0x%08" PRIX64 "  ?\n", end, start - end);
+    if (i < count) {
+      end = start + list[i].len;
+      fprintf (out, "0x%08" PRIX64 "  0x%08" PRIX64 "  +\n", start,
+               list[i].len);
+    }
+  }
+}
+
+typedef void print_function (FILE *out, const struct ranges_item *list,
+                             size_t count, uint64_t size);
+
+static void
+check_list (print_function *print, const struct ranges_item *list, size_t count,
+            uint64_t size)
+{
+  struct ranges expected = { 0 };
+  char *text;
+  size_t len;
+  FILE *out = open_memstream (&text, &len);
+
+  assert_non_null (out);
+  print (out, list, count, size);
+  assert_int_equal (fclose (out), 0);
+  for (size_t i = 0; i < count; i++)
+    assert_int_equal (ranges_add (&expected, list[i].start, list[i].len), 0);
+  ranges_sort (&expected);
+  for (size_t cut = 0; cut <= len; cut++) {
+    struct error error = { "" };
+    struct ranges got = { 0 };
+
+    write_list (text, cut);
+    if (changes_read (path, size, &got, &error) == -1) {
+      /* A truncation without an error removed only white space. */
+      assert_true (cut < len);
+      continue;
+    }
+    assert_true (len - cut < 2);
+    assert_int_equal (got.count, expected.count);
+    if (got.count > 0)
+      assert_memory_equal (got.items, expected.items,
+                           got.count * sizeof *got.items);
+    ranges_free (&got);
+  }
+  ranges_free (&expected);
+  free (text);
+}
+
+static void
+test_random (void **state)
+{
+  static print_function *const print[] = {
+    print_blksum, print_nbdinfo, print_mapfile
+  };
+
+  (void) state;
+  for (int round = 0; round < 100; round++)
+    for (size_t i = 0; i < sizeof print / sizeof *print; i++) {
+      struct ranges_item list[8];
+      uint64_t size = 1 + random_up_to (round % 2 ? 100 : (uint64_t) 1 << 43);
+
+      check_list (print[i], list, random_ranges (list, size), size);
+    }
+}
+
+static void
+test_mapfile (void **state)
+{
+  static const struct {
+    const char *text, *expected;
+  } wrong[] = {
+    { "", "it ends at 0 of the 10 bytes" },
+    { ROW ("0", "9", "+"), "it ends at 9 of the 10 bytes" },
+    { ROW ("0", "B", "+"), "line 5 ends after the image" },
+    { ROW ("0", "A", "?") "0x0000000A  0xFFFFFFFFFFFFFFFF  +\n",
+      "line 6 ends after" },
+    { "0x10000000000000000  0x0000000A  +\n", "line 5 is not a range" },
+    { ROW ("1", "9", "+"), "line 5 begins at 1 instead of 0: " },
+    { ROW ("0", "5", "+") ROW ("4", "6", "+"), "line 6 begins at 4 instead" },
+    { ROW ("5", "5", "+") ROW ("0", "5", "+"), "line 5 begins at 5 instead" },
+    { ROW ("0", "0", "+") ROW ("0", "A", "+"), "line 5 has length 0" },
+    { ROW ("0", "A", "-"), "line 5 is not a range as blksum prints it" },
+    { ROW ("0", "A", "*"), "line 5 is not a range" },
+    { ROW ("0", "A", ""), "line 5 is not a range" },
+    { ROW ("0", "A", "+ "), "line 5 is not a range" },
+    { ROW ("0", "A", "+\r"), "line 5 is not a range" },
+    { ROW ("0", "a", "+"), "line 5 is not a range" },
+    { "0 10 +\n", "line 5 is not a range" },
+    { "-0x00000000  0x0000000A  +\n", "line 5 is not a range" },
+    { "0x00000000  0x0000000A  +", "line 5 is not a range" },
+    { "\n" ROW ("0", "A", "+"), "line 5 is not a range" },
+    { "# x\n" ROW ("0", "A", "+"), "line 5 is not a range" },
+    { MAPFILE ROW ("0", "A", "+"), "line 5 is not a range" },
+  };
+  static const char nul[] = MAPFILE "0x00000000  0x0000000A  \0+\n";
+  char text[400];
+
+  (void) state;
+  says (MAPFILE ROW ("0", "5", "?") ROW ("5", "5", "+"), 10, "5+5");
+  says (MAPFILE ROW ("0", "5", "+") ROW ("5", "5", "+"), 10, "0+10");
+  says (MAPFILE, 0, "");
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    snprintf (text, sizeof text, MAPFILE "%s", wrong[i].text);
+    refuses (text, 10, wrong[i].expected);
+  }
+  snprintf (text, sizeof text, MAPFILE "0x%0200d", 0);
+  refuses (text, 10, "line 5 is not a range");
+  refuses_bytes (nul, sizeof nul - 1, 10, "line 5 is not a range");
+  refuses_bytes (MAPFILE, 70, 10, "its header is not complete");
+  /* Those that other programs create, or blksum for a part. */
+  refuses ("# Mapfile. Created by GNU ddrescue version 1.27\n0 + 1\n0 10 +\n",
+           10, "in a mapfile of ddrescue '+' means copied, not changed");
+  refuses ("# Mapfile. Created by blksum, of a part\n" REST ROW ("0", "A", "?"),
+           10, "has created for the whole disk");
+  refuses ("#", 10, "has created for the whole disk");
+  refuses ("0 + 1\n0 10 +\n", 10, "it is not a list of ranges in JSON");
 }
 
 int
@@ -339,6 +553,8 @@ main (void)
     cmocka_unit_test (test_syntax),
     cmocka_unit_test (test_files),
     cmocka_unit_test (test_read_error),
+    cmocka_unit_test (test_random),
+    cmocka_unit_test (test_mapfile),
   };
 
   fd = memfd_create ("list", MFD_CLOEXEC);

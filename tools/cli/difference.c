@@ -2,9 +2,6 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Print the ranges in which two images differ, as lines, JSON or a mapfile.
- * With --changed, print only the differences that the list of changed ranges
- * misses, and then the superfluous ranges of that list, in which nothing
- * differs: each of them as JSON, or their number and total size in a line.
  *
  * The JSON of a comparison that fails is not terminated, so that it is invalid,
  * and not mistaken for a complete result.
@@ -40,13 +37,13 @@ static bool
 is_list (const struct options *options)
 {
   return options->hash.source.size == SOURCE_WHOLE &&
-    options->verify.subset.n == 0 && !options->update.changed.path;
+    options->verify.subset.n == 0;
 }
 
 /* ---- JSON ---- */
 
-/* The size is printed only with --size, --subset or --changed.  So it is known
- * before the comparison: --size sets it, and the other two refuse pipes.
+/* The size is printed only with --size or --subset.  So it is known before the
+ * comparison: --size sets it, and --subset refuses pipes.
  */
 static void
 begin_json (const struct options *options,
@@ -60,31 +57,9 @@ begin_json (const struct options *options,
     if (subset->n > 0)
       printf (", \"subset\": \"%" PRIu32 "/%" PRIu32 "\", \"compared\": %"
               PRIu64, subset->k, subset->n, subset_bytes (subset, size));
-    if (options->update.changed.path)
-      printf (", \"ranges\": %" PRIu64 ", \"missed\": ",
-              difference->nr_listed);
-    else
-      fputs (", \"differences\": ", stdout);
+    fputs (", \"differences\": ", stdout);
   }
   putchar ('[');
-}
-
-static void
-print_json_range (bool is_first, uint64_t start, uint64_t length)
-{
-  printf ("%s{\"start\": %" PRIu64 ", \"length\": %" PRIu64 "}",
-          is_first ? "" : ", ", start, length);
-}
-
-static void
-print_superfluous_json (const struct ranges *ranges)
-{
-  size_t i;
-
-  fputs (", \"superfluous\": [", stdout);
-  for (i = 0; i < ranges->count; i++)
-    print_json_range (i == 0, ranges->items[i].start, ranges->items[i].len);
-  putchar (']');
 }
 
 static void
@@ -93,8 +68,6 @@ end_json (const struct options *options, const struct difference *difference)
   if (difference->nr_ranges == 0)
     begin_json (options, difference);
   putchar (']');
-  if (options->update.changed.path)
-    print_superfluous_json (&difference->superfluous);
   puts (is_list (options) ? "" : "}");
 }
 
@@ -132,18 +105,6 @@ print_subset (const struct subset *subset,
           part, subset->k, subset->n);
 }
 
-static void
-print_judgement (const struct difference *difference)
-{
-  const struct ranges *superfluous = &difference->superfluous;
-
-  if (!difference->differ)
-    puts ("All that differs is in the list.");
-  printf ("Superfluous: %zu of %" PRIu64 " ranges, %" PRIu64 " bytes.\n",
-          superfluous->count, difference->nr_listed,
-          ranges_bytes (superfluous));
-}
-
 /* Returns 0, or an errno value. */
 static int
 end_lines (struct difference_output *output,
@@ -153,9 +114,7 @@ end_lines (struct difference_output *output,
   int i, err = 0;
 
   print_sizes (output, difference);
-  if (options->update.changed.path)
-    print_judgement (difference);
-  else if (options->verify.subset.n > 0)
+  if (options->verify.subset.n > 0)
     print_subset (&options->verify.subset, difference);
   else if (!difference->differ &&
            options->hash.source.size != SOURCE_WHOLE)
@@ -181,20 +140,22 @@ print_range (struct difference_output *output,
 
   if (options->form != OUTPUT_JSON) {
     print_sizes (output, difference);
-    printf ("At %" PRIu64 ": %" PRIu64 " bytes differ%s.\n", start, length,
-            options->update.changed.path
-            ? ", and are not in the list" : "");
+    printf ("At %" PRIu64 ": %" PRIu64 " bytes differ.\n", start, length);
     return;
   }
   if (is_first)
     begin_json (options, difference);
-  print_json_range (is_first, start, length);
+  printf ("%s{\"start\": %" PRIu64 ", \"length\": %" PRIu64 "}",
+          is_first ? "" : ", ", start, length);
 }
 
 int
 difference_begin (const struct difference_output *output)
 {
-  return output->options->form == OUTPUT_MAPFILE ? domain_begin () : 0;
+  const struct options *options = output->options;
+
+  return options->form == OUTPUT_MAPFILE
+    ? domain_begin (options->verify.subset.n > 0) : 0;
 }
 
 int

@@ -24,11 +24,12 @@
 #include "util/ranges.h"
 
 int
-domain_begin (void)
+domain_begin (bool is_partial)
 {
   errno = 0;
-  if (fputs (MAPFILE_SIGNATURE ("blksum") MAPFILE_STATUS_BEGIN,
-             stdout) == EOF || fflush (stdout) == EOF)
+  if (fputs (is_partial ? MAPFILE_SIGNATURE ("blksum, of a part")
+                        : MAPFILE_SIGNATURE ("blksum"), stdout) == EOF ||
+      fputs (MAPFILE_STATUS_BEGIN, stdout) == EOF || fflush (stdout) == EOF)
     return errno ? errno : EIO;
   return 0;
 }

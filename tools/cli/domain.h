@@ -8,14 +8,17 @@
 #ifndef BLKSUM_DOMAIN_H
 #define BLKSUM_DOMAIN_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct ranges;
 
 /* Print the start of the mapfile on stdout.  It is not a valid mapfile until
- * domain_end is called.  Returns 0, or an errno value.
+ * domain_end is called.  IS_PARTIAL: "?" is also what was not compared, so the
+ * first line is not that by which --changed recognizes a mapfile.  Returns 0,
+ * or an errno value.
  */
-int domain_begin (void);
+int domain_begin (bool is_partial);
 
 /* Print the rest of the mapfile, with RANGES, which this function sorts.  SIZE
  * is the larger size of the two images, in bytes.

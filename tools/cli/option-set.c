@@ -133,21 +133,6 @@ option_set_audit (struct options *options, const struct option_use *use)
 }
 
 void
-option_set_changed_format (struct options *options,
-                           const struct option_use *use)
-{
-  enum changes_format format = CHANGES_ANY + 1;
-
-  while (format < CHANGES_FORMATS &&
-         strcmp (use->arg, changes_format_name (format)) != 0)
-    format++;
-  if (format == CHANGES_FORMATS)
-    usage_error ("--changed-format: '%s' is none of %s", use->arg,
-                 use->row->words);
-  options->update.changed.format = format;
-}
-
-void
 option_add_repair_source (struct options *options,
                           const struct option_use *use)
 {

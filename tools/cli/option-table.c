@@ -180,11 +180,7 @@ static const struct option_row rows[] = {
                 "--part or --merge" },
   { GROUP_INCREMENTAL, 0, "changed", "RANGES",
     "changed ranges, as a change tracker prints them",
-    FIELD (update.changed.path), .needs = "--update or --compare" },
-  { GROUP_INCREMENTAL, 0, "changed-format", "FMT",
-    "the program that printed RANGES, see blksum(1)",
-    .words = "blksum ddrescue kubernetes nbdinfo rbd vmware",
-    .set = option_set_changed_format, .needs = "--changed" },
+    FIELD (update.changed), .needs = "--update" },
   { GROUP_INCREMENTAL, 0, "bitmap", "NAME",
     "changed ranges: dirty bitmap of the NBD server",
     FIELD (hash.source.bitmap), .needs = "--update",
@@ -328,16 +324,9 @@ options_parse (struct options *options, int argc, char *argv[])
                  "written; or --expect-sum none, to trust it");
   if (options->compare && options->nr_operands != 2)
     usage_error ("--compare needs two images");
-  if (options->compare && options->update.changed.path &&
-      (options->hash.source.size != SOURCE_WHOLE ||
-       options->verify.subset.n > 0 || options->verify.report != CHECK_ALL))
-    usage_error ("--compare with --changed cannot be used with --size, "
-                 "--subset or --quiet");
   if (options->form == OUTPUT_MAPFILE &&
-      (!options->compare || options->update.changed.path ||
-       options->verify.report != CHECK_ALL))
-    usage_error ("--output=mapfile needs --compare, without --changed and "
-                 "--quiet");
+      (!options->compare || options->verify.report != CHECK_ALL))
+    usage_error ("--output=mapfile needs --compare, without --quiet");
 }
 
 void

@@ -14,16 +14,12 @@
  * other input can be longer, such as a pipe that has not ended.  But the last
  * block of a manifest cannot be extended: only its digest is known.  The result
  * can then be undecided, which is an error.
- *
- * The list of --changed is compared with the blocks that differ: see
- * changes/judge.h.  It is read before the images, whose size must be the same.
  */
 
 #include <config.h>
 
 #include <errno.h>
 #include <stdbool.h>
-#include <string.h>
 
 #include "blkhash-manifest.h"
 
@@ -31,7 +27,6 @@
 #include "../lib/manifest/leaf-diff.h"
 #include "../lib/manifest/leaf-runs.h"
 #include "../lib/manifest/manifest-diff.h"
-#include "changes/judge.h"
 #include "job/compare-input.h"
 #include "job/compare-params.h"
 #include "job/job.h"
@@ -51,8 +46,6 @@ struct compare {
   struct compare_input *failed; /* the input that failed, or NULL */
   struct compare_params params;
   struct leaf_diff diff;
-  struct judge judge;           /* of the list of changed ranges, if there is
-                                 * one */
   const struct progress *progress;
 };
 
@@ -96,47 +89,6 @@ report_range (void *opaque, uint64_t first, uint64_t count)
     difference->first = start;
   return request->report
     ? request->report (request->opaque, difference, start, length) : 0;
-}
-
-/* ---- A list of changed ranges ---- */
-
-static bool
-is_stdin (const struct compare *compare, int i)
-{
-  return job_manifest_is_stdin (compare->request->operands[i]);
-}
-
-static int
-read_changes (struct compare *compare, struct error *error)
-{
-  const uint64_t *size = compare->difference->size;
-
-  if (size[0] == SOURCE_SIZE_UNKNOWN || size[1] == SOURCE_SIZE_UNKNOWN)
-    return error_set (error, "a pipe, whose size is not known, cannot be "
-                      "compared with --changed");
-  if (size[0] != size[1])
-    return error_set (error, "has %llu bytes, and the other has %llu: a list "
-                      "of changed ranges is of two states of one disk",
-                      (unsigned long long) size[0],
-                      (unsigned long long) size[1]);
-  compare->judge = (struct judge) {
-    .ranges = &compare->difference->superfluous,
-    .block_size = blkhash_opts_get_block_size (compare->params.opts),
-    .missed = report_range,
-    .opaque = compare,
-  };
-  return judge_begin (&compare->judge, &compare->request->changed, size[0],
-                      &compare->difference->nr_listed, error);
-}
-
-static int
-differ (void *opaque, uint64_t first, uint64_t count)
-{
-  struct compare *compare = opaque;
-
-  return compare->request->changed.path
-    ? judge_blocks (&compare->judge, first, count)
-    : report_range (compare, first, count);
 }
 
 /* ---- Both inputs ---- */
@@ -259,10 +211,6 @@ finish (struct compare *compare, int err, const char **operand,
                       "not match its leaves");
   if (err == 0 && difference->differ)
     err = leaf_diff_flush (diff);
-  if (err == 0 && compare->request->changed.path) {
-    judge_end (&compare->judge);
-    difference->differ = difference->nr_ranges > 0;
-  }
   return err ? error_errno (error, err, "cannot compare") : 0;
 }
 
@@ -307,8 +255,6 @@ compare_inputs (struct compare *compare, const char **operand,
   }
   size[0] = compare->input[0].size;
   size[1] = compare->input[1].size;
-  if (compare->request->changed.path && read_changes (compare, error) == -1)
-    return -1;
   if (compare->request->same_size && compare->request->first_only &&
       size[0] != size[1] && size[0] != SOURCE_SIZE_UNKNOWN &&
       size[1] != SOURCE_SIZE_UNKNOWN) {
@@ -318,7 +264,7 @@ compare_inputs (struct compare *compare, const char **operand,
   compare->diff = (struct leaf_diff) {
     .tail = tail_block (compare),
     .report_tail = true,
-    .differ = compare->request->first_only ? NULL : differ,
+    .differ = compare->request->first_only ? NULL : report_range,
     .opaque = compare,
   };
   compare->progress = progress_begin (&compare->request->hash.progress,
@@ -350,12 +296,9 @@ job_compare (const struct compare_request *request,
 
   *difference = (struct difference) { .differ = false };
   *operand = operands[0];
-  if (is_stdin (&compare, 0) && is_stdin (&compare, 1))
+  if (job_manifest_is_stdin (operands[0]) &&
+      job_manifest_is_stdin (operands[1]))
     return error_set (error, "standard input cannot be both images");
-  if (request->changed.path && strcmp (request->changed.path, "-") == 0 &&
-      (is_stdin (&compare, 0) || is_stdin (&compare, 1)))
-    return error_set (error, "standard input cannot be an image and the list "
-                      "of changes");
   for (i = 0; i < 2 && r == 0; i++) {
     *operand = operands[i];
     r = compare_input_open (&compare.input[i], request, operands[i], check_sum);
@@ -369,8 +312,6 @@ job_compare (const struct compare_request *request,
     r = compare_inputs (&compare, operand, error);
   if (r == 0)
     difference->manifest_sum = compare_input_sum (&compare.input[0]);
-  else
-    ranges_free (&difference->superfluous);
   compare_input_close (&compare.both);
   compare_input_close (&compare.input[0]);
   compare_input_close (&compare.input[1]);

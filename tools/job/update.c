@@ -337,7 +337,7 @@ read_changes (struct update *update, struct error *error)
   struct ranges *changed = &update->changed;
   int r = update->hash.source.bitmap
     ? source->ops->read_bitmap (source, changed, error)
-    : changes_read (&update->request->changed, source->size, changed, error);
+    : changes_read (update->request->changed, source->size, changed, error);
 
   update->hash.source.memory -= changed->room * sizeof changed->items[0];
   return r;
@@ -378,7 +378,7 @@ check_operand (const struct update_request *request, struct error *error)
                       "serves an image with its dirty bitmap",
                       source->bitmap);
   if (is_stdin (request->old) +
-      (request->changed.path && is_stdin (request->changed.path)) +
+      (request->changed && is_stdin (request->changed)) +
       job_manifest_is_stdin (operand) > 1)
     return error_set (error, "standard input can only be one of the image, its "
                       "manifest, and the list of changes");

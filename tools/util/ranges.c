@@ -52,7 +52,6 @@ make_room (struct ranges *ranges)
 
   if (ranges->room == RANGES_MAX) {
     ranges_sort (ranges);
-    ranges->widened = true;
     for (gap = 4096; ranges->count > RANGES_MAX / 2; gap *= 2)
       join (ranges, gap);
     return 0;

@@ -27,7 +27,6 @@ struct ranges_item {
 struct ranges {
   struct ranges_item *items;    /* sorted and not adjacent, after ranges_sort */
   size_t count, room;
-  bool widened;                 /* gaps between ranges may have been added */
 };
 
 /* Add LEN bytes at START.  Ranges can be added in any order.  Returns 0,

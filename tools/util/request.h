@@ -17,7 +17,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "util/changes-file.h"
 #include "util/part.h"
 #include "util/progress.h"
 #include "util/source-options.h"
@@ -85,12 +84,9 @@ struct compare_request {
   struct subset subset;         /* if N > 0, only this subset is compared */
   bool same_size;               /* different sizes count as a difference */
   bool first_only;              /* stop at the first difference */
-  struct changes_file changed;  /* --changed: the list of a change tracker, to
-                                 * be compared with the ranges that differ */
 
-  /* Called for each range of LENGTH bytes at START that differs, and, with
-   * CHANGED, is not in that list; not called with FIRST_ONLY; or NULL.  If it
-   * returns an errno value, the job ends.
+  /* Called for each range of LENGTH bytes at START that differs; not called
+   * with FIRST_ONLY; or NULL.  If it returns an errno value, the job ends.
    */
   int (*report) (void *opaque, const struct difference *difference,
                  uint64_t start, uint64_t length);
@@ -136,9 +132,9 @@ struct update_request {
   struct hash_request hash;
   const char *old;              /* the manifest of the image before the
                                  * changes */
-  struct changes_file changed;  /* the ranges that changed since then; if PATH
-                                 * is NULL, those of the dirty bitmap of the
-                                 * source */
+  const char *changed;          /* file with the list of the ranges that
+                                 * changed since then; if NULL, those of the
+                                 * dirty bitmap of the source */
   uint32_t audit;               /* share of the trusted leaves to audit, in
                                  * millionths of a percent */
 };

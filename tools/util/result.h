@@ -14,7 +14,6 @@
 #include "blkhash.h"
 #include "util/error.h"
 #include "util/first-bytes.h"
-#include "util/ranges.h"
 
 /* The sum of one source, and statistics about it. */
 struct sum {
@@ -36,8 +35,7 @@ struct sum {
 };
 
 /* The difference of two images.  The ranges that differ are not stored: each is
- * reported when it is found.  With --changed, DIFFER and the ranges are only
- * about differences that are not in the list of changed ranges.
+ * reported when it is found.
  */
 struct difference {
   bool differ;
@@ -48,10 +46,6 @@ struct difference {
   uint64_t trailing[2];         /* with --size: bytes after each image;
                                  * UINT64_MAX for a pipe */
   struct first_bytes first_bytes[2]; /* of the images */
-  uint64_t nr_listed;           /* number of ranges in the list of changed
-                                 * ranges */
-  struct ranges superfluous;    /* the listed ranges in which nothing differs;
-                                 * the caller frees them */
   char *manifest_sum;           /* if the first image is a manifest, its sum
                                  * as printed by --tag --no-names, which the
                                  * caller frees; otherwise NULL */
