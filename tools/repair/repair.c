@@ -135,29 +135,24 @@ repair_batch (struct repair *repair, struct error *error)
   return add_batch (repair, error);
 }
 
-static uint64_t
-bad_bytes (const struct repair *repair)
-{
-  return repair->list.count * (uint64_t) repair->manifest.block_size;
-}
-
 static int
 repair_all (struct repair *repair, struct error *error)
 {
-  const struct progress *progress =
-    progress_begin_aside (&repair->request->hash.progress,
-                          bad_bytes (repair));
+  struct progress progress = repair->request->hash.progress;
   int r, err;
 
+  progress.aside = true;
+  progress_begin (&progress, repair->list.count *
+                             (uint64_t) repair->manifest.block_size);
   while ((r = repair_batch_next (&repair->batch, error)) == 1) {
     if (repair_batch (repair, error) == -1)
       break;
-    progress_add (progress, repair_batch_size (&repair->batch));
+    progress_add (&progress, repair_batch_size (&repair->batch));
   }
   err = report_range (repair);  /* also after an error */
   if (r == 0 && err)
     r = error_errno (error, err, "cannot write the result");
-  progress_end (progress, r == 0);
+  progress_end (&progress, r == 0);
   return r == 0 ? 0 : -1;
 }
 

@@ -40,17 +40,6 @@ progress_begin (const struct progress *progress, uint64_t size)
   return progress;
 }
 
-/* Same as progress_begin, but with ASIDE set. */
-static inline const struct progress *
-progress_begin_aside (const struct progress *progress, uint64_t size)
-{
-  struct progress aside = *progress;
-
-  aside.aside = true;
-  progress_begin (&aside, size);
-  return progress;
-}
-
 /* Report that LEN more bytes were hashed, or need not be hashed.  Thread-safe.
  * Does nothing if PROGRESS is NULL.
  */
