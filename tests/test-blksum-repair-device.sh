@@ -78,7 +78,7 @@ if [ "$(stat -f -c %T /dev/shm)" = tmpfs ]; then
   cp cached "$shm"
   if shm_device=$(loop_device --direct-io=on "$shm"); then
     at_exit "losetup -d $shm_device"
-    leaves_alone "$shm" refuses "$shm_device: .*\(file system is tmpfs\|answers from the page cache\)" \
+    leaves_alone "$shm" refuses "$shm_device: .*\(on its file system, of type 0x1021994,\|answers from the page cache\)" \
       by_good --repair-from good "$shm_device"
   fi
 fi

@@ -54,34 +54,6 @@
 
 /* ---- File systems ---- */
 
-static const struct {
-  uint32_t type;
-  const char *name;
-} names[] = {
-  { 0x01021994, "tmpfs" }, { 0x858458f6, "ramfs" }, { 0x9123683e, "btrfs" },
-  { 0x2fc12fc1, "zfs" }, { 0xca451a4e, "bcachefs" }, { 0xf2f52010, "f2fs" },
-  { 0x794c7630, "overlayfs" }, { 0x65735546, "fuse" }, { 0x6969, "nfs" },
-  { 0xff534d42, "cifs" }, { 0xfe534d42, "smb2" }, { 0x00c36400, "ceph" },
-  { 0x4d44, "vfat" }, { 0x2011bab0, "exfat" }, { 0x5346544e, "ntfs" },
-  { 0x01161970, "gfs2" }, { 0x7461636f, "ocfs2" }, { 0x01021997, "9p" },
-};
-
-static int
-refuse_file_system (uint32_t type, struct error *error)
-{
-  char number[32];
-  const char *name = number;
-
-  snprintf (number, sizeof number, "of type 0x%lx", (unsigned long) type);
-  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-    if (names[i].type == type)
-      name = names[i].name;
-  return error_set (error, "cannot be repaired: its file system is %s, where "
-                    "direct I/O can be answered from the page cache; repair it "
-                    "on the host that stores it on ext4, xfs or a block "
-                    "device, or through qemu-nbd", name);
-}
-
 #ifdef STATX_DIOALIGN
 
 /* Returns the alignment for direct I/O, or 0 if the file does not support
@@ -124,7 +96,10 @@ check_file (int fd, uint32_t *align, uint32_t *block, struct error *error)
   if (fstatfs (fd, &fs) == -1)
     return error_errno (error, errno, "cannot find its file system");
   if (fs.f_type != EXT4 && fs.f_type != XFS)
-    return refuse_file_system (fs.f_type, error);
+    return error_set (error, "cannot be repaired: direct I/O on its file "
+                      "system, of type 0x%lx, can be answered from the page "
+                      "cache; repair it on the host that stores it on ext4, "
+                      "xfs or a block device", (unsigned long) fs.f_type);
   needed = find_align (fd);
   if (needed == 0)
     return error_set (error, "cannot be repaired: the kernel does not say that "

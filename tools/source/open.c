@@ -307,9 +307,9 @@ static int
 refuse_format (const char *format, struct error *error)
 {
   return error_set (error, "its format is %s, and only raw disks can be "
-                    "repaired: export it with qemu-nbd -t, and repair its URI; "
-                    "or give -f raw if it is a raw disk whose guest has "
-                    "written a header of %s", format, format);
+                    "repaired: convert it, repair the raw disk, and convert "
+                    "that back; or give -f raw if it is a raw disk whose guest "
+                    "has written a header of %s", format, format);
 }
 
 static int
