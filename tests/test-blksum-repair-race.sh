@@ -184,15 +184,6 @@ stopped_after () {
   [ $status = 2 ] || fail "exit status $status"
 }
 
-# A FIFO replaces a source after its stat: blksum does not wait for a writer.
-cp good replaced
-replace_by_fifo () {
-  rm replaced
-  mkfifo replaced
-}
-stopped_after %%stat "$dir/replaced" "$dir/replaced" replace_by_fifo
-says_once "$dir/replaced: can only be read sequentially, like a pipe"
-
 # A FIFO replaces the disk after its stat.
 replace_disk_by_fifo () {
   rm disk

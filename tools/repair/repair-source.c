@@ -108,7 +108,6 @@ repair_source_init (struct repair_source *source, const char *operand,
   };
   source->options.size = SOURCE_WHOLE;
   source->options.extents = false;
-  source->options.nonblock = true; /* a FIFO could replace the file */
   if (open_source (source, error) == -1)
     return -1;
   repair_source_close (source);

@@ -276,8 +276,7 @@ static int
 open_path (const struct source_options *options, const char *path,
            struct source **source, struct error *error)
 {
-  int nonblock = options->nonblock ? O_NONBLOCK : 0;
-  int fd = open (path, O_RDONLY | O_CLOEXEC | nonblock), r;
+  int fd = open (path, O_RDONLY | O_CLOEXEC), r;
   off_t position;
 
   if (fd == -1)

@@ -27,7 +27,6 @@ struct source_options {
                                  * write it */
   bool refuse_sums;             /* refuse a file that looks like a list of
                                  * checksums */
-  bool nonblock;                /* do not wait for a writer of a FIFO */
   uint64_t size;                /* size of the image in bytes, which must not
                                  * be larger than the source; SOURCE_WHOLE:
                                  * the whole source */
