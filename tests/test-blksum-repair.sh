@@ -146,7 +146,7 @@ for kind in "-b 4k" "-b 1m -d sha512" "-b 16m" "--streams 64" \
   same disk good
 done
 
-# More than one batch: blocks of 16 MiB are repaired one by one.
+# Large blocks.
 truncate -s 40m large
 write_data large 0 200000
 write_data large 36000000 200000

@@ -1,12 +1,13 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * A scan request: fill a leaf table from an image, or copy ranges.
+ * A scan request: fill a leaf table from an image, or copy a range.
  */
 
 #include <config.h>
 
 #include <errno.h>
+#include <string.h>
 
 #include "blkhash.h"
 
@@ -35,15 +36,13 @@ scan_init (struct scan *scan, struct blkhash_leaves *leaves,
 }
 
 void
-scan_init_copy (struct scan *scan, size_t block_size, uint64_t size,
-                int (*receive) (void *opaque, const void *buf, uint64_t len,
-                                uint64_t offset),
-                void *opaque)
+scan_init_copy (struct scan *scan, size_t block_size, void *buf, size_t len,
+                uint64_t offset)
 {
   scan_init (scan, NULL, block_size);
-  scan->size = size;
-  scan->receive = receive;
-  scan->receive_opaque = opaque;
+  scan->copy = buf;
+  scan->copy_start = offset;
+  scan->copy_end = offset + len;
 }
 
 void
@@ -54,6 +53,22 @@ scan_destroy (struct scan *scan)
 
 /* ---- Data ---- */
 
+/* Copy what is in the range, from BUF, or zeros if BUF is NULL. */
+static int
+copy (struct scan *scan, const unsigned char *buf, uint64_t len,
+      uint64_t offset)
+{
+  uint64_t start = MAX (offset, scan->copy_start);
+  uint64_t end = MIN (offset + len, scan->copy_end);
+  unsigned char *to = scan->copy + (start - scan->copy_start);
+
+  if (start < end && buf)
+    memcpy (to, buf + (start - offset), end - start);
+  else if (start < end)
+    memset (to, 0, end - start);
+  return 0;
+}
+
 int
 scan_add_data (struct scan *scan, const void *buf, size_t len, uint64_t offset)
 {
@@ -61,7 +76,7 @@ scan_add_data (struct scan *scan, const void *buf, size_t len, uint64_t offset)
     first_bytes_set (scan->first, buf, len, offset);
   if (scan->leaves)
     return blkhash_leaves_data (scan->leaves, buf, len, offset);
-  return scan->receive (scan->receive_opaque, buf, len, offset);
+  return copy (scan, buf, len, offset);
 }
 
 int
@@ -69,7 +84,7 @@ scan_add_zero (struct scan *scan, uint64_t len, uint64_t offset)
 {
   if (scan->leaves)
     return blkhash_leaves_zero (scan->leaves, len, offset);
-  return scan->receive (scan->receive_opaque, NULL, len, offset);
+  return copy (scan, NULL, len, offset);
 }
 
 int
@@ -124,24 +139,22 @@ scan_has_failed (struct scan *scan)
   return error_is_set (&scan->error);
 }
 
-/* Find the next range that is missing in the table.  Without a table, all bytes
- * are missing.
- */
+/* Find the next range that is missing in the table; or the range to copy. */
 static int
 next_missing (struct scan *scan, uint64_t offset, uint64_t *start,
               uint64_t *len)
 {
   if (scan->leaves)
     return blkhash_leaves_next_missing (scan->leaves, offset, start, len);
-  if (offset >= scan->size)
+  if (offset >= scan->copy_end)
     return ENOENT;
-  *start = offset;
-  *len = scan->size - offset;
+  *start = MAX (offset, scan->copy_start);
+  *len = scan->copy_end - *start;
   return 0;
 }
 
-/* Find the next missing range that is wanted.  In a table, missing ranges
- * before it are set to zero.
+/* Find the next missing range that is wanted.  Missing ranges before it are set
+ * to zero.
  */
 static int
 next_wanted (struct scan *scan, uint64_t offset, uint64_t *start,
@@ -161,8 +174,7 @@ next_wanted (struct scan *scan, uint64_t offset, uint64_t *start,
       *len = same;
     if (wanted)
       return 0;
-    if (scan->leaves)
-      err = blkhash_leaves_zero (scan->leaves, *len, *start);
+    err = blkhash_leaves_zero (scan->leaves, *len, *start);
     if (err)
       return err;
     offset = *start + *len;

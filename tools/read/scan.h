@@ -4,8 +4,7 @@
  * A scan request: fill a leaf table from an image, and return the result.  A
  * job creates the request and owns the table; a source executes it.
  *
- * Without a table nothing is hashed.  The request is then a copy, which passes
- * the bytes of ranges to a function.
+ * Without a table nothing is hashed.  The request is then a copy of one range.
  */
 
 #ifndef BLKSUM_SCAN_H
@@ -58,15 +57,8 @@ struct scan {
   size_t block_size;            /* of the table, bytes */
   struct scan_request request;  /* all members are 0, unless the caller sets
                                  * them */
-  /* For a copy: receives the LEN bytes of BUF, or zeros if BUF is NULL, at
-   * OFFSET of the image.  Each wanted byte is passed once, in any order; the
-   * first and the last piece of a range can contain bytes that are not wanted.
-   * Returns 0, or an errno value.  Called by any thread.
-   */
-  int (*receive) (void *opaque, const void *buf, uint64_t len,
-                  uint64_t offset);
-  void *receive_opaque;
-  uint64_t size;                /* of the image that is copied, bytes */
+  unsigned char *copy;          /* for a copy: receives the bytes of the image */
+  uint64_t copy_start, copy_end; /* from this offset up to that one */
 
   struct first_bytes *first;    /* receives the first bytes of the image; or
                                  * NULL */
@@ -84,20 +76,19 @@ struct scan {
 void scan_init (struct scan *scan, struct blkhash_leaves *leaves,
                 size_t block_size);
 
-/* Initialize a copy of an image of SIZE bytes, in blocks of BLOCK_SIZE bytes,
- * to RECEIVE.  The caller can set REQUEST.WANTED.  A stream cannot be copied.
+/* Initialize a copy to BUF of the LEN bytes at OFFSET of the image, which are
+ * in one block of BLOCK_SIZE bytes.  REQUEST.WANTED must be NULL.  A stream
+ * cannot be copied.
  */
-void scan_init_copy (struct scan *scan, size_t block_size, uint64_t size,
-                     int (*receive) (void *opaque, const void *buf,
-                                     uint64_t len, uint64_t offset),
-                     void *opaque);
+void scan_init_copy (struct scan *scan, size_t block_size, void *buf,
+                     size_t len, uint64_t offset);
 
 void scan_destroy (struct scan *scan);
 
 /* All functions below are thread-safe. */
 
 /* Use LEN bytes of BUF, or of zeros, which are at OFFSET of the image: add them
- * to the table, or copy them.  Returns 0, or an errno value.
+ * to the table, or copy those of the range.  Returns 0, or an errno value.
  */
 int scan_add_data (struct scan *scan, const void *buf, size_t len,
                    uint64_t offset);

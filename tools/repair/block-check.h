@@ -1,7 +1,11 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Check whether blocks have the expected leaves.
+ * Check whether a block has the expected leaf.
+ *
+ * The block is hashed with a leaf table (struct blkhash_leaves), as if it were a
+ * whole image.  So the result is always the same as when the image is compared
+ * with the manifest.
  */
 
 #ifndef BLKSUM_BLOCK_CHECK_H
@@ -19,10 +23,8 @@ struct block_expected {
   const unsigned char *leaf;
 };
 
-/* Check the LEN bytes of BUF, which are consecutive blocks of the size in
- * OPTS; only the last block can be shorter.  EXPECTED and GOOD have an element
- * for each block.  Set each element of GOOD to whether the block has the
- * expected content.  Returns 0, or an errno value.
+/* Set *GOOD to whether the LEN bytes of BUF, at most a block of the size in
+ * OPTS, are as expected.  Returns 0, or an errno value.
  */
 int block_check (const struct blkhash_opts *opts, const void *buf, size_t len,
                  const struct block_expected *expected, bool *good);

@@ -1,20 +1,5 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
- *
- * The first pass of a repair: list the bad blocks.
- *
- * The disk is hashed, and its leaves are compared with the leaves in the
- * manifest.  The leaves of bad blocks on the disk are kept, because the second
- * pass does not write a block that has changed since.
- *
- * If the manifest is of another disk, there are many bad blocks, and reading
- * ends at the limit.  The limit is relative to the number of blocks with data
- * in the manifest, not to the number of all blocks: two unrelated disks of 1
- * TiB with a few GiB of data each differ in a small part of all blocks, but in
- * nearly all blocks with data.  All bad blocks count against the limit,
- * including blocks with data that should be zeros.
- *
- * A read error ends the repair: a block that cannot be read could be good.
  */
 
 #include <config.h>
@@ -49,25 +34,13 @@ struct comparison {
 
 /* ---- The list ---- */
 
-static int
-grow (struct repair_list *list)
+/* A record of the list: the block number, whether the block is data on the disk
+ * (1) or zeros (0), and its leaf.
+ */
+static size_t
+record_size (const struct repair_list *list)
 {
-  size_t room = MAX (2 * list->room, 64);
-  unsigned char *records;
-  uint64_t *blocks;
-
-  if (room > SIZE_MAX / (sizeof *blocks + 1 + list->leaf_size))
-    return ENOMEM;
-  blocks = realloc (list->blocks, room * sizeof *blocks);
-  if (!blocks)
-    return ENOMEM;
-  list->blocks = blocks;
-  records = realloc (list->records, room * (1 + list->leaf_size));
-  if (!records)
-    return ENOMEM;
-  list->records = records;
-  list->room = room;
-  return 0;
+  return sizeof (uint64_t) + 1 + list->leaf_size;
 }
 
 /* Add BLOCK to LIST.  LEAF is its leaf on the disk, or NULL if the block is
@@ -76,31 +49,44 @@ grow (struct repair_list *list)
 static int
 add_bad (struct repair_list *list, uint64_t block, const unsigned char *leaf)
 {
-  int err = list->count == list->room ? grow (list) : 0;
+  size_t size = record_size (list);
   unsigned char *record;
 
-  if (err)
-    return err;
-  record = list->records + list->count * (1 + list->leaf_size);
-  record[0] = leaf != NULL;
+  if (list->count == list->room) {
+    size_t room = MAX (2 * list->room, 64);
+    void *records = room <= SIZE_MAX / size
+      ? realloc (list->records, room * size) : NULL;
+
+    if (!records)
+      return ENOMEM;
+    list->records = records;
+    list->room = room;
+  }
+  record = list->records + list->count++ * size;
+  memcpy (record, &block, sizeof block);
+  record[sizeof block] = leaf != NULL;
   if (leaf)
-    memcpy (record + 1, leaf, list->leaf_size);
-  list->blocks[list->count++] = block;
+    memcpy (record + sizeof block + 1, leaf, list->leaf_size);
   return 0;
 }
 
-struct block_expected
-repair_list_found (const struct repair_list *list, size_t i)
+uint64_t
+repair_list_get (const struct repair_list *list, size_t i,
+                 struct block_expected *found)
 {
-  const unsigned char *record = list->records + i * (1 + list->leaf_size);
+  const unsigned char *record = list->records + i * record_size (list);
+  uint64_t block;
 
-  return (struct block_expected) { .zero = !record[0], .leaf = record + 1 };
+  memcpy (&block, record, sizeof block);
+  *found = (struct block_expected) {
+    .zero = !record[sizeof block], .leaf = record + sizeof block + 1
+  };
+  return block;
 }
 
 void
 repair_list_free (struct repair_list *list)
 {
-  free (list->blocks);
   free (list->records);
 }
 

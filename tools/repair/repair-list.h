@@ -2,6 +2,19 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * The first pass of a repair: list the bad blocks.
+ *
+ * The disk is hashed, and its leaves are compared with the leaves in the
+ * manifest.  The leaves of bad blocks on the disk are kept, because the second
+ * pass does not write a block that has changed since.
+ *
+ * If the manifest is of another disk, there are many bad blocks, and reading
+ * ends at the limit.  The limit is relative to the number of blocks with data
+ * in the manifest, not to the number of all blocks: two unrelated disks of 1
+ * TiB with a few GiB of data each differ in a small part of all blocks, but in
+ * nearly all blocks with data.  All bad blocks count against the limit,
+ * including blocks with data that should be zeros.
+ *
+ * A read error ends the repair: a block that cannot be read could be good.
  */
 
 #ifndef BLKSUM_REPAIR_LIST_H
@@ -19,10 +32,7 @@ struct target;
 
 struct repair_list {
   size_t count, room;           /* bad blocks */
-  uint64_t *blocks;             /* block numbers, in ascending order */
-  unsigned char *records;       /* for each bad block, its content on the disk:
-                                 * a byte, which is 0 for zeros and 1 for data,
-                                 * and the leaf */
+  unsigned char *records;       /* one for each bad block, in ascending order */
   size_t leaf_size;             /* bytes */
 };
 
@@ -38,8 +48,10 @@ int repair_list_make (struct repair_list *list,
                       struct error *error);
 void repair_list_free (struct repair_list *list);
 
-/* Returns the content that the disk had in bad block I of LIST. */
-struct block_expected repair_list_found (const struct repair_list *list,
-                                         size_t i);
+/* Returns the block number of bad block I of LIST, and stores in *FOUND the
+ * content that it had on the disk.
+ */
+uint64_t repair_list_get (const struct repair_list *list, size_t i,
+                          struct block_expected *found);
 
 #endif /* BLKSUM_REPAIR_LIST_H */

@@ -1,17 +1,5 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
- *
- * A source of good blocks.
- *
- * Blocks are read by a scan of the source, with a function that receives the
- * data.  Extents are not queried, because only few blocks are read, and
- * nothing that the source reports is trusted.  If a scan fails, the source is
- * closed, and it is not known which blocks were read.  So the source is opened
- * again, and the blocks are read again one at a time.
- *
- * A block that cannot be read can take seconds, if a disk retries the read, or
- * a server does not reply.  Therefore a source that fails for many consecutive
- * blocks is not used any more, even if it could provide other blocks.
  */
 
 #include <config.h>
@@ -20,43 +8,26 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "../lib/common/numbers.h"
 #include "read/scan.h"
-#include "repair/repair-batch.h"
-#include "repair/repair-manifest.h"
 #include "repair/repair-source.h"
 #include "repair/target.h"
 #include "source/open.h"
 #include "source/source.h"
 #include "util/error.h"
-#include "util/ranges.h"
 #include "util/request.h"
 
 #define MAX_FAILURES 16         /* consecutive blocks */
 
 /* ---- Opening ---- */
 
-/* Limit the open source to the size of the image; or, if the source is smaller,
- * to whole blocks.
- */
-static void
-limit_size (struct repair_source *source)
-{
-  uint64_t size = source->source->size, image = source->target->size;
-
-  source->source->size =
-    size < image ? ROUND_DOWN (size, (uint64_t) source->block_size) : image;
-}
-
 static int
-check (struct repair_source *source, struct error *error)
+check (const struct repair_source *source, struct error *error)
 {
   if (source->source->size == SOURCE_SIZE_UNKNOWN)
     return error_set (error, "can only be read sequentially, like a pipe, so "
                       "blocks cannot be read from it");
   if (target_is_in (source->target, source->source))
     return error_set (error, "is the disk that is to be repaired");
-  limit_size (source);
   return 0;
 }
 
@@ -99,15 +70,14 @@ open_source (struct repair_source *source, struct error *error)
 int
 repair_source_init (struct repair_source *source, const char *operand,
                     const struct hash_request *request,
-                    const struct target *target, uint32_t block_size,
-                    struct error *error)
+                    const struct target *target, struct error *error)
 {
   *source = (struct repair_source) {
-    .operand = operand, .options = request->source,
-    .target = target, .block_size = block_size,
+    .operand = operand, .options = request->source, .target = target,
   };
   source->options.size = SOURCE_WHOLE;
   source->options.extents = false;
+  source->options.threads = 1;
   if (open_source (source, error) == -1)
     return -1;
   repair_source_close (source);
@@ -124,109 +94,36 @@ repair_source_close (struct repair_source *source)
 
 /* ---- Reading ---- */
 
-/* Returns the index of the first block of BATCH that ends after OFFSET. */
-static size_t
-find_block (const struct repair_batch *batch, uint64_t offset)
-{
-  size_t low = 0, high = batch->count;
-
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    const struct repair_block *block = &batch->blocks[middle];
-
-    if (block->offset + block->len <= offset)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low;
-}
-
-static void
-copy (const struct repair_batch *batch, size_t i, const unsigned char *buf,
-      uint64_t offset, uint64_t end)
-{
-  const struct repair_block *block = &batch->blocks[i];
-  uint64_t from = MAX (block->offset, offset);
-  size_t len = MIN (block->offset + block->len, end) - from;
-  unsigned char *to = repair_batch_bytes (batch, i) + (from - block->offset);
-
-  if (buf)
-    memcpy (to, buf + (from - offset), len);
-  else
-    memset (to, 0, len);
-}
-
-/* Receive data from the scan.  Threads can call this at the same time, but
- * each for different bytes.
- */
-static int
-receive (void *opaque, const void *buf, uint64_t len, uint64_t offset)
-{
-  const struct repair_batch *batch = opaque;
-  size_t i;
-
-  for (i = find_block (batch, offset);
-       i < batch->count && batch->blocks[i].offset < offset + len; i++)
-    if (repair_batch_needs (batch, i))
-      copy (batch, i, buf, offset, offset + len);
-  return 0;
-}
-
+/* Returns true if the block was read, or false with the reason in ERROR. */
 static bool
-wanted (void *opaque, uint64_t offset, uint64_t *len)
+read_block (struct repair_source *source, size_t block_size, void *buf,
+            size_t len, uint64_t offset, struct error *error)
 {
-  return ranges_has (opaque, offset, len);
-}
-
-/* Report only the first read error, because there can be one for each block. */
-static void
-warn (struct repair_source *source, const struct error *error)
-{
-  if (!source->warned)
-    source->options.warn (source->operand, error);
-  source->warned = true;
-}
-
-/* Read RANGES, which are of blocks of BATCH.  Returns false if the source
- * failed.
- */
-static bool
-read_ranges (struct repair_source *source, struct repair_batch *batch,
-             struct ranges *ranges)
-{
-  struct error error = { "" };
   struct scan scan;
   bool failed;
 
-  if (!source->source && open_source (source, &error) == -1) {
-    source->options.warn (source->operand, &error);
-    source->unusable = true;
-    return false;
-  }
-  scan_init_copy (&scan, batch->manifest->block_size, source->source->size,
-                  receive, batch);
-  scan.request.wanted = wanted;
-  scan.request.opaque = ranges;
+  scan_init_copy (&scan, block_size, buf, len, offset);
   failed = source_scan (source->source, &scan) == -1;
-  if (failed) {
-    warn (source, &scan.error);
-    repair_source_close (source);
-  }
+  *error = scan.error;
   scan_destroy (&scan);
+  if (failed)
+    repair_source_close (source);
   return !failed;
 }
 
-/* Count consecutive blocks that FAILED, and stop using the source after too
- * many of them.
+/* Count a block that could not be read.  Warn of the first one, because there
+ * can be many; and if there are too many in a row, do not use the source any
+ * more.
  */
 static void
-count_failure (struct repair_source *source, bool failed)
+count_failure (struct repair_source *source, const struct error *reason)
 {
   struct error error = { "" };
 
-  source->failures = failed ? source->failures + 1 : 0;
-  if (source->failures < MAX_FAILURES || source->unusable)
+  if (!source->warned)
+    source->options.warn (source->operand, reason);
+  source->warned = true;
+  if (++source->failures < MAX_FAILURES)
     return;
   error_set (&error, "could not be read in %d blocks in a row, and is not used "
              "any more", MAX_FAILURES);
@@ -234,52 +131,25 @@ count_failure (struct repair_source *source, bool failed)
   source->unusable = true;
 }
 
-/* Read the blocks that BATCH needs among the COUNT blocks from block I on.
- * Set *FAILED to whether the source failed.  Returns 0, or -1 with the reason
- * in ERROR.
- */
-static int
-read_blocks (struct repair_source *source, struct repair_batch *batch,
-             size_t i, size_t count, bool *failed, struct error *error)
+bool
+repair_source_read (struct repair_source *source, size_t block_size, void *buf,
+                    size_t len, uint64_t offset)
 {
-  struct ranges ranges = { 0 };
-  size_t end = i + count;
-  int err = 0;
+  struct error error = { "" };
 
-  for (; i < end && err == 0; i++)
-    if (repair_batch_needs (batch, i))
-      err = ranges_add (&ranges, batch->blocks[i].offset,
-                        batch->blocks[i].len);
-  *failed = false;
-  if (err == 0 && ranges.count > 0)
-    *failed = !read_ranges (source, batch, &ranges);
-  ranges_free (&ranges);
-  return err ? error_errno (error, err, "cannot repair") : 0;
-}
-
-int
-repair_source_read (struct repair_source *source, struct repair_batch *batch,
-                    struct error *error)
-{
-  bool failed, any = false;
-  size_t i;
-
-  for (i = 0; i < batch->count; i++)
-    any |= repair_batch_needs (batch, i);
-  if (source->unusable || !any)
-    return 0;
-  if (read_blocks (source, batch, 0, batch->count, &failed, error) == -1)
-    return -1;
-  if (!failed)
-    source->failures = 0;
-  for (i = 0; failed && i < batch->count && !source->unusable; i++) {
-    bool block_failed;
-
-    if (!repair_batch_needs (batch, i))
-      continue;
-    if (read_blocks (source, batch, i, 1, &block_failed, error) == -1)
-      return -1;
-    count_failure (source, block_failed);
+  if (source->unusable)
+    return false;
+  if (!source->source && open_source (source, &error) == -1) {
+    source->options.warn (source->operand, &error);
+    source->unusable = true;
+    return false;
   }
-  return repair_batch_check (batch, error);
+  if (source->source->size < len || source->source->size - len < offset)
+    return false;
+  if (!read_block (source, block_size, buf, len, offset, &error)) {
+    count_failure (source, &error);
+    return false;
+  }
+  source->failures = 0;
+  return true;
 }

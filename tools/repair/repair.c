@@ -5,7 +5,9 @@
  *
  * Everything that can be checked is checked first.  Then the first pass reads
  * the disk and lists its bad blocks, and only then the second pass writes to
- * the disk.  Bad blocks are repaired in batches.
+ * the disk, one bad block after the other.  Only good content is written, over
+ * a block that was just checked to have the same bad content as in the first
+ * pass.  So a repair can be interrupted at any time.
  *
  * The state of the repair is only in memory.  After an interruption, reading
  * the disk again finds the blocks that are still bad, without trusting any
@@ -19,8 +21,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "blkhash-manifest.h"
+
+#include "../lib/common/numbers.h"
+#include "io/read.h"
 #include "job/manifest.h"
-#include "repair/repair-batch.h"
+#include "repair/block-check.h"
 #include "repair/repair-list.h"
 #include "repair/repair-manifest.h"
 #include "repair/repair-source.h"
@@ -38,8 +44,18 @@ struct repair {
   struct target target;
   struct repair_source *sources;
   struct repair_list list;
-  struct repair_batch batch;
+  void *content;                /* good content of a block; and what the disk */
+  void *found;                  /* has; both aligned for direct I/O */
   struct repair_range range;    /* not reported yet, or of length 0 */
+};
+
+/* A bad block. */
+struct block {
+  uint64_t offset;              /* bytes */
+  size_t len;                   /* the last block of the image can be shorter */
+  struct block_expected bad;    /* its content in the first pass */
+  struct block_expected good;
+  unsigned char leaf[BLKHASH_MAX_MD_SIZE]; /* of GOOD */
 };
 
 /* ---- Results ---- */
@@ -57,21 +73,9 @@ report_range (struct repair *repair)
   return err;
 }
 
-static enum repair_state
-find_state (const struct repair *repair, size_t i)
-{
-  const struct repair_batch *batch = &repair->batch;
-  const struct repair_block *block = &batch->blocks[i];
-
-  return block->unaligned ? REPAIR_UNALIGNED
-    : !batch->good[i] ? REPAIR_IMPOSSIBLE
-    : repair->request->dry_run ? REPAIR_POSSIBLE
-    : block->verified ? REPAIR_DONE : REPAIR_FAILED;
-}
-
 static int
-add_block (struct repair *repair, const struct repair_block *block,
-           enum repair_state state)
+add_block (struct repair *repair, const struct block *block,
+           enum repair_state state, struct error *error)
 {
   struct repair_range *range = &repair->range;
   bool extends = range->length > 0 && range->state == state &&
@@ -82,92 +86,181 @@ add_block (struct repair *repair, const struct repair_block *block,
     *range = (struct repair_range) { .start = block->offset, .state = state };
   range->length += block->len;
   repair->result->blocks[state]++;
-  return err;
-}
-
-static int
-add_batch (struct repair *repair, struct error *error)
-{
-  const struct repair_batch *batch = &repair->batch;
-  size_t i;
-  int err = 0;
-
-  for (i = 0; i < batch->count && err == 0; i++)
-    err = add_block (repair, &batch->blocks[i], find_state (repair, i));
   return err ? error_errno (error, err, "cannot write the result") : 0;
 }
 
-/* Add the known results of a batch for which repair_batch_write failed.  Errors
- * of reporting these results are ignored, because that failure is reported.
- */
-static void
-add_failed_batch (struct repair *repair)
+/* ---- One block ---- */
+
+static int
+take_block (const struct repair *repair, size_t i, struct block *block,
+            struct error *error)
 {
-  const struct repair_batch *batch = &repair->batch;
+  const struct repair_manifest *manifest = &repair->manifest;
+  uint64_t n = repair_list_get (&repair->list, i, &block->bad);
+  struct blkhash_manifest_run run;
+
+  block->offset = n * manifest->block_size;
+  block->len = MIN (manifest->block_size, manifest->size - block->offset);
+  if (repair_manifest_get (manifest, n, 1, block->leaf, &run, error) == -1)
+    return -1;
+  block->good = (struct block_expected) {
+    .zero = !run.leaves, .leaf = block->leaf
+  };
+  return 0;
+}
+
+/* Returns 1 if BUF has the EXPECTED content of BLOCK, 0 if not, or -1 with the
+ * reason in ERROR.
+ */
+static int
+check_content (const struct repair *repair, const struct block *block,
+               const void *buf, const struct block_expected *expected,
+               struct error *error)
+{
+  bool same;
+  int err = block_check (repair->manifest.opts, buf, block->len, expected,
+                         &same);
+
+  return err ? error_errno (error, err, "cannot hash") : same;
+}
+
+/* Find the good content of BLOCK.  What must be zero needs no source.  Returns
+ * 1 if it was found, 0 if not, or -1 with the reason in ERROR.
+ */
+static int
+find_content (struct repair *repair, const struct block *block,
+              struct error *error)
+{
   size_t i;
-  int err = 0;
+  int r = 0;
 
-  for (i = 0; i < batch->count; i++) {
-    const struct repair_block *block = &batch->blocks[i];
-
-    if (!block->verified && !block->unaligned && batch->good[i])
-      repair->result->unverified += block->written;
-    else if (err == 0)
-      err = add_block (repair, block, find_state (repair, i));
+  if (block->good.zero) {
+    memset (repair->content, 0, block->len);
+    return 1;
   }
+  for (i = 0; i < repair->request->nr_sources && r == 0; i++)
+    if (repair_source_read (&repair->sources[i], repair->manifest.block_size,
+                            repair->content, block->len, block->offset))
+      r = check_content (repair, block, repair->content, &block->good, error);
+  return r;
+}
+
+/* Check that BLOCK still has the content that it had in the first pass.
+ * Another program can have written to the target while other blocks and the
+ * sources were read.
+ */
+static int
+check_again (const struct repair *repair, const struct block *block,
+             struct error *error)
+{
+  const struct direct_file *file = &repair->target.file;
+  int r;
+
+  if (direct_file_check_same (file, error) == -1 ||
+      direct_file_read (file, repair->found, block->len, block->offset,
+                        error) == -1)
+    return -1;
+  r = check_content (repair, block, repair->found, &block->bad, error);
+  return r != 0 ? r : error_set (error, "changed meanwhile at offset %llu: "
+                                 "another program writes it",
+                                 (unsigned long long) block->offset);
+}
+
+/* Write the good content to BLOCK, flush it, and read it back, which must not
+ * come from the page cache.  Returns 1 if it is there, 0 if not, or -1 with the
+ * reason in ERROR.
+ *
+ * If the write fails, a part of the block can have been written.  So the block
+ * counts as written, unless the bad content is still there.
+ */
+static int
+write_block (struct repair *repair, const struct block *block,
+             struct error *error)
+{
+  const struct direct_file *file = &repair->target.file;
+  struct error ignored = { "" };
+  int r;
+
+  if (check_again (repair, block, error) == -1)
+    return -1;
+  r = direct_file_write (file, repair->content, block->len, block->offset,
+                         error);
+  repair->result->unverified =
+    r == 0 || check_again (repair, block, &ignored) == -1;
+  if (r == -1 || direct_file_sync (file, error) == -1 ||
+      direct_file_read (file, repair->found, block->len, block->offset,
+                        error) == -1 ||
+      direct_file_check_uncached (file, block->len, block->offset,
+                                  error) == -1)
+    return -1;
+  r = check_content (repair, block, repair->found, &block->good, error);
+  repair->result->unverified = r == -1;
+  return r;
+}
+
+/* Repair bad block I of the list. */
+static int
+repair_block (struct repair *repair, size_t i, struct error *error)
+{
+  uint32_t align = repair->target.file.align;
+  enum repair_state state;
+  struct block block;
+  int r;
+
+  if (take_block (repair, i, &block, error) == -1)
+    return -1;
+  if (block.offset % align || block.len % align)
+    return add_block (repair, &block, REPAIR_UNALIGNED, error);
+  r = find_content (repair, &block, error);
+  if (r <= 0)
+    state = REPAIR_IMPOSSIBLE;
+  else if (repair->request->dry_run)
+    state = REPAIR_POSSIBLE;
+  else {
+    r = write_block (repair, &block, error);
+    state = r == 1 ? REPAIR_DONE : REPAIR_FAILED;
+  }
+  return r == -1 ? -1 : add_block (repair, &block, state, error);
 }
 
 /* ---- The second pass ---- */
 
 static int
-repair_batch (struct repair *repair, struct error *error)
-{
-  struct repair_batch *batch = &repair->batch;
-  size_t i;
-
-  for (i = 0; i < repair->request->nr_sources; i++)
-    if (repair_source_read (&repair->sources[i], batch, error) == -1)
-      return -1;
-  if (!repair->request->dry_run && repair_batch_write (batch, error) == -1) {
-    add_failed_batch (repair);
-    return -1;
-  }
-  return add_batch (repair, error);
-}
-
-static int
 repair_all (struct repair *repair, struct error *error)
 {
   struct progress progress = repair->request->hash.progress;
-  int r, err;
+  const size_t count = repair->list.count;
+  int r = 0, err;
 
   progress.aside = true;
-  progress_begin (&progress, repair->list.count *
-                             (uint64_t) repair->manifest.block_size);
-  while ((r = repair_batch_next (&repair->batch, error)) == 1) {
-    if (repair_batch (repair, error) == -1)
-      break;
-    progress_add (&progress, repair_batch_size (&repair->batch));
+  progress_begin (&progress, count * (uint64_t) repair->manifest.block_size);
+  for (size_t i = 0; i < count && r == 0; i++) {
+    r = repair_block (repair, i, error);
+    progress_add (&progress, repair->manifest.block_size);
   }
   err = report_range (repair);  /* also after an error */
   if (r == 0 && err)
     r = error_errno (error, err, "cannot write the result");
   progress_end (&progress, r == 0);
-  return r == 0 ? 0 : -1;
+  return r;
 }
 
 static int
 repair_blocks (struct repair *repair, struct error *error)
 {
+  size_t size = repair->manifest.block_size;
   int r;
 
   if (repair->list.count == 0)
     return 0;
-  if (repair_batch_init (&repair->batch, &repair->manifest, &repair->target,
-                         &repair->list, error) == -1)
-    return -1;
-  r = repair_all (repair, error);
-  repair_batch_destroy (&repair->batch);
+  repair->content = read_alloc (size);
+  repair->found = read_alloc (size);
+  if (repair->content && repair->found)
+    r = repair_all (repair, error);
+  else
+    r = error_errno (error, ENOMEM, "cannot repair");
+  free (repair->content);
+  free (repair->found);
   return r;
 }
 
@@ -185,8 +278,7 @@ check_sources (struct repair *repair, const char **operand,
 
   for (i = 0; i < request->nr_sources; i++) {
     if (repair_source_init (&repair->sources[i], request->sources[i],
-                            &request->hash, &repair->target,
-                            repair->manifest.block_size, error) == -1) {
+                            &request->hash, &repair->target, error) == -1) {
       *operand = request->sources[i];
       return -1;
     }

@@ -82,8 +82,8 @@ struct repair_range {
 struct repair_result {
   uint32_t block_size;          /* bytes */
   uint64_t blocks[REPAIR_STATES]; /* number of bad blocks with each outcome */
-  uint64_t unverified;          /* number of blocks that were written, but not
-                                 * verified before the repair failed */
+  bool unverified;              /* a block was written, but not verified before
+                                 * the repair failed */
 };
 
 /* The outcome for a line of a list of checksums. */
