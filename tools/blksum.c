@@ -174,6 +174,8 @@ expect (const struct options *options)
   return result.same ? EXIT_SUCCESS : EXIT_DIFFERS;
 }
 
+#ifdef HAVE_LINUX_LOOP_H
+
 /* Returns the exit status. */
 static int
 repair (const struct options *options)
@@ -205,6 +207,17 @@ repair (const struct options *options)
     report_write_failed (err);
   return repaired_all (&result) ? EXIT_SUCCESS : EXIT_DIFFERS;
 }
+
+#else
+
+static int
+repair (const struct options *options)
+{
+  (void) options;
+  usage_error ("--repair-from is only possible on Linux");
+}
+
+#endif
 
 /* Returns the exit status. */
 static int

@@ -14,15 +14,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/loop.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
-#ifdef __linux__
-#include <linux/loop.h>
 #include <sys/sysmacros.h>
-#endif
 #include <unistd.h>
 
 #include "repair/block-device.h"
@@ -200,8 +198,6 @@ block_device_open (dev_t dev, int flags)
 
 /* ---- Loop devices ---- */
 
-#ifdef LOOP_GET_STATUS64
-
 /* If the backing file is a regular file, Linux reports the device of its file
  * system both as lo_device and as lo_rdevice.
  */
@@ -218,17 +214,6 @@ block_device_loop_file (int fd, struct loop_file *file)
   };
   return true;
 }
-
-#else
-
-bool
-block_device_loop_file (int fd, struct loop_file *file)
-{
-  (void) fd; (void) file;
-  return false;
-}
-
-#endif
 
 uint64_t
 block_device_loop_start (dev_t dev)

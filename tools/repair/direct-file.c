@@ -21,10 +21,8 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#ifdef __linux__
 #include <linux/fs.h>
 #include <sys/ioctl.h>
-#endif
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -36,24 +34,15 @@
 #include "repair/writers.h"
 #include "util/error.h"
 
-#ifndef O_DIRECT
-#define O_DIRECT 0              /* direct_storage_check fails */
-#endif
-
 /* ---- Opening ---- */
 
 /* Linux lets a read-only block device be opened for writing. */
 static bool
 is_read_only_device (int fd)
 {
-#ifdef BLKROGET
   int read_only;
 
   return ioctl (fd, BLKROGET, &read_only) == 0 && read_only;
-#else
-  (void) fd;
-  return false;
-#endif
 }
 
 /* Returns the file type of PATH, such as S_IFREG, or -1 with the reason in

@@ -24,11 +24,6 @@
 
 #include <config.h>
 
-#include "repair/direct-storage.h"
-#include "util/error.h"
-
-#ifdef __linux__
-
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -46,6 +41,8 @@
 #include "../lib/common/numbers.h"
 #include "io/lock.h"
 #include "repair/block-device.h"
+#include "repair/direct-storage.h"
+#include "util/error.h"
 
 #define MAX_DEPTH 8             /* layers of stacked devices */
 
@@ -293,15 +290,3 @@ direct_storage_check (int fd, uint32_t *align, struct error *error)
   *align = 1;
   return check (fd, 0, align, error);
 }
-
-#else
-
-int
-direct_storage_check (int fd, uint32_t *align, struct error *error)
-{
-  (void) fd; (void) align;
-  return error_set (error, "cannot be repaired: only on Linux is direct I/O "
-                    "known to bypass the page cache");
-}
-
-#endif
