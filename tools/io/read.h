@@ -39,7 +39,7 @@ struct read_file {
 };
 
 /* Offsets, lengths and buffers of direct I/O are multiples of this.  In a
- * repair, only the buffers are (see direct-file.h).
+ * repair, only the buffers are (see target.h).
  */
 #define READ_ALIGN 4096
 

@@ -2,18 +2,285 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * A target: a raw file or block device in which blocks are replaced.
+ *
+ * All reads and writes, and all checks except that of the path, use one file
+ * descriptor, which stays open until the repair ends.  The descriptor holds the
+ * locks, and while a block device is open, the kernel cannot assign its device
+ * number to another device.
+ *
+ * No data goes through the page cache.  A buffered write of part of a page
+ * would also write the rest of the cached page, possibly over good neighboring
+ * blocks.  A buffered read could return data that is not on the storage: a
+ * write can be lost, and after a failed sync Linux keeps the pages in the
+ * cache as if they had been written.
  */
 
 #include <config.h>
 
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
+#include <linux/fs.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
-#include "io/file.h"
-#include "io/files.h"
+#include "../lib/common/numbers.h"
+#include "io/lock.h"
+#include "io/read.h"
+#include "repair/direct-storage.h"
 #include "repair/target.h"
+#include "repair/writers.h"
 #include "source/open.h"
 #include "source/source.h"
 #include "util/error.h"
+
+/* ---- Opening ---- */
+
+/* Linux lets a read-only block device be opened for writing. */
+static bool
+is_read_only_device (int fd)
+{
+  int read_only;
+
+  return ioctl (fd, BLKROGET, &read_only) == 0 && read_only;
+}
+
+/* Returns the file type of PATH, such as S_IFREG, or -1 with the reason in
+ * ERROR.
+ */
+static int
+find_type (const char *path, struct error *error)
+{
+  struct stat st;
+
+  if (stat (path, &st) == -1)
+    return error_errno (error, errno, "cannot open");
+  if (S_ISREG (st.st_mode) || S_ISBLK (st.st_mode))
+    return st.st_mode & S_IFMT;
+  return error_set (error, "cannot be repaired: it is not a regular file or "
+                    "block device");
+}
+
+/* On a block device, O_EXCL fails if the device is mounted or otherwise in use
+ * by the kernel.  On other files O_EXCL without O_CREAT is undefined.
+ * O_NONBLOCK avoids blocking if the file was replaced by a FIFO.
+ */
+static int
+open_path (const char *path, int type, bool read_only, struct error *error)
+{
+  int flags = O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
+  int fd = open (path, flags | (read_only ? O_RDONLY : O_RDWR) |
+                 (type == S_IFBLK ? O_EXCL : 0));
+
+  if (fd == -1 && errno == EBUSY && type == S_IFBLK)
+    return error_set (error, "is in use: mounted, a part of another device, or "
+                      "opened exclusively by another program");
+  if (fd == -1)
+    return error_errno (error, errno, read_only ? "cannot open"
+                                                : "cannot open for writing");
+  return fd;
+}
+
+/* Returns the size in bytes, or -1 with errno set. */
+static off_t
+find_size (int fd)
+{
+  return lseek (fd, 0, SEEK_END);
+}
+
+static int
+set_direct (struct direct_file *file, struct error *error)
+{
+  int flags = fcntl (file->fd, F_GETFL);
+
+  if (direct_storage_check (file->fd, &file->align, error) == -1)
+    return -1;
+  if (flags == -1 || fcntl (file->fd, F_SETFL, flags | O_DIRECT) == -1)
+    return error_errno (error, errno, "cannot be repaired without direct I/O");
+  return 0;
+}
+
+static int
+check (struct direct_file *file, int type, bool read_only,
+       struct error *error)
+{
+  off_t size;
+
+  if (fstat (file->fd, &file->st) == -1)
+    return error_errno (error, errno, "cannot open");
+  if ((file->st.st_mode & S_IFMT) != (mode_t) type)
+    return error_set (error, "was replaced while it was opened");
+  if (!read_only && type == S_IFBLK && is_read_only_device (file->fd))
+    return error_set (error, "cannot be written: the device is read-only");
+  if (lock_image_for_writing (file->fd, true, error) == -1 ||
+      writers_check (file->fd, &file->st, error) == -1 ||
+      set_direct (file, error) == -1 ||
+      (!read_only && direct_file_sync (file, error) == -1))
+    return -1;
+  size = find_size (file->fd);
+  if (size == -1)
+    return error_errno (error, errno, "cannot find the size");
+  file->size = size;
+  return 0;
+}
+
+int
+direct_file_open (struct direct_file *file, const char *path, bool read_only,
+                  struct error *error)
+{
+  int type = find_type (path, error);
+
+  if (type == -1)
+    return -1;
+  *file = (struct direct_file) {
+    .fd = open_path (path, type, read_only, error), .path = path
+  };
+  if (file->fd == -1)
+    return -1;
+  if (check (file, type, read_only, error) == 0)
+    return 0;
+  close (file->fd);
+  return -1;
+}
+
+void
+direct_file_close (struct direct_file *file)
+{
+  close (file->fd);
+}
+
+/* ---- Changes by others ---- */
+
+int
+direct_file_check_unmodified (const struct direct_file *file,
+                              struct error *error)
+{
+  struct stat now;
+
+  if (writers_check (file->fd, &file->st, error) == -1)
+    return -1;
+  if (fstat (file->fd, &now) == -1)
+    return error_errno (error, errno, "cannot read");
+  if (S_ISBLK (now.st_mode) ||
+      (now.st_size == file->st.st_size &&
+       now.st_mtim.tv_sec == file->st.st_mtim.tv_sec &&
+       now.st_mtim.tv_nsec == file->st.st_mtim.tv_nsec))
+    return 0;
+  return error_set (error, "the file changed while it was read; "
+                    "nothing was written");
+}
+
+static int
+check_size (const struct direct_file *file, struct error *error)
+{
+  off_t size = find_size (file->fd);
+
+  if (size == -1)
+    return error_errno (error, errno, "cannot find the size");
+  if ((uint64_t) size == file->size)
+    return 0;
+  return error_set (error, "changed its size from %llu to %llu bytes",
+                    (unsigned long long) file->size,
+                    (unsigned long long) size);
+}
+
+int
+direct_file_check_same (const struct direct_file *file, struct error *error)
+{
+  struct stat now;
+  bool same;
+
+  if (check_size (file, error) == -1)
+    return -1;
+  same = stat (file->path, &now) == 0;
+  if (same && S_ISBLK (file->st.st_mode))
+    same = S_ISBLK (now.st_mode) && now.st_rdev == file->st.st_rdev;
+  else if (same)
+    same = now.st_dev == file->st.st_dev && now.st_ino == file->st.st_ino;
+  return same ? 0 : error_set (error, "was replaced by another file");
+}
+
+/* ---- Reading and writing ---- */
+
+int
+direct_file_read (const struct direct_file *file, void *buf, size_t len,
+                  uint64_t offset, struct error *error)
+{
+  const struct read_file direct = { .fd = file->fd, .direct_fd = -1 };
+  int err = read_range (&direct, buf, len, len, offset);
+
+  if (err == -1)
+    return error_set (error, "was truncated while it was repaired");
+  return err == 0 ? 0 : error_errno (error, err, "cannot read at offset %llu",
+                                     (unsigned long long) offset);
+}
+
+int
+direct_file_write (const struct direct_file *file, const void *buf, size_t len,
+                   uint64_t offset, struct error *error)
+{
+  size_t done = 0;
+
+  while (done < len) {
+    ssize_t n = pwrite (file->fd, (const char *) buf + done, len - done,
+                        offset + done);
+
+    if (n == -1 && errno == EINTR)
+      continue;
+    if (n <= 0)
+      return error_errno (error, n == 0 ? ENOSPC : errno,
+                          "cannot write at offset %llu",
+                          (unsigned long long) (offset + done));
+    done += n;
+  }
+  return 0;
+}
+
+int
+direct_file_sync (const struct direct_file *file, struct error *error)
+{
+  if (fdatasync (file->fd) == -1)
+    return error_errno (error, errno, "cannot flush what was written");
+  return 0;
+}
+
+/* The mapping is only used for mincore(2), and is never accessed. */
+int
+direct_file_check_uncached (const struct direct_file *file, size_t len,
+                            uint64_t offset, struct error *error)
+{
+  size_t page = sysconf (_SC_PAGESIZE);
+  uint64_t start = ROUND_DOWN (offset, (uint64_t) page);
+  size_t size = offset + len - start, pages = DIV_ROUND_UP (size, page);
+  void *map = mmap (NULL, size, PROT_READ, MAP_SHARED, file->fd, start);
+  unsigned char *cached = calloc (pages, 1);
+  bool found = false;
+  int r = -1;
+
+  if (!cached || map == MAP_FAILED ||
+      mincore (map, size, (void *) cached) == -1) {
+    error_errno (error, errno, "cannot find out what is cached");
+    goto out;
+  }
+  for (size_t i = 0; i < pages; i++)
+    found |= cached[i] & 1;
+  if (found)
+    error_set (error, "was written at offset %llu, but another program has "
+               "read or written this range, through the page cache: reading "
+               "the range back would not prove that the storage has the data",
+               (unsigned long long) offset);
+  else
+    r = 0;
+ out:
+  if (map != MAP_FAILED)
+    munmap (map, size);
+  free (cached);
+  return r;
+}
+
+/* ---- The target ---- */
 
 static int
 check_operand (const char *operand, struct error *error)
@@ -31,7 +298,8 @@ check_operand (const char *operand, struct error *error)
  * its first bytes.
  */
 static int
-check_size (struct target *target, uint64_t expected, struct error *error)
+check_image_size (struct target *target, uint64_t expected,
+                  struct error *error)
 {
   unsigned long long full = target->source->size, size = expected;
   unsigned long long option = target->options.size;
@@ -57,7 +325,7 @@ open_source (struct target *target, uint64_t size, struct error *error)
   if (source_open_raw (&target->options, target->file.fd, &target->source,
                        error) == -1)
     return -1;
-  if (check_size (target, size, error) == 0)
+  if (check_image_size (target, size, error) == 0)
     return 0;
   source_close (target->source);
   return -1;
