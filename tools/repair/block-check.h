@@ -3,9 +3,9 @@
  *
  * Check whether a block has the expected leaf.
  *
- * The block is hashed with a leaf table (struct blkhash_leaves), as if it were a
- * whole image.  So the result is always the same as when the image is compared
- * with the manifest.
+ * The block is hashed with a leaf table (struct blkhash_leaves), as if it were
+ * a whole image.  So the result is always the same as when the image is
+ * compared with the manifest.
  */
 
 #ifndef BLKSUM_BLOCK_CHECK_H

@@ -44,7 +44,7 @@ struct repair {
   struct target target;
   struct repair_source *sources;
   struct repair_list list;
-  void *content;                /* good content of a block; and what the disk */
+  void *content;                /* good content of a block, and what the disk */
   void *found;                  /* has; both aligned for direct I/O */
   struct repair_range range;    /* not reported yet, or of length 0 */
 };
@@ -153,12 +153,12 @@ static int
 check_again (const struct repair *repair, const struct block *block,
              struct error *error)
 {
-  const struct direct_file *file = &repair->target.file;
+  const struct target *target = &repair->target;
   int r;
 
-  if (direct_file_check_same (file, error) == -1 ||
-      direct_file_read (file, repair->found, block->len, block->offset,
-                        error) == -1)
+  if (target_check_same (target, error) == -1 ||
+      target_read (target, repair->found, block->len, block->offset,
+                   error) == -1)
     return -1;
   r = check_content (repair, block, repair->found, &block->bad, error);
   return r != 0 ? r : error_set (error, "changed meanwhile at offset %llu: "
@@ -177,21 +177,20 @@ static int
 write_block (struct repair *repair, const struct block *block,
              struct error *error)
 {
-  const struct direct_file *file = &repair->target.file;
+  const struct target *target = &repair->target;
   struct error ignored = { "" };
   int r;
 
   if (check_again (repair, block, error) == -1)
     return -1;
-  r = direct_file_write (file, repair->content, block->len, block->offset,
-                         error);
+  r = target_write (target, repair->content, block->len, block->offset,
+                    error);
   repair->result->unverified =
     r == 0 || check_again (repair, block, &ignored) == -1;
-  if (r == -1 || direct_file_sync (file, error) == -1 ||
-      direct_file_read (file, repair->found, block->len, block->offset,
-                        error) == -1 ||
-      direct_file_check_uncached (file, block->len, block->offset,
-                                  error) == -1)
+  if (r == -1 || target_sync (target, error) == -1 ||
+      target_read (target, repair->found, block->len, block->offset,
+                   error) == -1 ||
+      target_check_uncached (target, block->len, block->offset, error) == -1)
     return -1;
   r = check_content (repair, block, repair->found, &block->good, error);
   repair->result->unverified = r == -1;
@@ -202,7 +201,7 @@ write_block (struct repair *repair, const struct block *block,
 static int
 repair_block (struct repair *repair, size_t i, struct error *error)
 {
-  uint32_t align = repair->target.file.align;
+  uint32_t align = repair->target.align;
   enum repair_state state;
   struct block block;
   int r;
@@ -301,13 +300,13 @@ repair_target (struct repair *repair, const char **operand,
     r = repair_list_make (&repair->list, &repair->manifest, &repair->target,
                           repair->request, error);
   if (r == 0)
-    r = direct_file_check_unmodified (&repair->target.file, error);
+    r = target_check_unmodified (&repair->target, error);
   if (r == 0)
     r = repair_blocks (repair, error);
   for (i = 0; i < repair->request->nr_sources; i++)
     repair_source_close (&repair->sources[i]);
   repair_list_free (&repair->list);
-  return r == 0 ? direct_file_check_same (&repair->target.file, error) : -1;
+  return r == 0 ? target_check_same (&repair->target, error) : -1;
 }
 
 static int
@@ -317,7 +316,7 @@ repair_disk (struct repair *repair, const char **operand, struct error *error)
   struct target *target = &repair->target;
   int r;
 
-  target->operand = request->hash.operand;
+  target->path = request->hash.operand;
   target->options = request->hash.source;
   target->options.cache = target->options.force_share = false;
   if (target_open (target, repair->manifest.size, request->dry_run,

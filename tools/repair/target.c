@@ -1,27 +1,14 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
- *
- * A target: a raw file or block device in which blocks are replaced.
- *
- * All reads and writes, and all checks except that of the path, use one file
- * descriptor, which stays open until the repair ends.  The descriptor holds the
- * locks, and while a block device is open, the kernel cannot assign its device
- * number to another device.
- *
- * No data goes through the page cache.  A buffered write of part of a page
- * would also write the rest of the cached page, possibly over good neighboring
- * blocks.  A buffered read could return data that is not on the storage: a
- * write can be lost, and after a failed sync Linux keeps the pages in the
- * cache as if they had been written.
  */
 
 #include <config.h>
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <stdlib.h>
 #include <string.h>
-#include <linux/fs.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -37,6 +24,18 @@
 #include "util/error.h"
 
 /* ---- Opening ---- */
+
+static int
+check_operand (const char *operand, struct error *error)
+{
+  if (strcmp (operand, "-") == 0)
+    return error_set (error, "standard input cannot be repaired");
+  if (source_is_uri (operand))
+    return error_set (error, "an NBD export cannot be repaired, because "
+                      "nothing shows who else writes to it; repair the file "
+                      "or block device on the host that has it");
+  return 0;
+}
 
 /* Linux lets a read-only block device be opened for writing. */
 static bool
@@ -83,132 +82,148 @@ open_path (const char *path, int type, bool read_only, struct error *error)
   return fd;
 }
 
-/* Returns the size in bytes, or -1 with errno set. */
-static off_t
-find_size (int fd)
+static int
+find_size (int fd, uint64_t *size, struct error *error)
 {
-  return lseek (fd, 0, SEEK_END);
+  off_t end = lseek (fd, 0, SEEK_END);
+
+  *size = end;
+  return end == -1 ? error_errno (error, errno, "cannot find the size") : 0;
 }
 
+/* Make all reads and writes direct. */
 static int
-set_direct (struct direct_file *file, struct error *error)
+set_direct (struct target *target, struct error *error)
 {
-  int flags = fcntl (file->fd, F_GETFL);
+  int flags = fcntl (target->fd, F_GETFL);
 
-  if (direct_storage_check (file->fd, &file->align, error) == -1)
+  if (direct_storage_check (target->fd, &target->align, error) == -1)
     return -1;
-  if (flags == -1 || fcntl (file->fd, F_SETFL, flags | O_DIRECT) == -1)
+  if (flags == -1 || fcntl (target->fd, F_SETFL, flags | O_DIRECT) == -1)
     return error_errno (error, errno, "cannot be repaired without direct I/O");
   return 0;
 }
 
 static int
-check (struct direct_file *file, int type, bool read_only,
-       struct error *error)
+check_file (struct target *target, int type, bool read_only,
+            struct error *error)
 {
-  off_t size;
-
-  if (fstat (file->fd, &file->st) == -1)
+  if (fstat (target->fd, &target->st) == -1)
     return error_errno (error, errno, "cannot open");
-  if ((file->st.st_mode & S_IFMT) != (mode_t) type)
+  if ((target->st.st_mode & S_IFMT) != (mode_t) type)
     return error_set (error, "was replaced while it was opened");
-  if (!read_only && type == S_IFBLK && is_read_only_device (file->fd))
+  if (!read_only && type == S_IFBLK && is_read_only_device (target->fd))
     return error_set (error, "cannot be written: the device is read-only");
-  if (lock_image_for_writing (file->fd, true, error) == -1 ||
-      writers_check (file->fd, &file->st, error) == -1 ||
-      set_direct (file, error) == -1 ||
-      (!read_only && direct_file_sync (file, error) == -1))
+  if (lock_image_for_writing (target->fd, true, error) == -1 ||
+      writers_check (target->fd, &target->st, error) == -1 ||
+      set_direct (target, error) == -1 ||
+      (!read_only && target_sync (target, error) == -1) ||
+      find_size (target->fd, &target->size, error) == -1)
     return -1;
-  size = find_size (file->fd);
-  if (size == -1)
-    return error_errno (error, errno, "cannot find the size");
-  file->size = size;
+  target->id = disk_id_of (target->fd, &target->st);
+  return 0;
+}
+
+/* Check that the image of EXPECTED bytes is the whole disk or, with --size,
+ * its first bytes.
+ */
+static int
+check_image_size (struct target *target, uint64_t expected,
+                  struct error *error)
+{
+  unsigned long long full = target->source->size, size = expected;
+  unsigned long long option = target->options.size;
+
+  if (option == SOURCE_WHOLE && full != size)
+    return error_set (error, "has %llu bytes, but the image of the manifest "
+                      "has %llu%s", full, size, full > size
+                      ? "; --size is for an image on a larger disk" : "");
+  if (option != SOURCE_WHOLE && full < option)
+    return error_set (error, "has only %llu bytes, fewer than the %llu of "
+                      "--size", full, option);
+  if (option != SOURCE_WHOLE && option != size)
+    return error_set (error, "--size is %llu bytes, but the image of the "
+                      "manifest has %llu", option, size);
+  target->source->size = size;
   return 0;
 }
 
 int
-direct_file_open (struct direct_file *file, const char *path, bool read_only,
-                  struct error *error)
+target_open (struct target *target, uint64_t size, bool read_only,
+             struct error *error)
 {
-  int type = find_type (path, error);
+  int type;
 
-  if (type == -1)
+  if (check_operand (target->path, error) == -1 ||
+      (type = find_type (target->path, error)) == -1 ||
+      (target->fd = open_path (target->path, type, read_only, error)) == -1)
     return -1;
-  *file = (struct direct_file) {
-    .fd = open_path (path, type, read_only, error), .path = path
-  };
-  if (file->fd == -1)
-    return -1;
-  if (check (file, type, read_only, error) == 0)
-    return 0;
-  close (file->fd);
+  if (check_file (target, type, read_only, error) == 0 &&
+      source_open_raw (&target->options, target->fd, &target->source,
+                       error) == 0) {
+    if (check_image_size (target, size, error) == 0)
+      return 0;
+    source_close (target->source);
+  }
+  close (target->fd);
   return -1;
 }
 
 void
-direct_file_close (struct direct_file *file)
+target_close (struct target *target)
 {
-  close (file->fd);
+  source_close (target->source);
+  close (target->fd);
 }
 
 /* ---- Changes by others ---- */
 
 int
-direct_file_check_unmodified (const struct direct_file *file,
-                              struct error *error)
+target_check_unmodified (const struct target *target, struct error *error)
 {
   struct stat now;
 
-  if (writers_check (file->fd, &file->st, error) == -1)
+  if (writers_check (target->fd, &target->st, error) == -1)
     return -1;
-  if (fstat (file->fd, &now) == -1)
+  if (fstat (target->fd, &now) == -1)
     return error_errno (error, errno, "cannot read");
   if (S_ISBLK (now.st_mode) ||
-      (now.st_size == file->st.st_size &&
-       now.st_mtim.tv_sec == file->st.st_mtim.tv_sec &&
-       now.st_mtim.tv_nsec == file->st.st_mtim.tv_nsec))
+      (now.st_size == target->st.st_size &&
+       now.st_mtim.tv_sec == target->st.st_mtim.tv_sec &&
+       now.st_mtim.tv_nsec == target->st.st_mtim.tv_nsec))
     return 0;
   return error_set (error, "the file changed while it was read; "
                     "nothing was written");
 }
 
-static int
-check_size (const struct direct_file *file, struct error *error)
-{
-  off_t size = find_size (file->fd);
-
-  if (size == -1)
-    return error_errno (error, errno, "cannot find the size");
-  if ((uint64_t) size == file->size)
-    return 0;
-  return error_set (error, "changed its size from %llu to %llu bytes",
-                    (unsigned long long) file->size,
-                    (unsigned long long) size);
-}
-
 int
-direct_file_check_same (const struct direct_file *file, struct error *error)
+target_check_same (const struct target *target, struct error *error)
 {
   struct stat now;
+  uint64_t size;
   bool same;
 
-  if (check_size (file, error) == -1)
+  if (find_size (target->fd, &size, error) == -1)
     return -1;
-  same = stat (file->path, &now) == 0;
-  if (same && S_ISBLK (file->st.st_mode))
-    same = S_ISBLK (now.st_mode) && now.st_rdev == file->st.st_rdev;
+  if (size != target->size)
+    return error_set (error, "changed its size from %llu to %llu bytes",
+                      (unsigned long long) target->size,
+                      (unsigned long long) size);
+  same = stat (target->path, &now) == 0;
+  if (same && S_ISBLK (target->st.st_mode))
+    same = S_ISBLK (now.st_mode) && now.st_rdev == target->st.st_rdev;
   else if (same)
-    same = now.st_dev == file->st.st_dev && now.st_ino == file->st.st_ino;
+    same = now.st_dev == target->st.st_dev && now.st_ino == target->st.st_ino;
   return same ? 0 : error_set (error, "was replaced by another file");
 }
 
 /* ---- Reading and writing ---- */
 
 int
-direct_file_read (const struct direct_file *file, void *buf, size_t len,
-                  uint64_t offset, struct error *error)
+target_read (const struct target *target, void *buf, size_t len,
+             uint64_t offset, struct error *error)
 {
-  const struct read_file direct = { .fd = file->fd, .direct_fd = -1 };
+  const struct read_file direct = { .fd = target->fd, .direct_fd = -1 };
   int err = read_range (&direct, buf, len, len, offset);
 
   if (err == -1)
@@ -218,13 +233,13 @@ direct_file_read (const struct direct_file *file, void *buf, size_t len,
 }
 
 int
-direct_file_write (const struct direct_file *file, const void *buf, size_t len,
-                   uint64_t offset, struct error *error)
+target_write (const struct target *target, const void *buf, size_t len,
+              uint64_t offset, struct error *error)
 {
   size_t done = 0;
 
   while (done < len) {
-    ssize_t n = pwrite (file->fd, (const char *) buf + done, len - done,
+    ssize_t n = pwrite (target->fd, (const char *) buf + done, len - done,
                         offset + done);
 
     if (n == -1 && errno == EINTR)
@@ -239,22 +254,22 @@ direct_file_write (const struct direct_file *file, const void *buf, size_t len,
 }
 
 int
-direct_file_sync (const struct direct_file *file, struct error *error)
+target_sync (const struct target *target, struct error *error)
 {
-  if (fdatasync (file->fd) == -1)
+  if (fdatasync (target->fd) == -1)
     return error_errno (error, errno, "cannot flush what was written");
   return 0;
 }
 
 /* The mapping is only used for mincore(2), and is never accessed. */
 int
-direct_file_check_uncached (const struct direct_file *file, size_t len,
-                            uint64_t offset, struct error *error)
+target_check_uncached (const struct target *target, size_t len,
+                       uint64_t offset, struct error *error)
 {
   size_t page = sysconf (_SC_PAGESIZE);
   uint64_t start = ROUND_DOWN (offset, (uint64_t) page);
   size_t size = offset + len - start, pages = DIV_ROUND_UP (size, page);
-  void *map = mmap (NULL, size, PROT_READ, MAP_SHARED, file->fd, start);
+  void *map = mmap (NULL, size, PROT_READ, MAP_SHARED, target->fd, start);
   unsigned char *cached = calloc (pages, 1);
   bool found = false;
   int r = -1;
@@ -280,78 +295,7 @@ direct_file_check_uncached (const struct direct_file *file, size_t len,
   return r;
 }
 
-/* ---- The target ---- */
-
-static int
-check_operand (const char *operand, struct error *error)
-{
-  if (strcmp (operand, "-") == 0)
-    return error_set (error, "standard input cannot be repaired");
-  if (source_is_uri (operand))
-    return error_set (error, "an NBD export cannot be repaired, because "
-                      "nothing shows who else writes to it; repair the file or block "
-                      "device on the host that has it");
-  return 0;
-}
-
-/* Check that the image of EXPECTED bytes is the whole disk or, with --size,
- * its first bytes.
- */
-static int
-check_image_size (struct target *target, uint64_t expected,
-                  struct error *error)
-{
-  unsigned long long full = target->source->size, size = expected;
-  unsigned long long option = target->options.size;
-
-  if (option == SOURCE_WHOLE && full != size)
-    return error_set (error, "has %llu bytes, but the image of the manifest "
-                      "has %llu%s", full, size, full > size
-                      ? "; --size is for an image on a larger disk" : "");
-  if (option != SOURCE_WHOLE && full < option)
-    return error_set (error, "has only %llu bytes, fewer than the %llu of "
-                      "--size", full, option);
-  if (option != SOURCE_WHOLE && option != size)
-    return error_set (error, "--size is %llu bytes, but the image of the "
-                      "manifest has %llu", option, size);
-  target->size = target->source->size = size;
-  return 0;
-}
-
-/* Open the source for the scan, and check the size of the target. */
-static int
-open_source (struct target *target, uint64_t size, struct error *error)
-{
-  if (source_open_raw (&target->options, target->file.fd, &target->source,
-                       error) == -1)
-    return -1;
-  if (check_image_size (target, size, error) == 0)
-    return 0;
-  source_close (target->source);
-  return -1;
-}
-
-int
-target_open (struct target *target, uint64_t size, bool read_only,
-             struct error *error)
-{
-  if (check_operand (target->operand, error) == -1 ||
-      direct_file_open (&target->file, target->operand, read_only,
-                        error) == -1)
-    return -1;
-  target->id = disk_id_of (target->file.fd, &target->file.st);
-  if (open_source (target, size, error) == 0)
-    return 0;
-  direct_file_close (&target->file);
-  return -1;
-}
-
-void
-target_close (struct target *target)
-{
-  source_close (target->source);
-  direct_file_close (&target->file);
-}
+/* ---- Sources ---- */
 
 bool
 target_is_operand (const struct target *target, const char *operand)

@@ -115,7 +115,7 @@ is_over (const struct disk_layers *layers, dev_t loop)
 /* If LOOP is a writable loop device that is backed by one of the layers, add it
  * to the layers, and check that it is not in exclusive use.  LOOP is skipped if
  * it, or one of its partitions, is already a layer.  Such a loop device was
- * added by an earlier call; or it is the disk, which direct_file_open opened
+ * added by an earlier call; or it is the disk, which target_open opened
  * exclusively; or the disk is built on it, and the device above it uses it
  * exclusively.
  */
