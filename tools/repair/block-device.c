@@ -1,16 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
- *
- * Information about block devices from /sys on Linux.
- *
- * The directory of a partition is a subdirectory of the directory of its disk,
- * and has fewer attributes.  Attributes that only the disk has are read from
- * the parent directory.
  */
 
 #include <config.h>
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -46,18 +39,19 @@ block_device_exists (dev_t dev)
   return access (path, F_OK) == 0;
 }
 
-/* Store the first line of the file PATH in TEXT. */
+/* Store the file PATH in TEXT, relative to the directory AT if PATH is, and at
+ * most SIZE - 1 bytes.
+ */
 static bool
-read_line (const char *path, char *text, size_t size)
+read_text (int at, const char *path, char *text, size_t size)
 {
-  FILE *file = fopen (path, "re");
-  bool found = file && fgets (text, size, file);
+  int fd = openat (at, path, O_RDONLY | O_CLOEXEC);
+  ssize_t n = fd == -1 ? -1 : read (fd, text, size - 1);
 
-  if (file)
-    fclose (file);
-  if (found)
-    text[strcspn (text, "\n")] = '\0';
-  return found;
+  if (fd != -1)
+    close (fd);
+  text[n > 0 ? n : 0] = '\0';
+  return n > 0;
 }
 
 static bool
@@ -67,7 +61,10 @@ read_attribute (dev_t dev, const char *folder, const char *name, char *text,
   char path[PATH_SIZE];
 
   format_path (path, dev, folder, name);
-  return read_line (path, text, size);
+  if (!read_text (AT_FDCWD, path, text, size))
+    return false;
+  text[strcspn (text, "\n")] = '\0';
+  return true;
 }
 
 bool
@@ -90,12 +87,12 @@ block_device_disk_attribute (dev_t dev, const char *name, char *text,
  * false if that fails.
  */
 static bool
-read_number (const char *path, dev_t *dev)
+read_number (int at, const char *path, dev_t *dev)
 {
   unsigned major_number, minor_number;
   char text[32];
 
-  if (!read_line (path, text, sizeof text) ||
+  if (!read_text (at, path, text, sizeof text) ||
       sscanf (text, "%u:%u", &major_number, &minor_number) != 2)
     return false;
   *dev = makedev (major_number, minor_number);
@@ -110,49 +107,40 @@ block_device_whole (dev_t dev)
 
   format_path (path, dev, "../", "dev");
   return read_attribute (dev, "", "partition", text, sizeof text) &&
-    read_number (path, &whole) ? whole : dev;
+    read_number (AT_FDCWD, path, &whole) ? whole : dev;
 }
 
-/* Call FUNCTION for each device with a directory or link in FOLDER, until
- * FUNCTION returns non-zero.
- */
-static int
-each_device (const char *folder, int (*function) (void *opaque, dev_t dev),
-             void *opaque)
-{
-  char path[PATH_SIZE + NAME_MAX + sizeof "//dev"];
-  DIR *dir = opendir (folder);
-  struct dirent *entry;
-  dev_t dev;
-  int r = 0;
-
-  while (dir && r == 0 && (entry = readdir (dir))) {
-    snprintf (path, sizeof path, "%s/%s/dev", folder, entry->d_name);
-    if (entry->d_name[0] != '.' && read_number (path, &dev))
-      r = function (opaque, dev);
-  }
-  if (dir)
-    closedir (dir);
-  return r;
-}
-
-int
-block_device_each_slave (dev_t dev, int (*function) (void *opaque, dev_t slave),
-                         void *opaque)
+DIR *
+block_device_slaves (dev_t dev)
 {
   char path[PATH_SIZE];
 
   format_path (path, dev, "", "slaves");
   if (access (path, F_OK) == -1)
     format_path (path, dev, "../", "slaves");
-  return each_device (path, function, opaque);
+  return opendir (path);
 }
 
-int
-block_device_each_disk (int (*function) (void *opaque, dev_t disk),
-                        void *opaque)
+DIR *
+block_device_disks (void)
 {
-  return each_device ("/sys/block", function, opaque);
+  return opendir ("/sys/block");
+}
+
+bool
+block_device_next (DIR *list, dev_t *dev)
+{
+  char path[NAME_MAX + sizeof "/dev"];
+  struct dirent *entry;
+
+  while (list && (entry = readdir (list))) {
+    snprintf (path, sizeof path, "%s/dev", entry->d_name);
+    if (entry->d_name[0] != '.' && read_number (dirfd (list), path, dev))
+      return true;
+  }
+  if (list)
+    closedir (list);
+  return false;
 }
 
 /* ---- Opening ---- */
@@ -160,19 +148,16 @@ block_device_each_disk (int (*function) (void *opaque, dev_t disk),
 bool
 block_device_node (dev_t dev, char *node, size_t size)
 {
-  char path[PATH_SIZE], line[PATH_SIZE], name[PATH_SIZE];
-  bool found = false;
-  FILE *file;
+  char path[PATH_SIZE], text[1024], name[PATH_SIZE];
+  const char *line;
 
   format_path (path, dev, "", "uevent");
-  file = fopen (path, "re");
-  while (file && !found && fgets (line, sizeof line, file))
-    found = sscanf (line, "DEVNAME=%127s", name) == 1;
-  if (file)
-    fclose (file);
-  if (found)
-    snprintf (node, size, "/dev/%s", name);
-  return found;
+  line = read_text (AT_FDCWD, path, text, sizeof text)
+    ? strstr (text, "DEVNAME=") : NULL;
+  if (!line || sscanf (line, "DEVNAME=%127s", name) != 1)
+    return false;
+  snprintf (node, size, "/dev/%s", name);
+  return true;
 }
 
 int
@@ -202,13 +187,13 @@ block_device_open (dev_t dev, int flags)
  * system both as lo_device and as lo_rdevice.
  */
 bool
-block_device_loop_file (int fd, struct loop_file *file)
+block_device_loop_file (int fd, struct disk_file *file)
 {
   struct loop_info64 info = { .lo_number = 0 };
 
   if (ioctl (fd, LOOP_GET_STATUS64, &info) == -1)
     return false;
-  *file = (struct loop_file) {
+  *file = (struct disk_file) {
     .device = info.lo_rdevice == info.lo_device ? 0 : info.lo_rdevice,
     .dev = info.lo_device, .ino = info.lo_inode
   };

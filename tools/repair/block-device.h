@@ -2,21 +2,28 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Information about block devices from /sys on Linux.
+ *
+ * The directory of a partition is a subdirectory of the directory of its disk,
+ * and has fewer attributes.  Attributes that only the disk has are read from
+ * the parent directory.
  */
 
 #ifndef BLKSUM_BLOCK_DEVICE_H
 #define BLKSUM_BLOCK_DEVICE_H
 
+#include <dirent.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
-/* The backing file of a loop device: a regular file or a block device. */
-struct loop_file {
-  dev_t device;                 /* the backing block device, or 0 */
-  dev_t dev;                    /* st_dev of the backing file */
-  ino_t ino;                    /* st_ino of the backing file */
+/* A regular file or block device.  Devices are compared by device number,
+ * because a device can have several nodes, also in other mount namespaces.
+ */
+struct disk_file {
+  dev_t device;                 /* number of the block device, or 0 */
+  dev_t dev;                    /* of a regular file: st_dev */
+  ino_t ino;                    /* of a regular file: st_ino */
 };
 
 /* Returns true if DEV is in /sys. */
@@ -34,18 +41,17 @@ bool block_device_attribute (dev_t dev, const char *name, char *text,
 bool block_device_disk_attribute (dev_t dev, const char *name, char *text,
                                   size_t size);
 
-/* Call FUNCTION for each device directly below DEV, such as the disks of an md
- * or dm device, until FUNCTION returns non-zero.  If DEV is a partition, these
- * are the devices below its disk.  Returns the last return value of FUNCTION,
- * or 0 if FUNCTION was not called.
+/* Open the list of the devices directly below DEV, such as the disks of an md
+ * or dm device; if DEV is a partition, of those below its disk.  Or that of all
+ * disks of this host.  Returns NULL if there is none.
  */
-int block_device_each_slave (dev_t dev,
-                             int (*function) (void *opaque, dev_t slave),
-                             void *opaque);
+DIR *block_device_slaves (dev_t dev);
+DIR *block_device_disks (void);
 
-/* Same as block_device_each_slave, for each disk of this host. */
-int block_device_each_disk (int (*function) (void *opaque, dev_t disk),
-                            void *opaque);
+/* Store the next device of LIST, which can be NULL, in *DEV.  Returns false at
+ * the end, and closes LIST.
+ */
+bool block_device_next (DIR *list, dev_t *dev);
 
 /* Returns the disk that has the partition DEV, or DEV if it is not a
  * partition.
@@ -67,7 +73,7 @@ int block_device_open (dev_t dev, int flags);
  * device or on a partition of it.  Returns false if FD is on neither, or if the
  * loop device has no backing file.
  */
-bool block_device_loop_file (int fd, struct loop_file *file);
+bool block_device_loop_file (int fd, struct disk_file *file);
 
 /* Returns the offset in bytes at which DEV, a loop device or a partition of
  * one, starts in its backing file.

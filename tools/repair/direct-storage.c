@@ -1,25 +1,5 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
- *
- * Check whether direct I/O to a file or block device reaches its storage.
- *
- * Many file systems accept O_DIRECT but use the page cache, some of them only
- * for certain files, such as compressed files on btrfs.  Reading back from the
- * page cache would prove nothing.  Therefore only file systems whose direct
- * I/O is known to bypass the page cache are accepted, and only if the kernel
- * reports that the file supports direct I/O.  On ext4, for example, a file
- * with journaled data does not.
- *
- * The physical sectors of a drive can be larger than its logical sectors
- * ("512e").  To write a part of a physical sector, the drive reads and
- * rewrites the whole sector, and a power failure at that moment can destroy
- * good adjacent blocks.  Therefore only whole physical sectors are written.
- *
- * A loop device must use direct I/O, because otherwise it reads from the page
- * cache of its backing file.  With direct I/O it is as good as that file, and a
- * file system on the loop device is as good as the loop device.  Other stacked
- * devices, such as those of dm and md, are trusted to pass on flushes and to
- * read from the devices below them, so they are as good as those devices.
  */
 
 #include <config.h>
@@ -132,11 +112,7 @@ check_sectors (dev_t dev, uint32_t *align, struct error *error)
 }
 
 static int
-check_device (dev_t dev, int fd, unsigned depth, uint32_t *align,
-              struct error *error);
-static int
-check_layer (dev_t dev, int fd, unsigned depth, uint32_t *align,
-             struct error *error);
+check_device (dev_t dev, unsigned depth, uint32_t *align, struct error *error);
 
 /* Check the file FD, which is in a file system on DEV, and check DEV.  The file
  * can start at any block of the file system.  So aligned offsets in the file
@@ -150,7 +126,7 @@ check_file_system (int fd, dev_t dev, unsigned depth, uint32_t *align,
   uint32_t block = 1, needed = 1;
 
   if (check_file (fd, align, &block, error) == -1 ||
-      check_device (dev, -1, depth, &needed, error) == -1)
+      check_device (dev, depth, &needed, error) == -1)
     return -1;
   if (block % needed == 0)
     return 0;
@@ -173,24 +149,23 @@ check (int fd, unsigned depth, uint32_t *align, struct error *error)
   if (ioctl (fd, BLKSSZGET, &sector) == -1)
     return error_errno (error, errno, "cannot find its sector size");
   *align = MAX (*align, (uint32_t) sector);
-  return check_device (st.st_rdev, fd, depth, align, error);
+  return check_device (st.st_rdev, depth, align, error);
 }
 
 /* Check that BACKING, which was opened at the path in /sys, is the backing file
  * of the loop device DEV.  The path can name another file if the backing file
- * was removed or is in another mount namespace.  FD is open on DEV, or -1.
+ * was removed or is in another mount namespace.
  */
 static int
-check_same (dev_t dev, int fd, int backing, struct error *error)
+check_same (dev_t dev, int backing, struct error *error)
 {
-  int own = fd == -1 ? block_device_open (dev, 0) : -1;
-  struct loop_file file;
+  int fd = block_device_open (dev, 0);
+  struct disk_file file;
   struct stat st;
-  bool known = (fd != -1 || own != -1) &&
-    block_device_loop_file (fd != -1 ? fd : own, &file);
+  bool known = fd != -1 && block_device_loop_file (fd, &file);
 
-  if (own != -1)
-    close (own);
+  if (fd != -1)
+    close (fd);
   if (!known)
     return error_set (error, "may be another file: the device cannot be "
                       "opened");
@@ -203,11 +178,11 @@ check_same (dev_t dev, int fd, int backing, struct error *error)
 }
 
 /* Check the backing file of the loop device DEV.  PATH is the path that /sys
- * reports for the backing file.  FD is open on DEV, or -1.
+ * reports for the backing file.
  */
 static int
-check_backing (dev_t dev, int fd, const char *path, unsigned depth,
-               uint32_t *align, struct error *error)
+check_backing (dev_t dev, const char *path, unsigned depth, uint32_t *align,
+               struct error *error)
 {
   struct error reason = { "" };
   int backing = open (path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
@@ -215,7 +190,7 @@ check_backing (dev_t dev, int fd, const char *path, unsigned depth,
 
   if (backing == -1)
     error_errno (&reason, errno, "cannot be opened");
-  else if (check_same (dev, fd, backing, &reason) == 0 &&
+  else if (check_same (dev, backing, &reason) == 0 &&
            lock_image_for_writing (backing, false, &reason) == 0)
     r = check (backing, depth + 1, align, &reason);
   if (backing != -1)
@@ -225,27 +200,13 @@ check_backing (dev_t dev, int fd, const char *path, unsigned depth,
                  "device, '%s', %s", path, reason.text);
 }
 
-struct layer {
-  unsigned depth;
-  uint32_t *align;
-  struct error *error;
-};
-
+/* Check DEV and all devices and files below it. */
 static int
-check_slave (void *opaque, dev_t slave)
+check_layer (dev_t dev, unsigned depth, uint32_t *align, struct error *error)
 {
-  const struct layer *layer = opaque;
-
-  return check_layer (slave, -1, layer->depth, layer->align, layer->error);
-}
-
-/* Check DEV and all devices and files below it.  FD is open on DEV, or -1. */
-static int
-check_layer (dev_t dev, int fd, unsigned depth, uint32_t *align,
-             struct error *error)
-{
-  struct layer below = { .depth = depth + 1, .align = align, .error = error };
   char path[PATH_MAX], direct[8] = "";
+  dev_t slave;
+  DIR *slaves;
 
   if (depth > MAX_DEPTH)
     return error_set (error, "cannot be repaired: it is made of more than %d "
@@ -253,8 +214,12 @@ check_layer (dev_t dev, int fd, unsigned depth, uint32_t *align,
   if (!block_device_exists (dev))
     return error_set (error, "cannot be repaired: /sys does not say what "
                       "device %u:%u is", major (dev), minor (dev));
-  if (block_device_each_slave (dev, check_slave, &below) == -1)
-    return -1;
+  slaves = block_device_slaves (dev);
+  while (block_device_next (slaves, &slave))
+    if (check_layer (slave, depth + 1, align, error) == -1) {
+      closedir (slaves);
+      return -1;
+    }
   if (!block_device_disk_attribute (dev, "loop/backing_file", path,
                                     sizeof path))
     return 0;
@@ -263,7 +228,7 @@ check_layer (dev_t dev, int fd, unsigned depth, uint32_t *align,
     return error_set (error, "cannot be repaired: it is on a loop device that "
                       "answers from the page cache; use losetup "
                       "--direct-io=on, or repair '%s'", path);
-  if (check_backing (dev, fd, path, depth, align, error) == -1)
+  if (check_backing (dev, path, depth, align, error) == -1)
     return -1;
   if (block_device_loop_start (dev) % *align != 0)
     return error_set (error, "cannot be repaired: it begins within a unit in "
@@ -276,12 +241,11 @@ check_layer (dev_t dev, int fd, unsigned depth, uint32_t *align,
  * stacked device from those of its slaves.
  */
 static int
-check_device (dev_t dev, int fd, unsigned depth, uint32_t *align,
-              struct error *error)
+check_device (dev_t dev, unsigned depth, uint32_t *align, struct error *error)
 {
   if (check_sectors (dev, align, error) == -1)
     return -1;
-  return check_layer (dev, fd, depth, align, error);
+  return check_layer (dev, depth, align, error);
 }
 
 int

@@ -1,199 +1,105 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
- *
- * The layers of a disk: the disk itself, and all files and block devices that
- * it is built on.
- *
- * A loop device, or a partition of one, is built on its backing file, and an
- * md or dm device is built on its slaves.  The device below the file system of
- * a regular file is not a layer: writes of the file system to other files do
- * not matter.
- *
- * Devices are compared by device number, because a device can have several
- * nodes, also in other mount namespaces.
  */
 
 #include <config.h>
 
-#include <fcntl.h>
-#include <stddef.h>
 #include <unistd.h>
 
-#include "io/file.h"
-#include "io/files.h"
-#include "repair/block-device.h"
 #include "repair/disk-layers.h"
 
-/* ---- Adding ---- */
-
-/* Returns false if LAYER is already in LAYERS or there is no room for it. */
 static bool
-add (struct disk_layers *layers, const struct disk_layer *layer)
+have (const struct disk_layers *layers, const struct disk_file *file)
 {
-  if (layer->number ? disk_layers_have_device (layers, layer->number)
-      : disk_layers_have_file (layers, layer->dev, layer->ino))
-    return false;
+  for (size_t i = 0; i < layers->count; i++) {
+    const struct disk_file *layer = &layers->layer[i];
+
+    if (file->device ? layer->device == file->device
+        : !layer->device && layer->dev == file->dev && layer->ino == file->ino)
+      return true;
+  }
+  return false;
+}
+
+/* The backing file of a loop device is added directly after it. */
+void
+disk_layers_add (struct disk_layers *layers, const struct disk_file *file,
+                 int fd)
+{
+  struct disk_file below;
+  DIR *slaves;
+  int own;
+
+  if (have (layers, file))
+    return;
   if (layers->count == MAX_DISK_LAYERS) {
     layers->incomplete = true;
-    return false;
-  }
-  layers->layer[layers->count++] = *layer;
-  return true;
-}
-
-void
-disk_layers_add_loop_file (struct disk_layers *layers,
-                           const struct loop_file *file)
-{
-  const struct disk_layer layer = { .dev = file->dev, .ino = file->ino };
-
-  if (file->device)
-    disk_layers_add_device (layers, file->device);
-  else
-    add (layers, &layer);
-}
-
-static int
-add_slave (void *layers, dev_t slave)
-{
-  disk_layers_add_device (layers, slave);
-  return 0;
-}
-
-void
-disk_layers_add_device (struct disk_layers *layers, dev_t number)
-{
-  const struct disk_layer layer = {
-    .number = number, .whole = block_device_whole (number)
-  };
-  struct loop_file file;
-  int fd;
-
-  if (!add (layers, &layer))
     return;
-  block_device_each_slave (number, add_slave, layers);
-  fd = block_device_open (number, 0);
-  if (fd != -1 && block_device_loop_file (fd, &file))
-    disk_layers_add_loop_file (layers, &file);
-  if (fd != -1)
-    close (fd);
-}
-
-/* ---- Comparing ---- */
-
-bool
-disk_layers_have_device (const struct disk_layers *layers, dev_t number)
-{
-  for (size_t i = 0; i < layers->count; i++)
-    if (layers->layer[i].number && layers->layer[i].number == number)
-      return true;
-  return false;
-}
-
-bool
-disk_layers_have_file (const struct disk_layers *layers, dev_t dev, ino_t ino)
-{
-  for (size_t i = 0; i < layers->count; i++) {
-    const struct disk_layer *layer = &layers->layer[i];
-
-    if (!layer->number && layer->dev == dev && layer->ino == ino)
-      return true;
   }
-  return false;
-}
-
-bool
-disk_layers_overlap (const struct disk_layers *layers, dev_t number)
-{
-  dev_t whole = block_device_whole (number);
-
-  for (size_t i = 0; i < layers->count; i++) {
-    const struct disk_layer *layer = &layers->layer[i];
-
-    if (layer->number && (layer->number == number || layer->number == whole ||
-                          layer->whole == number))
-      return true;
-  }
-  return false;
-}
-
-/* ---- One file or device ---- */
-
-struct disk_id
-disk_id_of (int fd, const struct stat *st)
-{
-  struct loop_file file;
-
-  if (!S_ISBLK (st->st_mode))
-    return (struct disk_id) { .dev = st->st_dev, .ino = st->st_ino };
-  if (block_device_whole (st->st_rdev) == st->st_rdev &&
-      block_device_loop_file (fd, &file))
-    return (struct disk_id) {
-      .number = st->st_rdev,
-      .device = file.device, .dev = file.dev, .ino = file.ino
-    };
-  return (struct disk_id) { .number = st->st_rdev, .device = st->st_rdev };
-}
-
-bool
-disk_id_of_path (const char *path, struct disk_id *id)
-{
-  int fd = open (path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-  struct stat st;
-  bool found = fd != -1 && fstat (fd, &st) == 0;
-
-  if (found)
-    *id = disk_id_of (fd, &st);
-  if (fd != -1)
-    close (fd);
-  return found;
+  layers->layer[layers->count++] = *file;
+  if (!file->device)
+    return;
+  own = fd == -1 ? block_device_open (file->device, 0) : -1;
+  if ((fd != -1 || own != -1) &&
+      block_device_loop_file (fd != -1 ? fd : own, &below))
+    disk_layers_add (layers, &below, -1);
+  if (own != -1)
+    close (own);
+  slaves = block_device_slaves (file->device);
+  below = (struct disk_file) { .device = 0 };
+  while (block_device_next (slaves, &below.device))
+    disk_layers_add (layers, &below, -1);
 }
 
 void
-disk_id_find_layers (const struct disk_id *id, struct disk_layers *layers)
+disk_layers_init (struct disk_layers *layers, int fd, const struct stat *st)
 {
-  const struct loop_file file = {
-    .device = id->device, .dev = id->dev, .ino = id->ino
+  const struct disk_file disk = {
+    .device = S_ISBLK (st->st_mode) ? st->st_rdev : 0,
+    .dev = st->st_dev, .ino = st->st_ino
   };
+  struct disk_file file;
 
-  if (id->number)
-    disk_layers_add_device (layers, id->number);
-  disk_layers_add_loop_file (layers, &file);
-}
-
-/* ---- The same disk ---- */
-
-/* Returns true if TOP is the same as ID or built on it, or has too many layers
- * to know.
- */
-static bool
-has_layer (const struct disk_id *top, const struct disk_id *id)
-{
-  struct disk_layers layers = { .count = 0 };
-
-  disk_id_find_layers (top, &layers);
-  return layers.incomplete ||
-    disk_layers_have_device (&layers, id->number) ||
-    disk_layers_have_device (&layers, id->device) ||
-    (!id->device && disk_layers_have_file (&layers, id->dev, id->ino));
+  *layers = (struct disk_layers) { .same = 1 };
+  disk_layers_add (layers, &disk, fd);
+  if (disk.device && block_device_whole (disk.device) == disk.device &&
+      block_device_loop_file (fd, &file))
+    layers->same = 2;
 }
 
 bool
-disk_id_is_same (const struct disk_id *a, const struct disk_id *b)
+disk_layers_overlap (const struct disk_layers *layers,
+                     const struct disk_file *file)
 {
-  return has_layer (a, b) || has_layer (b, a);
-}
+  struct disk_file whole = { .device = 0 };
 
-bool
-disk_id_is_in (const struct disk_id *id, const struct files *files)
-{
-  const struct file *file;
-
-  for (file = files ? files->first : NULL; file; file = file->next) {
-    struct disk_id other = disk_id_of (file->fd, &file->st);
-
-    if (disk_id_is_same (id, &other))
+  if (have (layers, file))
+    return true;
+  if (!file->device)
+    return false;
+  whole.device = block_device_whole (file->device);
+  if (have (layers, &whole))
+    return true;
+  for (size_t i = 0; i < layers->count; i++)
+    if (layers->layer[i].device &&
+        block_device_whole (layers->layer[i].device) == file->device)
       return true;
-  }
   return false;
+}
+
+/* Returns true if B, or the backing file of the loop device B, is one of A. */
+static bool
+have_disk (const struct disk_layers *a, const struct disk_layers *b)
+{
+  for (size_t i = 0; i < b->same; i++)
+    if (have (a, &b->layer[i]))
+      return true;
+  return false;
+}
+
+bool
+disk_layers_are_same (const struct disk_layers *a, const struct disk_layers *b)
+{
+  return a->incomplete || b->incomplete || have_disk (a, b) ||
+    have_disk (b, a);
 }

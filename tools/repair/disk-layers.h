@@ -3,6 +3,11 @@
  *
  * The layers of a disk: the disk itself, and all files and block devices that
  * it is built on.
+ *
+ * A loop device, or a partition of one, is built on its backing file, and an
+ * md or dm device is built on its slaves.  The device below the file system of
+ * a regular file is not a layer: writes of the file system to other files do
+ * not matter.
  */
 
 #ifndef BLKSUM_DISK_LAYERS_H
@@ -11,76 +16,42 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/stat.h>
-#include <sys/types.h>
 
 #include "repair/block-device.h"
 
-struct files;
-
 #define MAX_DISK_LAYERS 256
 
-struct disk_layer {
-  dev_t number;                 /* of a block device, or 0 for a file */
-  dev_t whole;                  /* the device that has the partition NUMBER; if
-                                 * NUMBER is not a partition, NUMBER */
-  dev_t dev;                    /* st_dev of a regular file */
-  ino_t ino;                    /* st_ino of a regular file */
-};
-
 struct disk_layers {
-  struct disk_layer layer[MAX_DISK_LAYERS]; /* the first is the disk itself */
+  struct disk_file layer[MAX_DISK_LAYERS]; /* the first is the disk itself */
   size_t count;
+  size_t same;                  /* the first layers that are the disk: 2 if it
+                                 * is a loop device, with its backing file */
   bool incomplete;              /* there are more than MAX_DISK_LAYERS */
 };
 
-/* Add a block device, and all devices and files that it is built on. */
-void disk_layers_add_device (struct disk_layers *layers, dev_t number);
+/* Find the layers of the disk that is open as FD, and whose status is ST. */
+void disk_layers_init (struct disk_layers *layers, int fd,
+                       const struct stat *st);
 
-/* Add the regular file or block device FILE, such as the backing file of a loop
- * device.  If FILE is a device, add all devices and files that it is built on.
- * The device below the file system of a regular file is not added.
+/* Add FILE, and all devices and files that it is built on.  FD is open on FILE,
+ * or -1.
  */
-void disk_layers_add_loop_file (struct disk_layers *layers,
-                                const struct loop_file *file);
+void disk_layers_add (struct disk_layers *layers, const struct disk_file *file,
+                      int fd);
 
-/* Return true if the device or file is one of LAYERS. */
-bool disk_layers_have_device (const struct disk_layers *layers, dev_t number);
-bool disk_layers_have_file (const struct disk_layers *layers, dev_t dev,
-                            ino_t ino);
-
-/* Returns true if the device NUMBER is one of LAYERS, a partition of one, or
- * the disk of a partition in LAYERS.  Two partitions of a disk do not overlap.
+/* Returns true if FILE is one of LAYERS, a partition of one, or the disk of a
+ * partition in LAYERS.  Two partitions of a disk do not overlap.
  */
-bool disk_layers_overlap (const struct disk_layers *layers, dev_t number);
+bool disk_layers_overlap (const struct disk_layers *layers,
+                          const struct disk_file *file);
 
-/* The identity of a file or block device.  For a loop device, DEVICE, DEV and
- * INO are those of its backing file.
+/* Returns true if the disks A and B are the same under any name, or one of them
+ * is built on the other, as an md or dm device is built on its disks.  Two
+ * devices that are built on the same disk, such as two logical volumes, are not
+ * the same.  If a disk has more layers than can be recorded, it counts as the
+ * same as any other.
  */
-struct disk_id {
-  dev_t number;                 /* the block device itself, or 0 */
-  dev_t device;                 /* the (backing) block device, or 0 */
-  dev_t dev;                    /* st_dev of the regular file */
-  ino_t ino;                    /* st_ino of the regular file */
-};
-
-/* Returns the identity of the open file FD, whose status is ST. */
-struct disk_id disk_id_of (int fd, const struct stat *st);
-
-/* Same as disk_id_of, for PATH.  Returns false if PATH cannot be opened. */
-bool disk_id_of_path (const char *path, struct disk_id *id);
-
-/* Add the file or device ID, and all files and devices below it, to LAYERS. */
-void disk_id_find_layers (const struct disk_id *id,
-                          struct disk_layers *layers);
-
-/* Returns true if A and B are the same, or one of them is built on the other,
- * as an md or dm device is built on its disks.  Two devices that are built on
- * the same disk, such as two logical volumes, are not the same.  If a device
- * has more layers than can be recorded, it counts as the same as any other.
- */
-bool disk_id_is_same (const struct disk_id *a, const struct disk_id *b);
-
-/* Returns true if ID is the same as one of FILES, which can be NULL. */
-bool disk_id_is_in (const struct disk_id *id, const struct files *files);
+bool disk_layers_are_same (const struct disk_layers *a,
+                           const struct disk_layers *b);
 
 #endif /* BLKSUM_DISK_LAYERS_H */

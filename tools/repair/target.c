@@ -14,6 +14,8 @@
 #include <unistd.h>
 
 #include "../lib/common/numbers.h"
+#include "io/file.h"
+#include "io/files.h"
 #include "io/lock.h"
 #include "io/read.h"
 #include "repair/direct-storage.h"
@@ -120,7 +122,7 @@ check_file (struct target *target, int type, bool read_only,
       (!read_only && target_sync (target, error) == -1) ||
       find_size (target->fd, &target->size, error) == -1)
     return -1;
-  target->id = disk_id_of (target->fd, &target->st);
+  disk_layers_init (&target->layers, target->fd, &target->st);
   return 0;
 }
 
@@ -297,17 +299,35 @@ target_check_uncached (const struct target *target, size_t len,
 
 /* ---- Sources ---- */
 
+static bool
+is_disk (const struct target *target, int fd, const struct stat *st)
+{
+  struct disk_layers layers;
+
+  disk_layers_init (&layers, fd, st);
+  return disk_layers_are_same (&target->layers, &layers);
+}
+
 bool
 target_is_operand (const struct target *target, const char *operand)
 {
-  struct disk_id id;
+  int fd = source_is_uri (operand) ? -1
+    : open (operand, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+  struct stat st;
+  bool same = fd != -1 && fstat (fd, &st) == 0 && is_disk (target, fd, &st);
 
-  return !source_is_uri (operand) && disk_id_of_path (operand, &id) &&
-    disk_id_is_same (&target->id, &id);
+  if (fd != -1)
+    close (fd);
+  return same;
 }
 
 bool
 target_is_in (const struct target *target, const struct source *source)
 {
-  return disk_id_is_in (&target->id, source->files);
+  const struct file *file = source->files ? source->files->first : NULL;
+
+  for (; file; file = file->next)
+    if (is_disk (target, file->fd, &file->st))
+      return true;
+  return false;
 }

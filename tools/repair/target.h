@@ -35,12 +35,12 @@ struct source;
 struct target {
   const char *path;
   struct source_options options; /* for the scan */
-  struct source *source;        /* for the scan; its size is that of the image */
+  struct source *source;        /* for the scan; has the size of the image */
   int fd;                       /* uses O_DIRECT, and holds the locks */
   struct stat st;               /* status at the time of the open */
   uint64_t size;                /* of the whole disk at that time, bytes */
   uint32_t align;               /* of offsets and lengths, bytes */
-  struct disk_id id;
+  struct disk_layers layers;
 };
 
 /* Open TARGET, which has an image of SIZE bytes, for reading if READ_ONLY,
@@ -90,7 +90,7 @@ int target_check_uncached (const struct target *target, size_t len,
                            uint64_t offset, struct error *error);
 
 /* Returns true if OPERAND is the same file or device under any name (see
- * disk_id_is_same).  The operand is not locked.
+ * disk_layers_are_same).  The operand is not locked.
  */
 bool target_is_operand (const struct target *target, const char *operand);
 

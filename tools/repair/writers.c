@@ -56,16 +56,9 @@
 
 #define PATH_SIZE 128
 
-struct proc_file {
-  unsigned long pid;
-  dev_t number;                 /* of a block device, or 0 */
-  dev_t dev;                    /* st_dev of the file */
-  ino_t ino;                    /* st_ino of the file */
-};
-
 struct search {
-  int (*function) (void *opaque, const struct proc_file *file);
-  void *opaque;
+  struct disk_layers layers;    /* of the disk; check_loops adds the loop
+                                 * devices that are backed by these */
   struct error *error;
   unsigned long self;           /* our pid in this /proc */
   unsigned long pid;
@@ -73,17 +66,10 @@ struct search {
   unsigned long read_thread;    /* last thread whose files were read, or 0 */
 };
 
-struct use {
-  struct disk_layers layers;    /* of the disk; check_loops adds the loop
-                                 * devices that are backed by these */
-  struct proc_file writer;
-  struct error *error;
-};
-
 /* ---- Loop devices ---- */
 
 static int
-check_exclusive (const struct use *use, dev_t loop)
+check_exclusive (dev_t loop, struct error *error)
 {
   int fd = block_device_open (loop, O_EXCL);
   char node[PATH_MAX] = "?";
@@ -92,60 +78,63 @@ check_exclusive (const struct use *use, dev_t loop)
     close (fd);
   else if (errno == EBUSY) {
     block_device_node (loop, node, sizeof node);
-    return error_set (use->error, "is in use: the loop device '%s' over it is "
+    return error_set (error, "is in use: the loop device '%s' over it is "
                       "mounted, or in exclusive use", node);
   }
   return 0;
 }
 
+/* Returns true if LOOP is a writable loop device that is backed by one of
+ * LAYERS.
+ */
 static bool
 is_over (const struct disk_layers *layers, dev_t loop)
 {
-  int fd = block_device_open (loop, 0);
-  struct loop_file file;
-  bool found = fd != -1 && block_device_loop_file (fd, &file) &&
-    (file.device ? disk_layers_overlap (layers, file.device)
-     : disk_layers_have_file (layers, file.dev, file.ino));
+  struct disk_file file;
+  char text[16];
+  bool found;
+  int fd;
 
+  if (!block_device_attribute (loop, "loop/backing_file", text, sizeof text) ||
+      (block_device_attribute (loop, "ro", text, sizeof text) &&
+       strcmp (text, "0") != 0))
+    return false;
+  fd = block_device_open (loop, 0);
+  found = fd != -1 && block_device_loop_file (fd, &file) &&
+    disk_layers_overlap (layers, &file);
   if (fd != -1)
     close (fd);
   return found;
 }
 
-/* If LOOP is a writable loop device that is backed by one of the layers, add it
- * to the layers, and check that it is not in exclusive use.  LOOP is skipped if
- * it, or one of its partitions, is already a layer.  Such a loop device was
- * added by an earlier call; or it is the disk, which target_open opened
- * exclusively; or the disk is built on it, and the device above it uses it
- * exclusively.
+/* Add the loop devices that are over the layers, and check that they are not in
+ * exclusive use.  A loop device is skipped if it, or one of its partitions, is
+ * already a layer.  Such a loop device was added before; or it is the disk,
+ * which target_open opened exclusively; or the disk is built on it, and the
+ * device above it uses it exclusively.  The search is repeated, because loop
+ * devices can be stacked on loop devices.
  */
 static int
-check_loop (void *opaque, dev_t loop)
+check_loops (struct disk_layers *layers, struct error *error)
 {
-  struct use *use = opaque;
-  char text[16];
-
-  if (!block_device_attribute (loop, "loop/backing_file", text, sizeof text) ||
-      (block_device_attribute (loop, "ro", text, sizeof text) &&
-       strcmp (text, "0") != 0) ||
-      disk_layers_overlap (&use->layers, loop) ||
-      !is_over (&use->layers, loop))
-    return 0;
-  disk_layers_add_device (&use->layers, loop);
-  return check_exclusive (use, loop);
-}
-
-/* Repeat the search, because loop devices can be stacked on loop devices. */
-static int
-check_loops (struct use *use)
-{
+  struct disk_file disk = { .device = 0 };
   size_t before;
 
   do {
-    before = use->layers.count;
-    if (block_device_each_disk (check_loop, use) == -1)
-      return -1;
-  } while (use->layers.count > before);
+    DIR *disks = block_device_disks ();
+
+    before = layers->count;
+    while (block_device_next (disks, &disk.device)) {
+      if (disk_layers_overlap (layers, &disk) ||
+          !is_over (layers, disk.device))
+        continue;
+      disk_layers_add (layers, &disk, -1);
+      if (check_exclusive (disk.device, error) == -1) {
+        closedir (disks);
+        return -1;
+      }
+    }
+  } while (layers->count > before);
   return 0;
 }
 
@@ -248,7 +237,7 @@ read_flags (const char *folder, unsigned long fd, int *flags)
  * that does not respond.  Returns 0, or an errno value.
  */
 static int
-find_file (const char *folder, unsigned long fd, struct proc_file *file)
+find_file (const char *folder, unsigned long fd, struct disk_file *file)
 {
   char path[PATH_SIZE];
   struct statx stx;
@@ -257,8 +246,8 @@ find_file (const char *folder, unsigned long fd, struct proc_file *file)
   if (statx (AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_TYPE | STATX_INO,
              &stx) == -1)
     return errno;
-  *file = (struct proc_file) {
-    .number = S_ISBLK (stx.stx_mode)
+  *file = (struct disk_file) {
+    .device = S_ISBLK (stx.stx_mode)
       ? makedev (stx.stx_rdev_major, stx.stx_rdev_minor) : 0,
     .dev = makedev (stx.stx_dev_major, stx.stx_dev_minor),
     .ino = stx.stx_ino
@@ -273,6 +262,24 @@ format_thread (const struct search *search, char folder[PATH_SIZE])
             search->thread);
 }
 
+/* The current process has FILE, which overlaps a layer, open for writing. */
+static int
+refuse (const struct search *search, const struct disk_file *file)
+{
+  const struct disk_file *disk = &search->layers.layer[0];
+  bool same = file->device ? file->device == disk->device
+    : !disk->device && file->ino == disk->ino;
+  char path[PATH_SIZE], name[32];
+
+  snprintf (path, sizeof path, "/proc/%lu/comm", search->pid);
+  if (read_text (path, name, sizeof name) != 0)
+    snprintf (name, sizeof name, "?");
+  name[strcspn (name, "\n")] = '\0';
+  return error_set (search->error, "is in use: process %lu (%s) has %s open "
+                    "for writing", search->pid, name, same ? "it"
+                    : "a device or file that overlaps it");
+}
+
 /* If statx(2) fails on an open file, other than with ENOMEM, ignore the file.
  * It cannot be a file to repair; it can be, for example, a FUSE file that only
  * its owner can access.
@@ -281,7 +288,7 @@ static int
 check_file (struct search *search, unsigned long fd)
 {
   char folder[PATH_SIZE];
-  struct proc_file file;
+  struct disk_file file;
   int flags, err;
 
   format_thread (search, folder);
@@ -293,8 +300,8 @@ check_file (struct search *search, unsigned long fd)
   err = find_file (folder, fd, &file);
   if (err)
     return err == ENOMEM ? fail (search, folder, err) : 0;
-  file.pid = search->pid;
-  return search->function (search->opaque, &file);
+  return disk_layers_overlap (&search->layers, &file)
+    ? refuse (search, &file) : 0;
 }
 
 /* ---- Threads and processes ---- */
@@ -344,7 +351,7 @@ static bool
 shows_us (struct search *search, int own_fd)
 {
   char number[32] = "", folder[PATH_SIZE];
-  struct proc_file file;
+  struct disk_file file;
   struct stat st;
   int flags;
 
@@ -357,72 +364,21 @@ shows_us (struct search *search, int own_fd)
     read_flags (folder, own_fd, &flags) == 0;
 }
 
-static int
-proc_files_each (int own_fd,
-                 int (*function) (void *opaque, const struct proc_file *file),
-                 void *opaque, struct error *error)
-{
-  struct search search = {
-    .function = function, .opaque = opaque, .error = error
-  };
-
-  if (!shows_us (&search, own_fd))
-    return error_set (error, "cannot find out whether it is in use: /proc does "
-                      "not show the files of processes; mount it (mount -t "
-                      "proc proc /proc)");
-  return each_number (&search, "/proc", check_process);
-}
-
-static void
-proc_name (unsigned long pid, char *name, size_t size)
-{
-  char path[PATH_SIZE];
-
-  snprintf (path, sizeof path, "/proc/%lu/comm", pid);
-  if (read_text (path, name, size) != 0)
-    snprintf (name, size, "?");
-  name[strcspn (name, "\n")] = '\0';
-}
-
 /* ---- The disk ---- */
-
-static int
-check_writer (void *opaque, const struct proc_file *file)
-{
-  struct use *use = opaque;
-
-  use->writer = *file;
-  return file->number ? disk_layers_overlap (&use->layers, file->number)
-    : disk_layers_have_file (&use->layers, file->dev, file->ino);
-}
-
-static int
-refuse (const struct use *use)
-{
-  const struct disk_layer *disk = &use->layers.layer[0];
-  const struct proc_file *writer = &use->writer;
-  bool same = writer->number ? writer->number == disk->number
-    : !disk->number && writer->ino == disk->ino;
-  char name[32];
-
-  proc_name (writer->pid, name, sizeof name);
-  return error_set (use->error, "is in use: process %lu (%s) has %s open for "
-                    "writing", writer->pid, name, same ? "it"
-                    : "a device or file that overlaps it");
-}
 
 int
 writers_check (int fd, const struct stat *st, struct error *error)
 {
-  struct disk_id id = disk_id_of (fd, st);
-  struct use use = { .error = error };
-  int r;
+  struct search search = { .error = error };
 
-  disk_id_find_layers (&id, &use.layers);
-  if (check_loops (&use) == -1)
+  disk_layers_init (&search.layers, fd, st);
+  if (check_loops (&search.layers, error) == -1)
     return -1;
-  if (use.layers.incomplete)
+  if (search.layers.incomplete)
     return error_set (error, "is made of too many devices");
-  r = proc_files_each (fd, check_writer, &use, error);
-  return r == 1 ? refuse (&use) : r;
+  if (!shows_us (&search, fd))
+    return error_set (error, "cannot find out whether it is in use: /proc does "
+                      "not show the files of processes; mount it (mount -t "
+                      "proc proc /proc)");
+  return each_number (&search, "/proc", check_process);
 }
