@@ -2,6 +2,13 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * The manifest that a disk is repaired to match.
+ *
+ * The manifest decides what is written to the disk.  Therefore its sum must
+ * match a sum that the user has from another place, unless the user chooses to
+ * trust the manifest.
+ *
+ * The sources are not trusted, so nothing is written if the digest is not
+ * cryptographic.
  */
 
 #ifndef BLKSUM_REPAIR_MANIFEST_H
