@@ -371,24 +371,18 @@ output_file_stop (struct output_file *file)
 
 /* ---- Writing ---- */
 
-int
-output_file_write_at (int fd, off_t offset, const char *text, size_t len)
-{
-  ssize_t n;
-
-  for (; len > 0; text += n, len -= n, offset += n) {
-    n = pwrite (fd, text, len, offset);
-    if (n == -1)
-      return -1;
-  }
-  return 0;
-}
-
 static int
 write_text (int fd, const char *text)
 {
-  return output_file_write_at (fd, 0, text, strlen (text)) == -1 ? -1
-                                                                : fsync (fd);
+  size_t len = strlen (text);
+  ssize_t n;
+
+  for (; len > 0; text += n, len -= n) {
+    n = write (fd, text, len);
+    if (n == -1)
+      return -1;
+  }
+  return fsync (fd);
 }
 
 /* Truncate FD, a file that is ours.  Returns 0, or -1 with errno. */
@@ -441,7 +435,7 @@ judge (void *opaque, const char *path)
 /* The file was replaced by FD, but the directory could not be synced: after a
  * crash the path could refer to the replaced file again, whose descriptor is
  * OLD.  Truncate that file.  If this fails, remove the new file from the path;
- * then output_file_written syncs the directory again.
+ * then written syncs the directory again.
  */
 static void
 empty_old (const struct output_file *file, int old)
@@ -519,8 +513,11 @@ replace_text (struct output_file *file, const char *text, bool sync)
   return -1;
 }
 
-void
-output_file_written (struct output_file *file, int r)
+/* The write has ended with R: 0; or -1 with errno, which is reported, and then
+ * the old content is withdrawn.
+ */
+static void
+written (struct output_file *file, int r)
 {
   file->failed = r == -1;
   if (r == 0)
@@ -538,7 +535,7 @@ output_file_write (struct output_file *file, const char *text, bool sync)
 
   if (!text)
     errno = ENOMEM;
-  output_file_written (file, r);
+  written (file, r);
 }
 
 void
@@ -552,14 +549,5 @@ output_file_move (struct output_file *file, const char *from)
     unlink (from);
     errno = err;
   }
-  output_file_written (file, fd == -1 ? -1 : move_over (file, from, fd, true));
-}
-
-int
-output_file_current (const struct output_file *file, off_t size)
-{
-  struct stat st;
-
-  return !file->failed && lstat (file->path, &st) == 0 &&
-    is_current (file, &st) && st.st_size == size ? file->current : -1;
+  written (file, fd == -1 ? -1 : move_over (file, from, fd, true));
 }

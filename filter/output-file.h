@@ -89,19 +89,4 @@ void output_file_write (struct output_file *file, const char *text, bool sync);
  */
 void output_file_move (struct output_file *file, const char *from);
 
-/* Returns the descriptor of the last version, to change it in place: it is not
- * closed.  Returns -1 if another file has replaced it, if its size is not SIZE,
- * or if the last write failed.
- */
-int output_file_current (const struct output_file *file, off_t size);
-
-/* Write LEN bytes of TEXT at OFFSET.  Returns 0, or -1 with errno. */
-int output_file_write_at (int fd, off_t offset, const char *text, size_t len);
-
-/* Called after a change in place.  If R is -1, the change failed: the error,
- * which is in errno, is reported, and the file is emptied, or removed if it
- * cannot be emptied.
- */
-void output_file_written (struct output_file *file, int r);
-
 #endif /* NBDKIT_BLKHASH_OUTPUT_FILE_H */

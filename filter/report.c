@@ -17,7 +17,7 @@
  *   between the withdrawal and the end of the change.
  * - Then, still before it calls the plugin, the request waits in
  *   report_await_withdrawals until the withdrawals by all threads so far are
- *   written to the files, and synced (see result-file.c).
+ *   written to the files, and synced (see output-file.c).
  * - A prefetch can make sums wrong too: a cache below may store the old content
  *   of a trimmed range (see modify.h).  The prefetch withdraws these sums after
  *   it has called the plugin, and waits before it is acknowledged.
@@ -50,16 +50,12 @@
 #include "params.h"
 #include "report.h"
 #include "result-file.h"
-#include "result-lines.h"
 
 _Static_assert (REPORT_MD_SIZE == BLKHASH_MAX_MD_SIZE, "the longest sum");
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects: */
 static struct report_line *lines, **lines_tail = &lines;
-static size_t nr_lines;
-/* Lines that were set and are not written yet. */
-static struct report_line *changed, **changed_tail = &changed;
-static size_t nr_changed;
+static size_t lines_len;        /* bytes of all lines */
 static uint64_t latest_version;
 static bool no_memory;          /* there was no memory for a line; this is not
                                  * logged yet */
@@ -79,59 +75,34 @@ static uint64_t written_version, withdrawn_version;
 
 /* ---- Writing ---- */
 
-/* A snapshot of the lines to write, with the errors since the last snapshot. */
+/* What to write, with the errors since the last write. */
 struct state {
   uint64_t version;
-  bool whole;                   /* all lines, for a new file */
-  struct result_change *changes; /* NULL: no memory */
-  size_t nr_changes;
+  char *text;                   /* NULL: no memory */
   bool sync;
   bool move_manifest, empty_manifest;
   bool no_memory, sums_differ;
 };
 
-static void
-free_changes (struct state *state)
+/* Returns the lines: all for the file, or at least more than fit, and those
+ * that are new for stderr.  Returns NULL if there is no memory.
+ */
+static char *
+take_text_locked (void)
 {
-  size_t i;
-
-  for (i = 0; state->changes && i < state->nr_changes; i++)
-    free (state->changes[i].text);
-  free (state->changes);
-  state->changes = NULL;
-}
-
-static void
-take_line_locked (struct state *state, struct report_line *line)
-{
-  struct result_change *change;
-
-  if (!state->changes)
-    return;
-  change = &state->changes[state->nr_changes++];
-  change->place = &line->place;
-  change->text = line->text ? strdup (line->text) : NULL;
-  if (line->text && !change->text)
-    free_changes (state);
-}
-
-static void
-take_lines_locked (struct state *state)
-{
-  size_t max = state->whole ? nr_lines : nr_changed;
+  char *text = malloc (lines_len + 1), *end = text;
   struct report_line *line;
 
-  state->changes = calloc (max + 1, sizeof *state->changes);
-  for (line = lines; state->whole && line; line = line->next)
-    take_line_locked (state, line);
-  for (line = changed; line; line = line->next_changed) {
-    if (!state->whole)
-      take_line_locked (state, line);
-    line->changed = false;
-  }
-  changed = NULL;
-  changed_tail = &changed;
-  nr_changed = 0;
+  if (!text)
+    return NULL;
+  *end = '\0';
+  for (line = lines; line; line = line->next)
+    if (line->text &&
+        (params.file ? end - text <= RESULT_MAX : !line->printed)) {
+      end = stpcpy (end, line->text);
+      line->printed = true;
+    }
+  return text;
 }
 
 static struct state
@@ -139,7 +110,7 @@ take_state_locked (void)
 {
   struct state state = {
     .version = latest_version,
-    .whole = params.file && !result_file_takes_changes (),
+    .text = take_text_locked (),
     .sync = withdrawn_version > written_version,
     .move_manifest = manifest_is_new,
     .empty_manifest = manifest_is_there && !manifest,
@@ -147,49 +118,29 @@ take_state_locked (void)
     .sums_differ = sums_differ
   };
 
-  take_lines_locked (&state);
-  state.no_memory |= !state.changes;
+  state.no_memory |= !state.text;
   no_memory = sums_differ = manifest_is_new = false;
   manifest_is_there = manifest != NULL;
   return state;
 }
 
+/* The manifest is renamed before the line with its sum is written. */
 static void
-print_lines (const struct state *state)
-{
-  size_t i;
-
-  for (i = 0; state->changes && i < state->nr_changes; i++)
-    if (state->changes[i].text)
-      fputs (state->changes[i].text, stderr);
-}
-
-/* The manifest is renamed before the line with its sum is written.  Returns
- * false, and leaves the result file as it is, if another program has changed
- * it, or if the last write failed: then the next attempt replaces the file.
- */
-static bool
 write_state (const struct state *state)
 {
-  bool is_written = true;
-
   if (state->move_manifest)
     manifest_move ();
   if (state->empty_manifest)
     manifest_empty ();
-  if (!params.file)
-    print_lines (state);
-  else if (state->whole || !state->changes)
-    result_file_replace (state->changes, state->nr_changes, state->sync);
-  else
-    is_written = result_file_change (state->changes, state->nr_changes,
-                                     state->sync);
+  if (params.file)
+    result_file_write (state->text, state->sync);
+  else if (state->text)
+    fputs (state->text, stderr);
   if (state->no_memory)
     nbdkit_error ("blkhash: no memory for the result");
   if (state->sums_differ)
     nbdkit_error ("blkhash: the sums of export names differ, so there is no "
                   "manifest");
-  return is_written;
 }
 
 /* Write the latest version.  The lock is released during the write. */
@@ -197,16 +148,14 @@ static void
 write_next_locked (void)
 {
   struct state state = take_state_locked ();
-  bool is_written;
 
   writing = true;
   pthread_mutex_unlock (&lock);
-  is_written = write_state (&state);
-  free_changes (&state);
+  write_state (&state);
+  free (state.text);
   pthread_mutex_lock (&lock);
   writing = false;
-  if (is_written)
-    __atomic_store_n (&written_version, state.version, __ATOMIC_RELEASE);
+  __atomic_store_n (&written_version, state.version, __ATOMIC_RELEASE);
   pthread_cond_broadcast (&write_ended);
 }
 
@@ -250,13 +199,9 @@ report_keep_manifest (struct report_line *line)
 bool
 report_is_empty (void)
 {
-  const struct report_line *line;
   SCOPED_LOCK (&lock);
 
-  for (line = lines; line; line = line->next)
-    if (line->text)
-      return false;
-  return true;
+  return lines_len == 0;
 }
 
 /* ---- Lines ---- */
@@ -271,20 +216,15 @@ set_line_locked (struct report_line *line, char *text, bool is_sum)
     *lines_tail = line;
     lines_tail = &line->next;
     line->was_set = true;
-    nr_lines++;
-  }
-  if (!line->changed) {
-    line->next_changed = NULL;
-    *changed_tail = line;
-    changed_tail = &line->next_changed;
-    line->changed = true;
-    nr_changed++;
   }
   latest_version++;
   if (line->is_sum)
     __atomic_store_n (&withdrawn_version, latest_version, __ATOMIC_RELEASE);
+  lines_len += text ? strlen (text) : 0;
+  lines_len -= line->text ? strlen (line->text) : 0;
   free (line->text);
   line->text = text;
+  line->printed = false;
   line->is_sum = is_sum;
   if (manifest == line) {
     manifest = NULL;

@@ -15,12 +15,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "result-file.h"
-
 #define REPORT_MD_SIZE 64       /* bytes of the longest sum */
 
 /* The line of one export.  If all members are zero, there is no line.  A lock
- * in report.c protects all members except PLACE.
+ * in report.c protects all members.
  */
 struct report_line {
   struct report_line *next;     /* in the order in which they were first set */
@@ -28,10 +26,7 @@ struct report_line {
   bool is_sum;
   unsigned char md[REPORT_MD_SIZE]; /* the sum, padded with zeros */
   bool was_set;                 /* the line was ever set */
-  bool changed;                 /* it is in the list of lines for the next
-                                 * write */
-  struct report_line *next_changed;
-  struct result_place place;    /* used by the writing thread */
+  bool printed;                 /* without blkhash-file: it is on stderr */
 };
 
 /* Keep the manifest of an earlier server in the manifest file until

@@ -12,9 +12,7 @@
  *   a tag in this line must be that of result_form.hash;
  * - one line "# incomplete NAME: why" or, if result_form.bad is set, "# bad
  *   NAME: N bytes".  Only our filters write such lines;
- * - the header, and any number of lines of both kinds, with any names.  There
- *   can be a line "#" before each line (RESULT_LIVE), and there can be lines
- *   that begin with "##" (RESULT_DEAD).
+ * - the header, and any number of lines of both kinds, with any names.
  *
  * If result_form.hash is NULL, the sums must have a tag, of any hash.
  */
@@ -135,14 +133,6 @@ is_without_sum (const char *line)
     strstr (line, ": ");
 }
 
-/* Returns true if LINE is a line that this filter writes after the header. */
-static bool
-is_ours (const char *line)
-{
-  return is_sum (line, true) || is_without_sum (line) ||
-    strcmp (line, "#") == 0 || begins_with (line, RESULT_DEAD);
-}
-
 bool
 result_lines_need_no_header (const char *lines)
 {
@@ -180,16 +170,14 @@ read_line (FILE *in, char *line, const char **end)
   return c != EOF || (len > 0 && !ferror (in));
 }
 
-/* Returns true if all lines after the header are ours.  The last line may be
- * truncated if it is a comment: a server can be killed while it appends a line.
- */
+/* Returns true if all lines after the header are ours. */
 static bool
 is_ours_after_header (FILE *in, char *line)
 {
   const char *end;
 
   while (read_line (in, line, &end))
-    if (!is_ours (line) || (*end == '\0' && *line != '#'))
+    if (*end == '\0' || !(is_sum (line, true) || is_without_sum (line)))
       return false;
   return feof (in);
 }

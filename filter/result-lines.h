@@ -26,13 +26,6 @@ struct result_form {
 
 extern struct result_form result_form;
 
-/* The prefixes of lines in a file that is changed in place: a valid line has
- * RESULT_LIVE, a line that is commented out has RESULT_DEAD.  The two differ in
- * one byte.
- */
-#define RESULT_LIVE "#\n"
-#define RESULT_DEAD "##"
-
 /* Returns 1 if an earlier run of this filter may have written the file FD, 0 if
  * not, or -1 with errno if FD could not be examined.  The offset of FD must be
  * 0; reading changes it.

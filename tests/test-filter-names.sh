@@ -43,3 +43,22 @@ copy "$uri" null:
 stop
 run 0 blksum "$dir/image"
 diff "$dir/stdout" "$sums" || fail "the line differs from that of blksum"
+
+# The lines have at most 1 MiB.  Beyond that no sum is in the file.
+rm "$sums"
+serve memory 64k blkhash-file="$sums"
+client "" 'for i in range(270):
+    other = connect("%04d" % i + "n" * 4000)
+    other.pread(65536, 0)
+    other.shutdown()'
+wait_until all_disconnected
+stop
+too_long='# incomplete *: the lines of all exports exceed 1 MiB'
+[ "$(cat "$sums")" = "$too_long" ] || fail "$(head -c 1000 "$sums")"
+run 2 blksum --check "$sums"
+grep -qx '\*: FAILED incomplete' "$dir/stdout" || fail "$(cat "$dir/stdout")"
+grep -q 'exceed 1 MiB' "$dir/stderr" || fail "$(cat "$dir/stderr")"
+serve file "$dir/image" blkhash-file="$sums"
+copy "$uri" null:
+wait_for_sum "$dir/image"
+stop

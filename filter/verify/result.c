@@ -46,28 +46,28 @@ print_missing (const struct summary *s, char *why, size_t size)
                        missing[i].what);
 }
 
-/* Returns NULL if there is no memory. */
-static char *
-make_failure (const struct export *export, const struct summary *s)
+/* Print why there is no sum.  Returns false if there is no memory, as the
+ * functions below.
+ */
+static bool
+print_failure (FILE *out, const struct export *export, const struct summary *s)
 {
-  char *name = sum_line_escape (export->name), *line = NULL, why[160];
+  char *name = sum_line_escape (export->name), why[160];
   int r = -1;
 
   print_missing (s, why, sizeof why);
   if (name && s->bad + s->in_flight > 0)
-    r = asprintf (&line, "# bad %s: %" PRIu64 " bytes\n", name,
-                  s->bad + s->in_flight);
+    r = fprintf (out, "# bad %s: %" PRIu64 " bytes\n", name,
+                 s->bad + s->in_flight);
   else if (name)
-    r = asprintf (&line, "# incomplete %s: %s\n", name, why);
+    r = fprintf (out, "# incomplete %s: %s\n", name, why);
   free (name);
-  return r == -1 ? NULL : line;
+  return r >= 0;
 }
 
-/* Sets *WITHDRAWN if the export had a sum and has none now.  Returns NULL if
- * there is no memory.
- */
-static char *
-make_line_locked (struct export *export, bool *withdrawn)
+/* Sets *WITHDRAWN if the export had a sum and has none now. */
+static bool
+print_line_locked (FILE *out, struct export *export, bool *withdrawn)
 {
   struct summary summary;
   bool had_sum = export->has_sum;
@@ -75,62 +75,32 @@ make_line_locked (struct export *export, bool *withdrawn)
   summary_get_locked (export, &summary);
   export->has_sum = summary.good;
   *withdrawn |= had_sum && !export->has_sum;
-  return summary.good ? strdup (export->line)
-                      : make_failure (export, &summary);
+  return summary.good ? fputs (export->line, out) != EOF
+                      : print_failure (out, export, &summary);
 }
 
-struct lines {
-  struct result_change *changes;
-  struct result_place *places;
-  size_t count;
-  bool withdrawn;
-};
-
 static bool
-add_lines_locked (struct lines *lines)
+print_lines (FILE *out, bool *withdrawn)
 {
   struct export *export;
-
-  for (export = exports_first_locked (); export; export = export->next) {
-    struct result_change *change = &lines->changes[lines->count];
-
-    change->place = &lines->places[lines->count];
-    change->text = make_line_locked (export, &lines->withdrawn);
-    if (!change->text)
-      return false;
-    lines->count++;
-  }
-  return true;
-}
-
-/* If there are no exports, there are no lines.  Returns false only if there is
- * no memory.
- */
-static bool
-make_lines (struct lines *lines)
-{
-  const struct export *export;
-  size_t room = 1;
   SCOPED_LOCK (&exports_lock);
 
   for (export = exports_first_locked (); export; export = export->next)
-    room++;
-  lines->changes = calloc (room, sizeof lines->changes[0]);
-  lines->places = calloc (room, sizeof lines->places[0]);
-  return lines->changes && lines->places && add_lines_locked (lines);
+    if (!print_line_locked (out, export, withdrawn))
+      return false;
+  return true;
 }
 
 void
 result_write (void)
 {
-  struct lines lines = { .count = 0 };
-  bool ok = make_lines (&lines);
-  size_t i;
+  char *text = NULL;
+  size_t len;
+  FILE *out = open_memstream (&text, &len);
+  bool withdrawn = false, ok = out && print_lines (out, &withdrawn);
 
-  result_file_replace (ok ? lines.changes : NULL, lines.count,
-                       lines.withdrawn);
-  for (i = 0; i < lines.count; i++)
-    free (lines.changes[i].text);
-  free (lines.changes);
-  free (lines.places);
+  if (out && fclose (out) == EOF)
+    ok = false;
+  result_file_write (ok ? text : NULL, withdrawn);
+  free (text);
 }
