@@ -146,8 +146,9 @@ blkhash_default_export (nbdkit_next_default_export *next,
 {
   const char *name = next (nxdata, readonly);
 
+  (void) is_tls;
   if (name)
-    exports_set_default (name, is_tls);
+    exports_set_default (name);
   return name;
 }
 

@@ -458,25 +458,6 @@ claims_why (const struct claims *c, char why[CLAIMS_WHY_SIZE])
               ", but other data was read", c->wrong_at);
 }
 
-static void
-evidence_clear (struct evidence *e)
-{
-  block_set_clear (&e->zeros);
-  block_set_clear (&e->data);
-  part_set_clear (&e->zero_parts);
-  part_set_clear (&e->data_parts);
-}
-
-void
-claims_reset (struct claims *c)
-{
-  struct evidence *e;
-
-  for (e = c->evidence; e; e = e->next)
-    evidence_clear (e);
-  c->wrong = c->no_memory = false;
-}
-
 void
 claims_destroy (struct claims *c)
 {
@@ -484,7 +465,10 @@ claims_destroy (struct claims *c)
 
   while ((e = c->evidence)) {
     c->evidence = e->next;
-    evidence_clear (e);
+    block_set_clear (&e->zeros);
+    block_set_clear (&e->data);
+    part_set_clear (&e->zero_parts);
+    part_set_clear (&e->data_parts);
     free (e);
   }
   block_set_clear (&c->unproven);

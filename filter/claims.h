@@ -93,8 +93,6 @@ bool claims_read (struct claims *c, struct evidence *e, struct byte_range run,
 /* Write the reason why no claim counts. */
 void claims_why (const struct claims *c, char why[CLAIMS_WHY_SIZE]);
 
-/* Forget all evidence, but not the changes. */
-void claims_reset (struct claims *c);
 void claims_destroy (struct claims *c);
 
 #endif /* NBDKIT_BLKHASH_CLAIMS_H */

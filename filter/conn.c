@@ -33,7 +33,7 @@ conn_init (struct conn *conn, const char *name, bool tls)
   conn->disk = exports_disk_locked (name);
   if (conn->disk) {
     conn->seen = conn->disk->changes;
-    visibility_open (&conn->disk->visibility, &conn->unflushed, tls);
+    visibility_open (&conn->disk->visibility, &conn->unflushed);
   }
 }
 
@@ -60,19 +60,47 @@ attach_disk_locked (struct conn *conn, struct disk *disk)
   conn->disk = disk;
   if (disk->changes > 0)
     conn->multi_conn = false;
-  visibility_open (&disk->visibility, &conn->unflushed, conn->tls);
+  visibility_open (&disk->visibility, &conn->unflushed);
 }
 
-bool
-conn_lacks_tls_locked (const struct conn *conn)
+/* Returns true if the caller must call conn_join_end. */
+static bool
+join_locked (struct conn *conn)
 {
-  return !conn->tls && conn->disk && conn->disk->tls;
+  struct export *export;
+  bool withdrawn;
+
+  if (conn->state != CONN_PREPARED)
+    return false;
+  conn->state = CONN_JOINED;
+  export = export_get_locked (conn->name);
+  if (!export) {
+    conn->join_error = errno;
+    return true;
+  }
+  conn->export = export;
+  attach_disk_locked (conn, export->disk);
+  withdrawn = export_set_size_locked (export, conn->size,
+                                      conn->number > export->newest);
+  if (conn->number > export->newest)
+    export->newest = conn->number;
+  export->joins++;
+  export->conns++;
+  export_set_idle_locked (export, false);
+  return withdrawn;
+}
+
+/* Requests of the filter, after the client has disconnected, do not count. */
+static bool
+use_disk_locked (struct conn *conn)
+{
+  return conn->disk && conn->state != CONN_DISCONNECTED &&
+    exports_use_locked (conn->disk, conn->tls);
 }
 
 bool
 conn_join_locked (struct conn *conn)
 {
-  struct export *export;
   bool withdrawn;
 
   /* Attach the disk even if this connection gets no export: if another
@@ -81,27 +109,12 @@ conn_join_locked (struct conn *conn)
    */
   if (!conn->disk)
     attach_disk_locked (conn, exports_disk_locked (conn->name));
-  if (conn->state != CONN_PREPARED)
-    return false;
-  conn->state = CONN_JOINED;
-  if (conn_lacks_tls_locked (conn))
-    return false;
-  export = export_get_locked (conn->name, conn->tls);
-  if (!export) {
-    conn->join_error = errno;
-    return true;
-  }
-  conn->export = export;
-  attach_disk_locked (conn, export->disk);
-  withdrawn = conn->tls && exports_set_tls_locked (export->disk);
-  withdrawn |= export_set_size_locked (export, conn->size,
-                                       conn->number > export->newest);
-  if (conn->number > export->newest)
-    export->newest = conn->number;
-  export->joins++;
-  export->conns++;
-  export_set_idle_locked (export, false);
-  return withdrawn;
+  /* If the disk becomes mixed, report that before a new size withdraws the sum
+   * without a reason.  If there was no disk, join_locked creates it.
+   */
+  withdrawn = use_disk_locked (conn);
+  withdrawn |= join_locked (conn);
+  return use_disk_locked (conn) || withdrawn;
 }
 
 void
@@ -125,14 +138,17 @@ disconnect_locked (struct conn *conn, bool *joined)
   struct export *export;
 
   /* A connection without requests must not finish an export that other
-   * connections use, or that a connection prepared later has used.
+   * connections use, or that a connection prepared later has used; nor one
+   * whose disk the other kind of clients has used, with or without TLS.
    */
   if (conn->state == CONN_PREPARED) {
-    export = export_find_locked (conn->name, conn->tls);
-    if (export && (export->conns > 0 || export->finishing ||
-                   export->newest > conn->number))
+    attach_disk_locked (conn, exports_disk_locked (conn->name));
+    export = export_find_locked (conn->name);
+    if ((conn->disk && disk_belongs_to (conn->disk, !conn->tls)) ||
+        (export && (export->conns > 0 || export->finishing ||
+                    export->newest > conn->number)))
       return false;
-    *joined = conn_join_locked (conn);
+    *joined = join_locked (conn);
   }
   export = conn->export;
   if (conn->state != CONN_JOINED || !export)
@@ -154,6 +170,7 @@ disconnect_locked (struct conn *conn, bool *joined)
   if (export->size != conn->size && !export->broken)
     return false;
   export->finishing = true;
+  export->disk->finished_by[conn->tls] = true;
   return true;
 }
 
@@ -224,7 +241,8 @@ conn_is_stale_locked (const struct conn *conn)
 bool
 conn_is_ignored_locked (const struct conn *conn)
 {
-  return !conn->export || conn->export->broken || conn_is_stale_locked (conn);
+  return !conn->export || conn->export->broken || disk_is_mixed (conn->disk) ||
+    conn_is_stale_locked (conn);
 }
 
 void

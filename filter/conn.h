@@ -55,22 +55,13 @@ void conn_init (struct conn *conn, const char *name, bool tls);
 void conn_prepare (struct conn *conn, uint64_t size, bool multi_conn);
 
 /* Called at each request except a flush.  The first one makes the connection a
- * client of the export.  If the connection gets no export (no memory, too many
- * names, or see conn_lacks_tls_locked), the request continues without one.
+ * client of the export.  If the connection gets no export (no memory, or too
+ * many names), the request continues without one.
  * Returns true if the caller must call conn_join_end after it has released the
  * lock; conn_join_end logs errors and waits for withdrawals of sums.
  */
 bool conn_join_locked (struct conn *conn);
 void conn_join_end (const struct conn *conn);
-
-/* Returns true if the connection is without TLS, and its disk has, or had,
- * connections with TLS.  A filter below, such as nbdkit's tls-fallback, can
- * show clients without TLS a different disk.  So reads by clients without TLS
- * prove nothing about the disk of clients with TLS, and must not affect the sum
- * of that disk.  Their changes still invalidate content, because without such a
- * filter all clients use one disk.
- */
-bool conn_lacks_tls_locked (const struct conn *conn);
 
 /* Called from .finalize, when the client disconnects.  Returns true if the
  * connection was the last one of the export, and must finish the export: then
@@ -96,7 +87,8 @@ bool conn_is_behind_locked (const struct conn *conn);
 bool conn_is_stale_locked (const struct conn *conn);
 
 /* Returns true if the content of requests of this connection is currently not
- * hashed: it has no export, the export is broken, or the connection is stale.
+ * hashed: it has no export, the export is broken, its disk is mixed, or the
+ * connection is stale.
  */
 bool conn_is_ignored_locked (const struct conn *conn);
 

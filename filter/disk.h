@@ -26,7 +26,11 @@ struct export;
 struct disk {
   unsigned exports;             /* number of exports of the disk */
   struct export *published;     /* list of exports that have a sum */
-  bool tls;                     /* it has, or had, a client with TLS */
+  bool used_by[2];              /* clients without TLS made requests; clients
+                                 * with TLS did */
+  bool finished_by[2];          /* the last client of an export was of this
+                                 * kind; even if it made no request, there can
+                                 * be a sum, of zeros */
   uint64_t changes;             /* counts each change twice, when it begins and
                                  * when it ends; conn_flush_end also counts some
                                  * flushes */
@@ -78,6 +82,24 @@ void disk_flush_ended (struct disk *disk, struct unflushed *by, bool ok);
  * there was any change, a flush that began after the last change has succeeded.
  */
 bool disk_is_durable (const struct disk *disk);
+
+/* Returns true if clients with and without TLS have used the disk.  A filter
+ * below, such as nbdkit's tls-fallback, can show clients without TLS another
+ * disk, so what they read or write proves nothing to the others.
+ */
+static inline bool
+disk_is_mixed (const struct disk *disk)
+{
+  return disk->used_by[false] && disk->used_by[true];
+}
+
+/* Returns true if only clients with TLS, or without, have used the disk so far.
+ */
+static inline bool
+disk_belongs_to (const struct disk *disk, bool tls)
+{
+  return !disk->used_by[!tls] && (disk->used_by[tls] || disk->finished_by[tls]);
+}
 
 /* Set *SEEN to the end of the log, for disk_catch_up. */
 void disk_log_position (struct disk *disk, uint64_t *seen);

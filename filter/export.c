@@ -35,42 +35,40 @@ pthread_mutex_t exports_lock = PTHREAD_MUTEX_INITIALIZER;
 /* Protected by exports_lock. */
 static struct export *exports, **exports_tail = &exports;
 static void *exports_by_name;   /* root of a tree, see tsearch(3) */
-static unsigned nr_exports[2];  /* number of exports; index: TLS */
+static unsigned nr_exports;
 static struct disk shared_disk; /* not used if exports are distinct disks */
-static char *default_name[2];   /* of the plugin's default export; index: TLS */
+static char *default_name;      /* of the plugin's default export */
 
 static int
 compare_names (const void *a, const void *b)
 {
   const struct export *x = a, *y = b;
 
-  return x->tls == y->tls ? strcmp (x->name, y->name) : x->tls - y->tls;
+  return strcmp (x->name, y->name);
 }
 
 struct export *
-export_find_locked (const char *name, bool tls)
+export_find_locked (const char *name)
 {
-  struct export key = { .name = (char *) name, .tls = tls };
+  struct export key = { .name = (char *) name };
   void *found = tfind (&key, &exports_by_name, compare_names);
 
   return found ? *(struct export **) found : NULL;
 }
 
 static struct export *
-add_export_locked (const char *name, bool tls)
+add_export_locked (const char *name)
 {
   struct disk *disk = exports_disk_locked (name);
   struct export *export;
 
-  if (nr_exports[tls] == EXPORTS_MAX) {
+  if (nr_exports == EXPORTS_MAX) {
     errno = ENOSPC;
     return NULL;
   }
   export = calloc (1, sizeof *export);
-  if (export) {
+  if (export)
     export->name = strdup (name);
-    export->tls = tls;
-  }
   if (!export || !export->name ||
       !tsearch (export, &exports_by_name, compare_names)) {
     if (export)
@@ -84,16 +82,16 @@ add_export_locked (const char *name, bool tls)
   disk_log_position (export->disk, &export->log_seen);
   *exports_tail = export;
   exports_tail = &export->next;
-  nr_exports[tls]++;
+  nr_exports++;
   return export;
 }
 
 struct export *
-export_get_locked (const char *name, bool tls)
+export_get_locked (const char *name)
 {
-  struct export *export = export_find_locked (name, tls);
+  struct export *export = export_find_locked (name);
 
-  return export ? export : add_export_locked (name, tls);
+  return export ? export : add_export_locked (name);
 }
 
 struct disk *
@@ -103,9 +101,7 @@ exports_disk_locked (const char *name)
 
   if (!params.distinct_exports)
     return &shared_disk;
-  export = export_find_locked (name, false);
-  if (!export)
-    export = export_find_locked (name, true);
+  export = export_find_locked (name);
   return export ? export->disk : NULL;
 }
 
@@ -114,8 +110,7 @@ export_shown_name_locked (const struct export *export)
 {
   if (*export->name == '\0')
     return params.name ? params.name : "-";
-  if (params.name && default_name[export->tls] &&
-      strcmp (export->name, default_name[export->tls]) == 0)
+  if (params.name && default_name && strcmp (export->name, default_name) == 0)
     return params.name;
   return export->name;
 }
@@ -149,8 +144,6 @@ void
 export_publish_locked (struct export *export,
                        const unsigned char *md, size_t len, bool has_manifest)
 {
-  if (export->silent)
-    return;
   if (!report_sum (&export->line, export_shown_name_locked (export), md, len,
                    has_manifest)) {
     export_incomplete_locked (export, "no memory");
@@ -175,8 +168,7 @@ export_withdraw_locked (struct export *export)
 void
 export_incomplete_locked (struct export *export, const char *why)
 {
-  if (!export->silent)
-    report_incomplete (&export->line, export_shown_name_locked (export), why);
+  report_incomplete (&export->line, export_shown_name_locked (export), why);
 }
 
 bool
@@ -284,24 +276,28 @@ export_set_size_locked (struct export *export, uint64_t size, bool newer)
   return export_withdraw_locked (export);
 }
 
+void
+export_forget_locked (struct export *export)
+{
+  if (export->leaves && !export->baseline)
+    blkhash_leaves_forget (export->leaves, export->size, 0);
+}
+
 bool
-exports_set_tls_locked (struct disk *disk)
+exports_use_locked (struct disk *disk, bool tls)
 {
   struct export *export;
-  bool withdrawn = false;
 
-  if (disk->tls)
+  if (disk->used_by[tls])
     return false;
-  disk->tls = true;
-  claims_reset (&disk->claims); /* they are of clients without TLS */
+  disk->used_by[tls] = true;
+  if (!disk->finished_by[!tls] && !disk_is_mixed (disk))
+    return false;
   for (export = exports; export; export = export->next)
-    if (export->disk == disk && !export->tls) {
-      withdrawn |= export_withdraw_locked (export);
-      report_withdraw (&export->line);
-      export->broken = "clients with TLS use this disk";
-      export->silent = true;
-    }
-  return withdrawn;
+    if (export->disk == disk)
+      export_forget_locked (export);
+  return (disk_is_mixed (disk) || disk->published) &&
+    exports_withdraw_locked (disk, NULL, EXPORT_MIXED);
 }
 
 int
@@ -352,6 +348,8 @@ export_why_no_sum_locked (const struct export *export)
   if (export->size / blkhash_opts_get_block_size (params.hash) >
       TABLE_MAX_BLOCKS)
     return "it has more than 2^31 blocks";
+  if (disk_is_mixed (export->disk))
+    return EXPORT_MIXED;
   return export->broken;
 }
 
@@ -379,16 +377,17 @@ export_catch_up_locked (struct export *export)
                    invalidate_range, export);
 }
 
+/* For clients without TLS, nbdkit's tls-fallback filter has an empty name. */
 void
-exports_set_default (const char *name, bool tls)
+exports_set_default (const char *name)
 {
   SCOPED_LOCK (&exports_lock);
 
-  if (default_name[tls] && strcmp (default_name[tls], name) == 0)
+  if (*name == '\0' || (default_name && strcmp (default_name, name) == 0))
     return;
-  free (default_name[tls]);
+  free (default_name);
   /* If there is no memory, the report shows NAME, not blkhash-name. */
-  default_name[tls] = strdup (name);
+  default_name = strdup (name);
 }
 
 void
@@ -416,6 +415,5 @@ exports_free (void)
   }
   disk_destroy (&shared_disk);
   baseline_free ();
-  free (default_name[false]);
-  free (default_name[true]);
+  free (default_name);
 }

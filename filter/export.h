@@ -34,7 +34,6 @@ extern pthread_mutex_t exports_lock;
 struct export {
   struct export *next;          /* in the order of creation */
   char *name;
-  bool tls;                     /* its clients use TLS; set once */
   struct report_line line;      /* in the report; its text and WAS_SET change
                                  * only under exports_lock */
 
@@ -55,8 +54,6 @@ struct export {
                                  * manifest, see baseline.h */
   char mismatch[96];            /* BROKEN points to this if content that was
                                  * read differs from the baseline */
-  bool silent;                  /* the export is not reported, see
-                                 * exports_set_tls_locked */
   unsigned conns;               /* connections that are CONN_JOINED */
   uint64_t joins;               /* connections that ever joined */
   uint64_t newest;              /* highest conn->number of these connections */
@@ -68,18 +65,17 @@ struct export {
   uint64_t bytes_read;          /* by clients, since the last sum */
 };
 
-/* Store a copy of NAME as the name that the plugin gives the default export,
- * for clients with TLS or for those without.
+/* Store a copy of NAME as the name that the plugin gives the default export.
+ * An empty NAME is ignored.
  */
-void exports_set_default (const char *name, bool tls);
+void exports_set_default (const char *name);
 
-/* Return the export NAME of the clients with TLS, or of those without.  If no
- * client has used it yet, export_find_locked returns NULL, and
- * export_get_locked creates it, or returns NULL with errno: ENOMEM, or ENOSPC
- * if there already are EXPORTS_MAX exports with the same value of TLS.
+/* Return the export NAME.  If no client has used it yet, export_find_locked
+ * returns NULL, and export_get_locked creates it, or returns NULL with errno:
+ * ENOMEM, or ENOSPC if there already are EXPORTS_MAX exports.
  */
-struct export *export_find_locked (const char *name, bool tls);
-struct export *export_get_locked (const char *name, bool tls);
+struct export *export_find_locked (const char *name);
+struct export *export_get_locked (const char *name);
 
 /* Returns the disk of the export NAME.  Returns NULL if exports are distinct
  * disks and no client has used this one yet.
@@ -100,10 +96,16 @@ bool export_set_size_locked (struct export *export, uint64_t size, bool newer);
  */
 int exports_check_size (uint64_t size);
 
-/* Called when a client with TLS uses DISK: exports of DISK for clients without
- * TLS are no longer reported.  Returns true if a sum was withdrawn.
+/* Forget the content of the export, but not the baseline. */
+void export_forget_locked (struct export *export);
+
+/* Called at each request of a client with TLS, or without.  If clients of both
+ * kinds have used DISK now, its sums are withdrawn, and there are no more.  If
+ * clients of the other kind only connected, their sums are withdrawn, and the
+ * content that was found when they disconnected is forgotten.  Returns true if
+ * a sum was withdrawn.
  */
-bool exports_set_tls_locked (struct disk *disk);
+bool exports_use_locked (struct disk *disk, bool tls);
 
 /* Set whether the export is idle, which means that no connection uses it.
  * Partial blocks of idle exports are evicted before those of exports in use
@@ -119,7 +121,7 @@ const char *export_shown_name_locked (const struct export *export);
  */
 void export_catch_up_locked (struct export *export);
 
-/* Publish the sum MD of LEN bytes, unless the export is silent; see report_sum.
+/* Publish the sum MD of LEN bytes; see report_sum.
  * If there is no memory for the line, the report says so, and the sum is
  * computed again when the next client disconnects, or when the server ends.
  */
@@ -130,6 +132,7 @@ void export_publish_locked (struct export *export,
 /* Reasons why there is no sum. */
 #define EXPORT_NOT_AUDITED "the manifest was not audited"
 #define EXPORT_NOT_FLUSHED "the changes cannot be flushed"
+#define EXPORT_MIXED "clients with and without TLS use it"
 
 /* Returns true if clients neither read nor changed the export, and it never had
  * a line in the report.

@@ -222,9 +222,9 @@ begin_fold (struct pass *p)
   return pass_missing (p->leaves) == 0;
 }
 
-/* Publish the sum, unless another connection has joined.  Returns false if the
- * sum is stale: there was a change since begin_fold, perhaps through another
- * export, or a change is in flight.
+/* Publish the sum, unless another connection has joined, or the other kind of
+ * clients uses the disk.  Returns false if the sum is stale: there was a change
+ * since begin_fold, perhaps through another export, or a change is in flight.
  */
 static bool
 publish (const struct pass *p, const unsigned char *md, unsigned len)
@@ -232,7 +232,7 @@ publish (const struct pass *p, const unsigned char *md, unsigned len)
   const struct disk *disk = p->export->disk;
   SCOPED_LOCK (&exports_lock);
 
-  if (!pass_is_last_locked (p))
+  if (!pass_is_last_locked (p) || disk->used_by[!p->conn->tls])
     return true;
   if (disk->changes != p->changes || disk->logged != p->logged ||
       disk->changing > 0)
@@ -348,12 +348,34 @@ finish_export (struct pass *p)
   report_no_sum (p, why_retries_failed (p, changes));
 }
 
+/* Clients of the other kind, with TLS or without, can have come during the
+ * pass, and can see another disk.  If clients of this kind made requests, too,
+ * there is no sum.  Otherwise only what the pass has found is forgotten.
+ */
+static void
+report_mixed (const struct pass *p)
+{
+  struct disk *disk = p->export->disk;
+  bool mixed;
+
+  {
+    SCOPED_LOCK (&exports_lock);
+
+    mixed = disk_is_mixed (disk);
+    if (disk->used_by[!p->conn->tls])
+      export_forget_locked (p->export);
+  }
+  if (mixed)
+    report_no_sum (p, EXPORT_MIXED);
+}
+
 void
 finish (nbdkit_next *next, struct conn *conn)
 {
   struct pass p = { .next = next, .conn = conn, .export = conn->export };
 
   finish_export (&p);
+  report_mixed (&p);
   report_write ();
   end_manifest (&p);
 }

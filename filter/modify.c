@@ -85,9 +85,7 @@ modify_begin_locked (struct conn *conn, struct request *request,
     conn->export->modified = true;
   if (exports_have_sum_locked (conn->disk))
     exports_withdraw_locked (conn->disk, conn->export,
-                             conn_lacks_tls_locked (conn)
-                             ? "it was changed by a client without TLS"
-                             : "it was changed through another export name");
+                             "it was changed through another export name");
   return joined;
 }
 

@@ -116,7 +116,7 @@ add_data_locked (struct conn *conn, struct request *request)
   bool refuted = false;
   unsigned i;
 
-  for (i = 0; i < request->nr_data && !conn->export->silent && !refuted; i++)
+  for (i = 0; i < request->nr_data && !refuted; i++)
     refuted = add_run_locked (conn, request, request->data[i]);
   request->nr_data = 0;
   if (refuted)
@@ -270,10 +270,8 @@ observe_extents (struct conn *conn, struct request *request,
 /* Handle the blocks for which this request, or another one in flight, returned
  * other content than the table has: the disk was changed without this filter,
  * or the plugin does not return the same data twice.  Invalidate these blocks
- * for the other exports too, and withdraw all sums of the disk.  A
- * contradiction in an export with SILENT set is ignored, because reads by its
- * clients prove nothing: see conn_lacks_tls_locked.  Returns true if a sum was
- * withdrawn.
+ * for the other exports too, and withdraw all sums of the disk.  Returns true
+ * if a sum was withdrawn.
  */
 static bool
 withdraw_contradicted_locked (struct export *export)
@@ -282,8 +280,6 @@ withdraw_contradicted_locked (struct export *export)
   bool any = false;
 
   while (leaves_next_contradiction (export->leaves, &offset, &len)) {
-    if (export->silent)
-      continue;
     any = true;
     export_check_baseline_locked (export, offset, len);
     disk_change (export->disk, export, offset, offset + len);

@@ -36,7 +36,8 @@ pass_why_stop (const struct pass *p)
 {
   SCOPED_LOCK (&exports_lock);
 
-  if (p->export->broken || (!p->own_only && !pass_is_last_locked (p)))
+  if (p->export->broken || disk_is_mixed (p->export->disk) ||
+      (!p->own_only && !pass_is_last_locked (p)))
     return PASS_CANCELED;
   return conn_is_stale_locked (p->conn) ? PASS_STALE : 0;
 }

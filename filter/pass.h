@@ -60,7 +60,7 @@ bool pass_is_last_locked (const struct pass *p);
  */
 enum {
   PASS_CANCELED = -1,           /* another connection has joined, or the export
-                                 * is broken */
+                                 * is broken, or its disk is mixed */
   PASS_STALE = -2               /* other connections changed the disk, and CONN
                                  * might not see the changes */
 };

@@ -792,28 +792,11 @@ right_after_lost (void)
   assert (result_has_sum ("a"));
 }
 
-/* What clients without TLS see is another disk. */
-static void
-right_with_tls (void)
-{
-  struct client *client = client_open ("a");
+/* ---- Clients with and without TLS ---- */
 
-  client_read (client, SIZE, 0);
-  client_disconnect (client);
-  client = client_open ("a");
-  memset (disk, 0, SIZE);
-  other = client_open_tls ("b");
-  client_extents (other, SIZE, 0);
-  memset (disk, 'd', SIZE);
-  client_read (client, SIZE, 0);
-  assert (!result_has (WRONG));
-  memset (disk, 0, SIZE);
-  client_disconnect (other);
-  client_disconnect (client);
-  assert (result_has_sum ("b"));
-}
+#define MIXED ": clients with and without TLS use it\n"
 
-/* A client without TLS reads while the first client with TLS comes. */
+/* What clients without TLS see can be another disk. */
 static int
 on_read_tls (void)
 {
@@ -821,20 +804,44 @@ on_read_tls (void)
   memset (disk, 0, SIZE);
   other = client_open_tls ("b");
   client_extents (other, SIZE, 0);
+  client_read (other, SIZE, 0);
+  memset (disk, 'd', SIZE);
   return 0;
 }
 
 static void
-right_with_tls_in_flight (void)
+assert_mixed (struct client *client)
+{
+  assert (!result_has (WRONG));
+  client_disconnect (client);
+  client_disconnect (other);
+  assert (result_has ("# incomplete a" MIXED));
+  assert (result_has ("# incomplete b" MIXED));
+  client = client_open_tls ("b");
+  client_read (client, SIZE, 0);
+  client_disconnect (client);
+  assert (result_sums () == 0);
+}
+
+static void
+mixed_in_flight (void)
 {
   struct client *client = client_open ("a");
 
   disk_on_read = on_read_tls;
   client_read (client, SIZE, 0);
-  assert (!result_has (WRONG));
-  client_disconnect (other);
-  client_disconnect (client);
-  assert (result_has_sum ("b"));
+  assert_mixed (client);
+}
+
+/* A client with TLS comes while the filter reads the rest. */
+static void
+mixed_in_pass (void)
+{
+  struct client *client = client_open ("a");
+
+  client_read (client, SIZE - BLOCK, 0);
+  disk_on_read = on_read_tls;
+  assert_mixed (client);
 }
 
 /* ---- Claims in flight ---- */
@@ -890,6 +897,44 @@ __wrap_leaves_observe_zero (struct blkhash_leaves *l, uint64_t len,
     client_read (client, 1, SIZE - 1);
   }
   return __real_leaves_observe_zero (l, len, offset);
+}
+
+/* A client with TLS comes while the filter queries the extents of the rest. */
+static void
+mixed_in_query (void)
+{
+  struct client *client = client_open ("a");
+
+  memset (disk, 0, SIZE);
+  client_read (client, 1, 0);
+  refuter = other = client_open_tls ("b");
+  assert_mixed (client);
+}
+
+/* The same, if the first client has made no request: it has no sum. */
+static void
+idle_in_query (void)
+{
+  struct client *client = client_open ("a");
+
+  memset (disk, 0, SIZE);
+  refuter = other = client_open_tls ("b");
+  client_disconnect (client);
+  client_disconnect (other);
+  assert (!result_has_sum ("a") && result_has_sum ("b"));
+}
+
+/* What the first client saw does not count for others. */
+static void
+idle_is_forgotten (void)
+{
+  lie (0, 5 * BLOCK);
+  client_disconnect (client_open ("a"));
+  memset (lies, 0, sizeof lies);
+  other = client_open_tls ("a");
+  client_write (other, 'w', BLOCK, 8 * BLOCK, 0);
+  client_disconnect (other);
+  assert (result_has_sum ("a"));
 }
 
 static void
@@ -1013,7 +1058,7 @@ check_sums (bool truthful)
   unsigned i;
 
   for (i = 0; i < 2; i++) {
-    struct export *export = export_find_locked (names[i], false);
+    struct export *export = export_find_locked (names[i]);
 
     if (export && export->published &&
         leaves_fold_to (export->leaves, &sink) != 0)
@@ -1298,8 +1343,11 @@ main (void)
     CASE (run_missing_read, right_in_flight),
     CASE (run_missing_fail, neighbor_in_flight),
     CASE (run_missing_read, right_after_lost),
-    CASE (run_missing_read, right_with_tls),
-    CASE (run_missing_read, right_with_tls_in_flight),
+    CASE (run_missing_read, mixed_in_flight),
+    CASE (run_missing_read, mixed_in_pass),
+    CASE (run_missing_read, mixed_in_query),
+    CASE (run_missing_read, idle_in_query),
+    CASE (run_missing_read, idle_is_forgotten),
     { "random_case", test_random, NULL, NULL, random_case },
     { "random_threads", test_random, NULL, NULL, random_threads },
   };

@@ -201,7 +201,7 @@ test_names (void **state)
     client_read (client, SIZE, 0);
     before = file_bytes_written;
     client_disconnect (client);
-    assert_true (export_find_locked (name, false)->published);
+    assert_true (export_find_locked (name)->published);
     assert_true (file_bytes_written - before <= RESULT_MAX + 1000);
   }
   /* All lines together exceed the limit. */
@@ -269,7 +269,7 @@ count_locks (struct client *client, unsigned counts[KINDS])
     }
     client_disconnect (other);
     if (kind == AFTER_SUM)
-      assert_true (export_find_locked ("reads", false)->published);
+      assert_true (export_find_locked ("reads")->published);
 
     locks_watch (&exports_lock);
     before = locks_taken ();

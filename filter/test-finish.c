@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Unit test: the only client disconnects.  The filter reads only what it does
- * not know, and there is no sum if the last request failed.
+ * Unit test: the last client disconnects.  The filter reads only what it does
+ * not know, and there is no sum if the last request failed, or if clients with
+ * and without TLS made requests.
  */
 
 #include <config.h>
@@ -22,6 +23,7 @@
 
 #define BLOCK 65536
 #define SIZE (4 * BLOCK)
+#define MIXED ": clients with and without TLS use it\n"
 
 static atomic_uint reads;       /* by the filter or the client */
 static bool fail;               /* reads fail */
@@ -80,6 +82,70 @@ test_last_failed (void **state)
   assert_true (result_has_sum ("failed"));
 }
 
+/* A client that makes no request can have a sum, of zeros, until the other kind
+ * of clients uses the disk.
+ */
+static void
+test_tls_idle_first (void **state)
+{
+  struct client *client;
+
+  (void) state;
+  memset (disk, 0, SIZE);
+  client_disconnect (client_open ("idle"));
+  assert_true (result_has_sum ("idle"));
+  client_disconnect (client_open_tls ("idle"));
+  assert_true (result_has_sum ("idle"));
+  client = client_open_tls ("idle");
+  client_extents (client, SIZE, 0);
+  assert_true (result_has ("# incomplete idle" MIXED));
+  client_disconnect (client);
+  assert_true (result_has_sum ("idle"));
+}
+
+/* Such a client takes no sum away, and reads nothing. */
+static void
+test_tls_only_connects (void **state)
+{
+  struct client *client;
+
+  (void) state;
+  memset (disk, 'd', SIZE);
+  client_disconnect (client_open ("tls"));
+  client = client_open_tls ("tls");
+  assert_int_equal (client_write (client, 'x', 1, 0, 0), 0);
+  client_vanish (client);
+  reads = 0;
+  client_disconnect (client_open ("tls"));
+  assert_int_equal (reads, 0);
+  client_disconnect (client_open_tls ("tls"));
+  assert_true (result_has_sum ("tls"));
+  client_disconnect (client_open ("tls"));
+  assert_true (result_has_sum ("tls"));
+}
+
+static void
+test_tls_mixed (void **state)
+{
+  struct client *client = client_open_tls ("mixed");
+  unsigned i;
+
+  (void) state;
+  client_read (client, SIZE, 0);
+  client_disconnect (client);
+  assert_true (result_has_sum ("mixed"));
+  client = client_open ("mixed");
+  client_read (client, 1, 0);
+  for (i = 0; i < 3; i++) {
+    assert_true (result_has ("# incomplete mixed" MIXED));
+    client_disconnect (client);
+    client = i ? client_open_tls ("mixed") : client_open ("mixed");
+    client_write (client, 'w', SIZE, 0, 0);
+  }
+  client_disconnect (client);
+  assert_false (result_has_sum ("mixed"));
+}
+
 static int
 begin (void **state)
 {
@@ -104,6 +170,9 @@ main (void)
     cmocka_unit_test (test_written),
     cmocka_unit_test (test_zeros),
     cmocka_unit_test (test_last_failed),
+    cmocka_unit_test (test_tls_idle_first),
+    cmocka_unit_test (test_tls_only_connects),
+    cmocka_unit_test (test_tls_mixed),
   };
 
   return cmocka_run_group_tests (tests, begin, end);

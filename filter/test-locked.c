@@ -52,8 +52,8 @@ CHECKED_VOID (disk_flush_ended,
               (disk, by, ok))
 
 CHECKED (struct disk *, exports_disk_locked, (const char *name), (name))
-CHECKED (struct export *, export_find_locked, (const char *name, bool tls),
-         (name, tls))
+CHECKED (struct export *, export_find_locked, (const char *name),
+         (name))
 CHECKED (const char *, export_why_no_sum_locked, (const struct export *export),
          (export))
 CHECKED (bool, export_is_unused_locked, (const struct export *export),
@@ -69,9 +69,8 @@ CHECKED_VOID (export_set_idle_locked, (struct export *export, bool idle),
 
 CHECKED (bool, pass_is_last_locked, (const struct pass *p), (p))
 
-CHECKED_VOID (visibility_open,
-              (struct visibility *v, struct unflushed *u, bool tls),
-              (v, u, tls))
+CHECKED_VOID (visibility_open, (struct visibility *v, struct unflushed *u),
+              (v, u))
 CHECKED_VOID (visibility_close, (struct visibility *v, struct unflushed *u),
               (v, u))
 CHECKED (bool, visibility_hidden,

@@ -118,7 +118,7 @@ is_published (const char *name)
   struct export *export;
   SCOPED_LOCK (&exports_lock);
 
-  export = export_find_locked (name, false);
+  export = export_find_locked (name);
   return export && export->published;
 }
 
@@ -322,7 +322,7 @@ test_no_memory (void **state)
   assert_true (errors_reported () > reported);
   assert_false (is_published ("a"));
   assert_true (is_empty (manifest));
-  assert_string_equal (export_find_locked ("a", false)->line.text,
+  assert_string_equal (export_find_locked ("a")->line.text,
                        "# incomplete a: no memory\n");
   client_disconnect (client_open ("a"));
   assert_true (is_published ("a"));

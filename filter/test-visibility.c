@@ -162,8 +162,8 @@ test_change (void **state)
   uint64_t run_end;
 
   (void) state;
-  visibility_open (&disk, &a, false);
-  visibility_open (&disk, &b, false);
+  visibility_open (&disk, &a);
+  visibility_open (&disk, &b);
   assert_true (visibility_is_alone (&disk, &b));
   change (&a, 3);
   assert_true (visibility_is_alone (&disk, &a));
@@ -191,8 +191,8 @@ test_change_shifted (void **state)
 {
   (void) state;
   params.shifted = true;
-  visibility_open (&disk, &a, false);
-  visibility_open (&disk, &b, false);
+  visibility_open (&disk, &a);
+  visibility_open (&disk, &b);
   change (&a, 3);
   assert_false (hidden (&b, 1));
   assert_true (hidden (&b, 2));
@@ -207,9 +207,9 @@ static void
 test_two (void **state)
 {
   (void) state;
-  visibility_open (&disk, &a, false);
-  visibility_open (&disk, &b, false);
-  visibility_open (&disk, &c, false);
+  visibility_open (&disk, &a);
+  visibility_open (&disk, &b);
+  visibility_open (&disk, &c);
   change (&a, 1);
   change (&b, 1);
   change (&b, 2);
@@ -227,8 +227,8 @@ static void
 test_flush (void **state)
 {
   (void) state;
-  visibility_open (&disk, &a, false);
-  visibility_open (&disk, &b, false);
+  visibility_open (&disk, &a);
+  visibility_open (&disk, &b);
   assert_false (visibility_needs_flush (&a));
   assert_false (flush (&a, true));
   change (&a, 1);
@@ -256,8 +256,8 @@ static void
 test_flushes (void **state)
 {
   (void) state;
-  visibility_open (&disk, &a, false);
-  visibility_open (&disk, &b, false);
+  visibility_open (&disk, &a);
+  visibility_open (&disk, &b);
   change (&a, 1);
   visibility_flush_begin (&a);
   change (&a, 2);
@@ -276,8 +276,8 @@ static void
 test_failed_flush (void **state)
 {
   (void) state;
-  visibility_open (&disk, &a, false);
-  visibility_open (&disk, &b, false);
+  visibility_open (&disk, &a);
+  visibility_open (&disk, &b);
   change (&a, 1);
   change (&a, 4);
   visibility_flush_begin (&a);
@@ -301,8 +301,8 @@ static void
 test_failed_with_other (void **state)
 {
   (void) state;
-  visibility_open (&disk, &a, false);
-  visibility_open (&disk, &b, false);
+  visibility_open (&disk, &a);
+  visibility_open (&disk, &b);
   change (&a, 1);
   visibility_flush_begin (&a);
   visibility_flush_begin (&a);
@@ -322,11 +322,11 @@ static void
 test_closed (void **state)
 {
   (void) state;
-  visibility_open (&disk, &a, false);
-  visibility_open (&disk, &b, false);
+  visibility_open (&disk, &a);
+  visibility_open (&disk, &b);
   change (&a, 1);
   visibility_close (&disk, &a);
-  visibility_open (&disk, &c, false);
+  visibility_open (&disk, &c);
   assert_true (hidden (&b, 1));
   assert_true (conflict (&b, 1));
   assert_false (hidden (&b, 2));
@@ -341,14 +341,14 @@ test_closed (void **state)
    * opened later.
    */
   change (&c, 5);
-  visibility_open (&disk, &a, false);
-  visibility_open (&disk, &b, false);
+  visibility_open (&disk, &a);
+  visibility_open (&disk, &b);
   visibility_close (&disk, &c);
   assert_true (hidden (&a, 5) && hidden (&b, 5));
   assert_false (hidden (&a, 1) || hidden (&b, 1));
   visibility_close (&disk, &a);
   assert_true (hidden (&b, 5));
-  visibility_open (&disk, &a, false);
+  visibility_open (&disk, &a);
   assert_false (hidden (&a, 5));
 }
 
@@ -356,8 +356,8 @@ static void
 test_closed_flushed (void **state)
 {
   (void) state;
-  visibility_open (&disk, &a, false);
-  visibility_open (&disk, &b, false);
+  visibility_open (&disk, &a);
+  visibility_open (&disk, &b);
   change (&a, 1);
   flush (&a, true);
   visibility_close (&disk, &a);
@@ -369,34 +369,12 @@ static void
 test_closed_without_others (void **state)
 {
   (void) state;
-  visibility_open (&disk, &a, false);
+  visibility_open (&disk, &a);
   change (&a, 1);
   visibility_close (&disk, &a);
   visibility_close (&disk, &a);
-  visibility_open (&disk, &b, false);
+  visibility_open (&disk, &b);
   assert_false (hidden (&b, 1));
-}
-
-/* Changes of a closed connection, A, are hidden from each connection that was
- * open then, B and C, until it is closed.  An open connection without TLS, B,
- * does not hide them from new connections with TLS.
- */
-static void
-test_closed_tls (void **state)
-{
-  (void) state;
-  visibility_open (&disk, &a, true);
-  visibility_open (&disk, &b, false);
-  visibility_open (&disk, &c, true);
-  change (&a, 1);
-  visibility_close (&disk, &a);
-  assert_true (hidden (&b, 1) && hidden (&c, 1));
-  visibility_close (&disk, &c);
-  visibility_open (&disk, &c, true);
-  assert_true (hidden (&b, 1));
-  assert_false (hidden (&c, 1));
-  assert_true (visibility_is_alone (&disk, &c));
-  assert_false (visibility_is_alone (&disk, &b));
 }
 
 /* ---- Trims ---- */
@@ -408,8 +386,8 @@ static void
 test_trim (void **state)
 {
   (void) state;
-  visibility_open (&disk, &a, false);
-  visibility_open (&disk, &b, false);
+  visibility_open (&disk, &a);
+  visibility_open (&disk, &b);
   visibility_change (&disk, &a, UNIT, 3 * UNIT, true);
   assert_true (flush (&a, true));
   assert_true (hidden (&b, 1) && hidden (&b, 2));
@@ -430,20 +408,6 @@ test_trim (void **state)
   assert_false (hidden (&b, 2));
 }
 
-static void
-test_trim_tls (void **state)
-{
-  (void) state;
-  visibility_open (&disk, &a, true);
-  visibility_open (&disk, &b, true);
-  visibility_change (&disk, &a, UNIT, 2 * UNIT, true);
-  assert_true (flush (&a, true));
-  visibility_close (&disk, &a);
-  assert_true (hidden (&b, 1));
-  visibility_overwrite (&disk, UNIT, 2 * UNIT);
-  assert_false (hidden (&b, 1));
-}
-
 #define TEST(name) cmocka_unit_test_setup_teardown (name, begin, end)
 
 int
@@ -462,9 +426,7 @@ main (void)
     TEST (test_closed),
     TEST (test_closed_flushed),
     TEST (test_closed_without_others),
-    TEST (test_closed_tls),
     TEST (test_trim),
-    TEST (test_trim_tls),
   };
 
   return cmocka_run_group_tests (tests, NULL, NULL);

@@ -37,11 +37,8 @@
  * filter's .close.  So they stay hidden from connections that were opened
  * before the filter's .close.  A connection that is opened between the two
  * callbacks is not detected, because a filter has no callback after the
- * plugin's .close.  The blocks of all closed connections are added to two sets:
- * one is hidden from older connections with TLS, the other from those without
- * TLS.  Each set is kept as long as such an older connection is open.  So an
- * open connection without TLS does not prolong the time for which blocks of
- * closed connections are hidden from connections with TLS.
+ * plugin's .close.  The blocks of all closed connections are added to one set,
+ * which is kept as long as such an older connection is open.
  *
  * The blocks of all these sets have a size of at least 64 KiB (params.unit),
  * whatever the block size of the hash.  The reason is that caches and filters
@@ -92,11 +89,10 @@ visibility_round (uint64_t *offset, uint64_t *end)
 /* ---- Connections ---- */
 
 void
-visibility_open (struct visibility *v, struct unflushed *u, bool tls)
+visibility_open (struct visibility *v, struct unflushed *u)
 {
   u->opened = ++v->last_opened;
-  u->tls = tls;
-  v->closed[tls].nr_open++;
+  v->closed.nr_open++;
 }
 
 static void
@@ -133,7 +129,7 @@ keep_for_older (struct closed *closed, struct unflushed *u,
 void
 visibility_close (struct visibility *v, struct unflushed *u)
 {
-  struct closed *closed = &v->closed[u->tls];
+  struct closed *closed = &v->closed;
 
   if (u->opened == 0)
     return;
@@ -143,10 +139,8 @@ visibility_close (struct visibility *v, struct unflushed *u)
     clear (&closed->unflushed);
     closed->unflushed.opened = 0;
   }
-  if (!(block_set_is_empty (&u->changed) && block_set_is_empty (&u->trimmed))) {
-    keep_for_older (&v->closed[false], u, v->last_opened);
-    keep_for_older (&v->closed[true], u, v->last_opened);
-  }
+  if (!(block_set_is_empty (&u->changed) && block_set_is_empty (&u->trimmed)))
+    keep_for_older (closed, u, v->last_opened);
   clear (u);
   u->opened = 0;
 }
@@ -154,8 +148,7 @@ visibility_close (struct visibility *v, struct unflushed *u)
 void
 visibility_destroy (struct visibility *v)
 {
-  clear (&v->closed[false].unflushed);
-  clear (&v->closed[true].unflushed);
+  clear (&v->closed.unflushed);
 }
 
 /* ---- Changes ---- */
@@ -198,7 +191,7 @@ static bool
 find (struct visibility *v, const struct unflushed *u,
       uint64_t offset, uint64_t end, uint64_t *run_end, bool trims)
 {
-  struct unflushed *other, *closed = &v->closed[u->tls].unflushed;
+  struct unflushed *other, *closed = &v->closed.unflushed;
   bool in = false;
 
   *run_end = end;
@@ -258,10 +251,7 @@ visibility_overwrite (struct visibility *v, uint64_t offset, uint64_t end)
     return;
   for (u = v->conns; u; u = u->next)
     block_set_remove (&u->trimmed, params.unit, offset, end);
-  block_set_remove (&v->closed[false].unflushed.trimmed, params.unit, offset,
-                    end);
-  block_set_remove (&v->closed[true].unflushed.trimmed, params.unit, offset,
-                    end);
+  block_set_remove (&v->closed.unflushed.trimmed, params.unit, offset, end);
 }
 
 /* ---- Flushes ---- */

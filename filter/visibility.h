@@ -26,7 +26,6 @@
 struct unflushed {
   struct unflushed *next, **link; /* in visibility.conns if LINK is not NULL */
   uint64_t opened;              /* its number in the order of opening, or 0 */
-  bool tls;
   struct block_set changed;     /* blocks that were changed after the last flush
                                  * began, or whose changes a failed flush may
                                  * have lost; flushes that overlap count as
@@ -46,19 +45,14 @@ struct unflushed {
  */
 struct closed {
   struct unflushed unflushed;   /* of all closed connections together */
-  unsigned nr_open;             /* number of open connections with TLS, or of
-                                 * those without: see struct visibility */
+  unsigned nr_open;             /* number of open connections */
   unsigned nr_older;            /* how many of these are older connections */
 };
 
 /* The connections of a disk.  If all members are zero, there are none. */
 struct visibility {
   struct unflushed *conns;      /* list of connections with changes */
-  /* closed[false] is hidden from connections without TLS, closed[true] from
-   * those with TLS.  A connection without TLS that stays open must not keep
-   * changes hidden from connections with TLS.
-   */
-  struct closed closed[2];
+  struct closed closed;
   uint64_t last_opened;         /* OPENED of the newest connection ever */
   bool trims;                   /* there was ever a trim */
 };
@@ -66,7 +60,7 @@ struct visibility {
 /* Call visibility_open before the plugin opens the connection, and
  * visibility_close after the last request of the connection.
  */
-void visibility_open (struct visibility *v, struct unflushed *u, bool tls);
+void visibility_open (struct visibility *v, struct unflushed *u);
 void visibility_close (struct visibility *v, struct unflushed *u);
 
 /* Record that the connection changed a range.  TRIM is set if it was a trim. */
@@ -81,7 +75,7 @@ static inline bool
 visibility_is_alone (const struct visibility *v, const struct unflushed *u)
 {
   return (!v->conns || (v->conns == u && !u->next)) &&
-    u->opened > v->closed[u->tls].unflushed.opened;
+    u->opened > v->closed.unflushed.opened;
 }
 
 /* Returns true if another connection has an unflushed change of the block of
