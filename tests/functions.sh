@@ -233,21 +233,6 @@ rounds () {
   export BLKHASH_ROUNDS
 }
 
-# run_again NAME: runs test-blksum-NAME.sh in the environment of this test.
-# Adds those that failed to $failed_again.
-failed_again=
-run_again () {
-  again=$(dirname "$0")/test-blksum-$1.sh
-  status=0
-  (trap - EXIT; exec "$again") > "$dir/log" 2>&1 || status=$?
-  echo "$again: exit status $status"
-  case $status in
-    0) ;;
-    77) grep "^SKIP" "$dir/log" ;;
-    *) cat "$dir/log"; failed_again="$failed_again ${again##*/}" ;;
-  esac
-}
-
 # ---- The directory of the test ----
 
 dir=$(mktemp -d "${TMPDIR:-/tmp}/blkhash-test-XXXXXX")

@@ -8,7 +8,7 @@
 . "$(dirname "$0")/functions.sh"
 requires_nbdkit file eval pattern data --filter=noextents \
   --filter=blocksize-policy --filter=limit --filter=multi-conn \
-  --filter=noparallel --filter=delay
+  --filter=noparallel
 
 make_image "$dir/image"
 sum=$(reference "$dir/image")

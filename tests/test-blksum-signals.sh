@@ -69,7 +69,7 @@ done
 for signal in INT TERM HUP KILL; do
   rm -f "$dir/reached"
   start_evil_server "$dir/image" hold-64 "$dir/reached"
-  BLKSUM_DEPTH=64 ends_by $signal "$dir/reached" blksum --read-size 64k "$uri"
+  ends_by $signal "$dir/reached" blksum -t 64 --read-size 64k "$uri"
   stop_evil_server
 done
 

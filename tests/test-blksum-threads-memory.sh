@@ -91,13 +91,8 @@ try_all "$dir/large" "-t 128 -b 1m"
 try_all "$dir/large" "-t 16 -b 16m"
 try_all "$dir/large" "-t 128 -b 16m"
 
-# Many reads in flight, as for a slow disk.
-export BLKSUM_DEPTH=128
-try_all "$dir/large" "-t 2"
-
 # An update with four million changed ranges, which are in no order, so that
 # sorting them takes memory too.
-export BLKSUM_DEPTH=128
 size=34359738368
 cp --sparse=always "$dir/large" "$dir/disk"
 truncate -s $size "$dir/disk"
@@ -110,14 +105,13 @@ for first in reversed(range(0, 1 << 22, step)):
                    for i in range(first, first + step)),
           end="," if first > 0 else "]\n")
 END
-modest "$(cut -d' ' -f1 "$dir/sum")" -t 64 --update "$dir/disk.blkm" \
+modest "$(cut -d' ' -f1 "$dir/sum")" -t 128 --update "$dir/disk.blkm" \
        --changed "$dir/changed" --audit 0% --manifest "$dir/new.blkm" \
        "$dir/disk"
 rm "$dir/changed"
 
 # 16 files at once, of the largest size that is hashed so, with blocks of the
 # largest size, and of the smallest.
-unset BLKSUM_DEPTH
 for n in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
   head -c 4M "$dir/large" > "$dir/many$n"
 done

@@ -46,9 +46,6 @@
 
 #include <config.h>
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "../lib/common/numbers.h"
 #include "read/depth.h"
 
@@ -90,27 +87,6 @@ depth_init (struct depth *depth, unsigned start, unsigned max,
     .up_backoff = MIN_BACKOFF,
     .down_in = MIN_BACKOFF, .down_backoff = MIN_BACKOFF,
   };
-}
-
-/* ---- For tests ---- */
-
-#define MAX_RANDOM 64
-
-void
-depth_force (struct depth *depth, const char *value)
-{
-  if (!value)
-    return;
-  depth->seed = strcmp (value, "random") == 0;
-  depth->forced = depth->seed ? MAX_RANDOM : MAX (strtol (value, NULL, 10), 1);
-  depth->limit = depth->forced;
-}
-
-static void
-next_forced (struct depth *depth)
-{
-  if (depth->seed)
-    depth->limit = 1 + rand_r (&depth->seed) % depth->forced;
 }
 
 /* ---- Probes ---- */
@@ -301,10 +277,6 @@ depth_read_done (struct depth *depth, const struct depth_read *read)
 {
   struct depth_round *round = &depth->round;
 
-  if (depth->forced) {
-    next_forced (depth);
-    return;
-  }
   /* The first round begins with the earliest read, which may not end first. */
   if (depth->growth == 0 && (round->start == 0 || read->start < round->start))
     round->start = read->start;

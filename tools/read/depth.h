@@ -58,9 +58,6 @@ struct depth {
   unsigned up_in, up_backoff;   /* rounds until a higher limit is probed: from
                                  * now, and after the next probe without gain */
   unsigned down_in, down_backoff; /* the same for a lower limit */
-  unsigned forced;              /* for tests: the limit, or the maximum of
-                                 * random limits; 0: not forced */
-  unsigned seed;                /* for tests: of random limits; 0: none */
 };
 
 /* Start with a limit of START reads, which is also the minimum.  The maximum is
@@ -68,11 +65,6 @@ struct depth {
  */
 void depth_init (struct depth *depth, unsigned start, unsigned max,
                  unsigned threads);
-
-/* For tests: fix the limit at VALUE; or, if VALUE is "random", set it to a
- * random number after each read.  NULL changes nothing.
- */
-void depth_force (struct depth *depth, const char *value);
 
 /* Report a read that was hashed. */
 void depth_read_done (struct depth *depth, const struct depth_read *read);

@@ -19,8 +19,6 @@
 
 #include <config.h>
 
-#include <stdlib.h>
-
 #include "../lib/common/cleanup.h"
 #include "../lib/common/numbers.h"
 #include "io/read.h"
@@ -48,7 +46,6 @@ scheduler_set_bounds (struct scheduler *scheduler,
   scheduler->bounds = *bounds;
   depth_init (&scheduler->depth, bounds->start, bounds->depth,
               bounds->hashing);
-  depth_force (&scheduler->depth, getenv ("BLKSUM_DEPTH"));
   return buffers_init (&scheduler->buffers, bounds->memory, bounds->max_len);
 }
 

@@ -3,6 +3,8 @@
  *
  * Unit test: a scan reads what is missing in the leaf table, and nothing else,
  * also if some blocks were set before, or after a scan in which a read failed.
+ * The result does not depend on the number of reads in flight, which is random
+ * in half of the rounds.
  */
 
 #include <config.h>
@@ -12,6 +14,7 @@
 #include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -22,6 +25,7 @@
 
 #include "blkhash.h"
 
+#include "read/depth.h"
 #include "read/reader.h"
 #include "read/scan.h"
 #include "read/test-disk.h"
@@ -29,11 +33,44 @@
 #include "util/source-options.h"
 
 #define ROUNDS 40
+#define MAX_DEPTH 64
 #define MIB (1024 * 1024)
 
 static const struct source_options options = {
   .extents = true, .threads = 3, .memory = SOURCE_MEMORY
 };
+
+/* ---- The queue depth ---- */
+
+static unsigned first_depth;    /* the first limit; 0: that of the reader */
+static bool random_depth;       /* the limit is random after each read */
+
+void __real_depth_init (struct depth *depth, unsigned start, unsigned max,
+                        unsigned threads);
+void __wrap_depth_init (struct depth *depth, unsigned start, unsigned max,
+                        unsigned threads);
+void __real_depth_read_done (struct depth *depth,
+                             const struct depth_read *read);
+void __wrap_depth_read_done (struct depth *depth,
+                             const struct depth_read *read);
+
+void
+__wrap_depth_init (struct depth *depth, unsigned start, unsigned max,
+                   unsigned threads)
+{
+  __real_depth_init (depth, first_depth > 0 ? first_depth : start, max,
+                     threads);
+}
+
+void
+__wrap_depth_read_done (struct depth *depth, const struct depth_read *read)
+{
+  static unsigned depth_seed = 1;
+
+  __real_depth_read_done (depth, read);
+  if (random_depth)
+    depth->limit = 1 + rand_r (&depth_seed) % MAX_DEPTH;
+}
 
 static int
 begin_fails (void *opaque, struct error *error)
@@ -113,6 +150,7 @@ test_fresh (void **state)
   for (int i = 0; i < ROUNDS; i++) {
     struct blkhash_leaves *leaves;
 
+    random_depth = i % 2 == 0;
     make_disk (&disk);
     leaves = new_table (disk.size, BLKHASH_LEAVES_ONCE);
     scan_all (leaves, &disk);
@@ -281,6 +319,7 @@ test_missing (void **state)
     struct blkhash_leaves *leaves;
     uint64_t n;
 
+    random_depth = i % 2 == 0;
     make_disk (&disk);
     leaves = new_table (disk.size, 0);
     for (n = 0; n * BLOCK < disk.size; n++) {
@@ -314,6 +353,7 @@ test_error (void **state)
     struct blkhash_leaves *leaves;
     struct reader_image image;
 
+    random_depth = i % 2 == 0;
     make_disk (&disk);
     image = reader_image_of (&disk);
     leaves = new_table (disk.size, BLKHASH_LEAVES_ONCE);
@@ -445,11 +485,9 @@ test_all_read (void **state)
   alarm (0);
 }
 
-/* DEPTH reads are in flight, although only three threads may hash: no read ends
- * before DEPTH reads have begun.
+/* MAX_DEPTH reads are in flight, although only three threads may hash: no read
+ * ends before MAX_DEPTH reads have begun.
  */
-#define DEPTH 64
-
 static int
 short_extents (void *opaque, uint64_t offset, struct extent *extent,
                struct error *error)
@@ -471,7 +509,7 @@ read_with_all (void *opaque, const struct range *range, void *buf,
   (void) error;
   memset (buf, 1, range->len);
   (*reading)++;
-  while (*reading < DEPTH)
+  while (*reading < MAX_DEPTH)
     sched_yield ();
   return 0;
 }
@@ -481,7 +519,7 @@ test_depth (void **state)
 {
   static atomic_uint reading;
   const struct reader_image image = {
-    .size = UINT64_C (2) * DEPTH * MIB, .opaque = &reading,
+    .size = UINT64_C (2) * MAX_DEPTH * MIB, .opaque = &reading,
     .extent_at = short_extents, .read = read_with_all
   };
   struct blkhash_leaves *leaves = new_table (image.size, BLKHASH_LEAVES_ONCE);
@@ -489,10 +527,10 @@ test_depth (void **state)
 
   (void) state;
   alarm (300);                  /* end a test that hangs */
-  setenv ("BLKSUM_DEPTH", "64", 1);
+  first_depth = MAX_DEPTH;
   assert_int_equal (scan_image (leaves, &image, &error), 0);
-  unsetenv ("BLKSUM_DEPTH");
-  assert_int_equal (reading, 2 * DEPTH);
+  first_depth = 0;
+  assert_int_equal (reading, 2 * MAX_DEPTH);
   alarm (0);
   blkhash_leaves_free (leaves);
 }
@@ -541,6 +579,7 @@ test_stream (void **state)
     struct scan scan;
     int expected;
 
+    random_depth = i % 2 == 0;
     make_disk (&disk);
     stream.leaves = new_table (BLKHASH_SIZE_UNKNOWN, BLKHASH_LEAVES_ONCE);
     if (disk.size == 0)
