@@ -1,9 +1,5 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
- *
- * Detect the instruction sets that the kernels (our SIMD implementations of
- * hashes) need: a feature is set if the CPU has the instructions and the
- * operating system saves their registers.  Called from any thread.
  */
 
 #include <config.h>

@@ -1,8 +1,6 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Replace a file atomically, but no file of others.
- *
  * A check before rename(2) can be too late: after the check a user, or
  * logrotate, can put another file at the path, which the rename would remove.
  * So the two names are exchanged, which removes nothing.  Then the file that

@@ -1,8 +1,6 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Parse a line of a list of checksums.
- *
  * A line that is not a checksum is either text or damaged.  Text is skipped
  * with a warning, so that a list can be part of another text, such as a signed
  * mail.  A line that looks like a checksum, but in which a character is missing

@@ -1,7 +1,5 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
- *
- * Detect buffers of zeros, at memory speed.  Thread-safe.
  */
 
 #include <config.h>

@@ -1,8 +1,6 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Asynchronous requests, and the queue of completed requests.
- *
  * A request is in the list UNUSED, or has parts that are not complete, or is in
  * the list DONE until it is reaped.  All requests are allocated in advance, so
  * starting one cannot fail for lack of memory.

@@ -1,8 +1,6 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Hash the blocks of an image in parallel, and fold their leaves in order.
- *
  * The ring contains, oldest first, jobs that are being hashed, and runs of zero
  * blocks, which need no hashing.  Its last job may still be receiving copied
  * bytes.  The size of the ring limits the memory: an append waits for the

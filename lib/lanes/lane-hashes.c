@@ -1,7 +1,5 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
- *
- * The hashes that have SIMD (multi-buffer) implementations, called kernels.
  */
 
 #include <config.h>

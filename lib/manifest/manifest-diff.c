@@ -1,8 +1,6 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Compare two images by their manifests.
- *
  * Both manifests are read in parallel, one record at a time, so memory does not
  * grow with the images.  The constructions can differ, because a leaf does not
  * depend on the construction.

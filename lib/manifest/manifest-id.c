@@ -1,8 +1,5 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
- *
- * The ID in the header of a manifest, by which its program can find out what
- * else belongs to it.
  */
 
 #include <config.h>

@@ -1,8 +1,6 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Random access to the leaves of a manifest.
- *
  * The reader of manifests validates the file, and every byte that it reads is
  * pinned (see pinned-file.h).  The file is divided into sections of
  * MARK_DISTANCE bytes, and the first record that begins in a section gets a

@@ -1,7 +1,5 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
- *
- * Buffered input from a file or pipe, from its current offset to its end.
  */
 
 #include <config.h>

@@ -1,7 +1,5 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
- *
- * Buffered output to a file or pipe, from its current offset.
  */
 
 #include <config.h>

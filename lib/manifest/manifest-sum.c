@@ -1,8 +1,5 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
- *
- * Compute the sum of an image from its leaves and runs of zero blocks, in
- * order.
  */
 
 #include <config.h>

@@ -1,8 +1,6 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * A file whose content must stay the same: a changed byte is never returned.
- *
  * The pieces of the last calls of pinned_file_read are in a cache with LRU
  * replacement.  The lock of the cache is not held while a piece is read and
  * hashed, so other threads do not wait for this.  Two threads that need the

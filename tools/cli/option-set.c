@@ -1,8 +1,5 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
- *
- * Functions that store options which the table of options cannot describe with
- * a type and a field.
  */
 
 #include <config.h>

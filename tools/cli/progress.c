@@ -1,8 +1,6 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Show the progress of a job.
- *
  * The bar is as wide as the terminal.  This width is read each time, because
  * the user can change it.  The last column stays free, because some terminals
  * wrap the line after it.

@@ -1,8 +1,6 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Print the result of a repair, as a line or as JSON.
- *
  * Each range is printed when the repair of its blocks has succeeded or failed,
  * so that memory use here does not depend on the number of ranges.  If the
  * whole repair fails, the JSON is not terminated.

@@ -1,7 +1,5 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
- *
- * The names of the image formats.  They are the same as in qemu.
  */
 
 #include <config.h>

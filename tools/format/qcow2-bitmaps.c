@@ -1,8 +1,6 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Limit the memory of the bitmaps of a qcow2 image.
- *
  * The bitmaps record which parts of the disk were written since a backup.  They
  * are not part of the content of the disk, but qemu loads all of them when it
  * opens the image.  An entry of a bitmap table, 8 bytes, can stand for a whole

@@ -1,8 +1,6 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Check that the file of a qcow2 image is complete.
- *
  * Everything that is read is untrusted.  Each table is read once, in pieces,
  * and the total size of the tables that are read is limited by the size of the
  * file.  So memory and time are limited, whatever the image contains.

@@ -1,7 +1,5 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
- *
- * Decode an entry of an L2 table of a qcow2.
  */
 
 #include <config.h>

@@ -1,8 +1,6 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Map offsets of a qcow2 disk to offsets in its file.
- *
  * Compressed clusters are not mapped here, nor are clusters with an irregular
  * entry, such as one with reserved bits or with an offset that is not aligned
  * to a cluster.  They are runs of RUN_QEMU: qemu reads or refuses them.

@@ -1,8 +1,6 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Check the compressed clusters at the end of the file of a qcow2.
- *
  * An L2 entry has the number of sectors of a compressed cluster.  qemu does not
  * pad the file to the end of the last sector, so a complete file can end within
  * it.  A truncated file looks the same, and qemu could decompress wrong data

@@ -1,8 +1,6 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Check that the file of a vdi image is complete.
- *
  * A vdi image is a header, a map with an entry for each block of the disk, and
  * blocks.  It cannot name another file, but have the UUID of a parent, without
  * which it is not the disk.  qemu refuses most of these, and here they are

@@ -1,7 +1,5 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
- *
- * Map offsets of a vhdx disk to offsets in its file.
  */
 
 #include <config.h>

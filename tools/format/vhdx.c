@@ -1,8 +1,6 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Parse a vhdx image, and check that its file is complete.
- *
  * When qemu opens the image, it checks that the blocks in the block allocation
  * table (BAT) lie inside the file.  It does not check that the BAT itself lies
  * inside the file: a truncated BAT reads as zeros, like the BAT of an empty

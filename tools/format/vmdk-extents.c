@@ -1,8 +1,6 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The files that the descriptor of a vmdk image names as its extents.
- *
  * A file that starts with neither "KDMV" nor "COWD" is a descriptor.  A sparse
  * image ("KDMV") contains a descriptor, which qemu uses only if the capacity of
  * the image is 0.  Lines are parsed as in qemu (7.2), so that the extents found

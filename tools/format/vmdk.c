@@ -1,8 +1,6 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Check that a sparse vmdk image names no other file, and is not truncated.
- *
  * A sparse image is a header ("KDMV"), a text descriptor, a grain directory,
  * grain tables and grains: the directory has the offsets of the tables, and the
  * tables those of the grains.  qemu (7.2 and 9.0) uses the extents of the

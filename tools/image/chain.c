@@ -1,8 +1,6 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Map an offset of the disk to a layer of the image.
- *
  * The layers were opened, parsed and checked before.  Their tables are read
  * again, page by page, while the disk is read, because they can be larger than
  * memory.

@@ -1,8 +1,6 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Check that a layer is complete, and find its backing layer.
- *
  * The header of a qcow2 is read by our own parser, before qemu opens any file,
  * because qemu would probe a backing file whose format is not recorded in the
  * header.  For a vmdk, qemu-img is run to report the backing file.  It opens

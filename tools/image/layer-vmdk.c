@@ -1,7 +1,5 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
- *
- * A layer in the vmdk format, and the files that its descriptor names.
  */
 
 #include <config.h>

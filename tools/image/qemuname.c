@@ -1,8 +1,6 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Names of files and drivers, interpreted as in qemu.
- *
  * A name with a colon before its first slash starts with a protocol.  The two
  * lists below are of the protocols that read raw (flat) data.  Other protocols
  * (json:, blkdebug:, blkverify:, fat:) define further nodes, which qemu could

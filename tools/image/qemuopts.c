@@ -1,8 +1,6 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The options with which qemu opens an image.
- *
  * qemu flattens the objects in a file name that starts with "json:" to keys
  * with dots, and leaves string values as they are.  So size=1M in an option
  * string and "size":"1M" in JSON mean the same.  Only null cannot be written in

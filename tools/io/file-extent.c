@@ -1,8 +1,6 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The extents of a file: data and holes.
- *
  * A lookup can take as long as a read, and cannot begin before the lookup of
  * the previous extent has ended.  So the last extent is cached.  A file that is
  * scanned from start to end takes one lookup for each extent, and one more if

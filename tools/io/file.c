@@ -1,8 +1,6 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * An open regular file or block device.
- *
  * Other hosts can write a block device, so its data in the page cache can be
  * stale.  Therefore a block device is read with direct I/O, unless the user
  * requests the page cache.

@@ -1,8 +1,6 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The image locks of qemu.
- *
  * For each permission n that it uses, qemu takes a shared lock on byte 100 + n;
  * for each permission that it does not share, on byte 200 + n.  Then it checks
  * that no other program has locked the opposite byte, 200 + n or 100 + n.  A

@@ -1,8 +1,6 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The manifest that is written while an image is hashed: --manifest.
- *
  * Leaves are written while they are added to the sum.  A file is published when
  * it is complete.  A manifest on standard output has no end record until it is
  * complete.

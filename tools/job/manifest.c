@@ -1,8 +1,6 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The job: compute the sum of an image from its manifest.
- *
  * A manifest is read only if the operand names it as one.  Manifests are not
  * detected by content, because a guest can write one to its disk.
  */

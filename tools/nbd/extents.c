@@ -1,8 +1,6 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The block status of an NBD export.
- *
  * The status of the next ranges is requested while the ranges before them are
  * read.  Otherwise reading a large sparse export over a network takes a round
  * trip for each range.  Requests that are sent ahead only save time.  If such a

@@ -1,8 +1,6 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * A qemu-nbd process that serves one image over one connection.
- *
  * qemu-nbd inherits a listening socket, by the socket activation of systemd:
  * descriptor 3, LISTEN_FDS and LISTEN_PID.  Before it runs qemu-nbd, the child
  * binds the socket in a directory that no other user can enter, connects the

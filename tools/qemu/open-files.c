@@ -1,8 +1,6 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The files that another process has open.
- *
  * /proc lists them.  If /proc is not mounted, as in a chroot, pidfd_getfd
  * (Linux 5.6) copies descriptors of the process.  pidfd_getfd is called for
  * each number that a descriptor can have, so the numbers must be limited.  The

@@ -1,8 +1,6 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Run another program and read its output.
- *
  * There is no shell and no input.  The output can depend on an untrusted image,
  * so its size is limited.  Can be called from any thread.
  */

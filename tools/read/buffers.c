@@ -1,8 +1,6 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The buffers of reads, an allocator for their memory, and a queue of buffers.
- *
  * Memory is allocated in units, the lowest free units first.  Short reads use
  * few units, so many of them can be in flight.  The lowest units are used again
  * and again, so they are likely to be in a CPU cache.  Units that were never

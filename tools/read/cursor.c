@@ -1,8 +1,6 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * A cursor over an image from its start to its end.
- *
  * A zero range consists of the whole blocks within a zero extent.  A block that
  * is only partly in the extent is read, together with the data next to it.
  */

@@ -1,8 +1,6 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The queue depth: the number of reads to keep in flight.
- *
  * Storage with a latency and a maximum rate needs rate * latency bytes in
  * flight.  With more, reads only wait for each other.  Latency and rate are
  * unknown, so the limit is changed as a probe: a higher limit is kept if the

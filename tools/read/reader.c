@@ -1,8 +1,6 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Threads that read an image, and hash what they read into a leaf table.
- *
  * Each thread takes the next range, reads it, and passes it to the leaf table,
  * which hashes it in that thread: see scheduler.c.  A thread is started when
  * there is work for another one.  io_uring was not faster than such threads:

@@ -1,8 +1,6 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Schedule the threads that read an image and fill a leaf table.
- *
  * A buffer is in use from before its read until it is hashed.  The queue depth
  * limits the number of buffers in use.  A thread hashes the oldest buffer in
  * the queue if it is allowed to, and reads otherwise; for a pipe, reading comes

@@ -1,8 +1,6 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The difference of two sources, as a source: zero where they are the same.
- *
  * The thread that reads a range reads it from both sources, and compares the
  * two buffers while they are in the cache of its CPU.
  */

@@ -1,7 +1,5 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
- *
- * A raw image in a regular file or on a block device.
  */
 
 #include <config.h>
