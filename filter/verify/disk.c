@@ -169,7 +169,7 @@ read_header (struct disk *disk)
   if (fstat (disk->fd, &disk->st) == -1)
     return refuse (disk, strerror (errno));
   disk->settled = is_settled (&disk->st);
-  disk->index = manifest_index_new (disk->fd, 0, reason, sizeof reason);
+  disk->index = manifest_index_new (disk->fd, reason, sizeof reason);
   if (!disk->index)
     return refuse (disk, reason);
   opts = manifest_index_opts (disk->index);

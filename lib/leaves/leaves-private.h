@@ -171,7 +171,7 @@ static inline bool
 leaves_is_complete (const struct blkhash_leaves *l,
                     const struct partial *partial)
 {
-  return partial_covers (partial, blocks_length (l, partial->index, 1), 0);
+  return partial_covers (partial, blocks_length (l, partial->index, 1));
 }
 
 /* Hash a complete block, which the caller has set busy, store its leaf, and

@@ -102,7 +102,7 @@ count_partial_locked (struct blkhash_leaves *l, uint64_t index,
   const struct partial *partial = pieces_find (l->pieces, index);
   uint64_t len = blocks_length (l, index, 1);
 
-  if (partial && partial->on_zeros && partial_covers (partial, len, 0))
+  if (partial && partial->on_zeros && partial_covers (partial, len))
     *(is_zero (partial->bytes, len) ? zero : data) += len;
 }
 

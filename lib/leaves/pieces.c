@@ -344,12 +344,10 @@ partial_overlaps (const struct partial *partial, uint32_t len, uint32_t start)
 }
 
 bool
-partial_covers (const struct partial *partial, uint32_t len, uint32_t start)
+partial_covers (const struct partial *partial, uint32_t len)
 {
-  size_t i = find_range (partial, start + 1);
-
-  return i < partial->nr_ranges && partial->ranges[i].start <= start &&
-    partial->ranges[i].end >= start + len;
+  return partial->nr_ranges > 0 && partial->ranges[0].start == 0 &&
+    partial->ranges[0].end >= len;
 }
 
 bool

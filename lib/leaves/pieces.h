@@ -124,9 +124,8 @@ int pieces_put (struct pieces *pieces, struct partial *partial,
 bool partial_overlaps (const struct partial *partial, uint32_t len,
                        uint32_t start);
 
-/* Returns true if all of the LEN bytes at START are known. */
-bool partial_covers (const struct partial *partial, uint32_t len,
-                     uint32_t start);
+/* Returns true if all of the first LEN bytes are known. */
+bool partial_covers (const struct partial *partial, uint32_t len);
 
 /* Returns true if the known bytes among the LEN bytes at START are equal to the
  * bytes of BUF, or are zero if BUF is NULL.

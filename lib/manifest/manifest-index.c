@@ -69,8 +69,7 @@ poll_caller (void *opaque)
 }
 
 static int
-open_reader (struct manifest_index *index, int fd, unsigned flags,
-             char *reason, size_t size)
+open_reader (struct manifest_index *index, int fd, char *reason, size_t size)
 {
   struct manifest_observer observer = { pin, poll_caller, index };
   struct stat st;
@@ -84,7 +83,7 @@ open_reader (struct manifest_index *index, int fd, unsigned flags,
     return err;
   }
   index->reader =
-    manifest_reader_new_observed (fd, flags, &observer, reason, size);
+    manifest_reader_new_observed (fd, 0, &observer, reason, size);
   if (!index->reader)
     return errno;
   index->size = blkhash_manifest_reader_size (index->reader);
@@ -99,7 +98,7 @@ open_reader (struct manifest_index *index, int fd, unsigned flags,
 }
 
 struct manifest_index *
-manifest_index_new (int fd, unsigned flags, char *reason, size_t size)
+manifest_index_new (int fd, char *reason, size_t size)
 {
   struct manifest_index *index = calloc (1, sizeof *index);
   int err;
@@ -108,7 +107,7 @@ manifest_index_new (int fd, unsigned flags, char *reason, size_t size)
     snprintf (reason, size, "%s", strerror (ENOMEM));
     return NULL;
   }
-  err = open_reader (index, fd, flags, reason, size);
+  err = open_reader (index, fd, reason, size);
   if (err == 0)
     return index;
   manifest_index_free (index);

@@ -24,12 +24,11 @@ struct blkhash_opts;
 struct manifest_index;
 
 /* Read the header of the manifest in FD, a regular file whose file offset is 0.
- * FD must stay open.  FLAGS, REASON, SIZE and the errors are those of
+ * FD must stay open.  REASON, SIZE and the errors are those of
  * blkhash_manifest_reader_new, but REASON must not be NULL.  Other errors are
  * ESPIPE if FD is not a regular file, and EINVAL if SHA-256 is not available.
  */
-struct manifest_index *manifest_index_new (int fd, unsigned flags,
-                                           char *reason, size_t size);
+struct manifest_index *manifest_index_new (int fd, char *reason, size_t size);
 void manifest_index_free (struct manifest_index *index);
 
 /* The hash parameters and the size of the image, in bytes, from the header.
@@ -69,8 +68,8 @@ int manifest_index_load (struct manifest_index *index,
                          char *reason, size_t size);
 
 /* Returns the sum in the manifest, a buffer of BLKHASH_MAX_MD_SIZE bytes that
- * begins with the sum.  With BLKHASH_MANIFEST_NO_SUM this was not compared with
- * the sum of the leaves.
+ * begins with the sum.  After manifest_index_skip_sum this was not compared
+ * with the sum of the leaves.
  */
 const unsigned char *manifest_index_sum (const struct manifest_index *index);
 

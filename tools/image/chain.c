@@ -15,6 +15,7 @@
 #include "format/vhdx-map.h"
 #include "image/chain.h"
 #include "image/layer.h"
+#include "io/read.h"
 #include "util/extent.h"
 
 int
@@ -85,15 +86,15 @@ chain_at (struct chain *chain, uint64_t offset, struct run *run,
 }
 
 static bool
-has_whole (const struct run *run, const struct range *range, uint64_t align)
+has_whole (const struct run *run, const struct range *range)
 {
   return run->kind == RUN_DATA && run->len >= range->len &&
-    run->host % align == 0 && range->len % align == 0;
+    run->host % READ_ALIGN == 0 && range->len % READ_ALIGN == 0;
 }
 
 int
 chain_adjoin (struct chain *chain, const struct range *first,
-              const struct range *second, uint64_t align, struct error *error)
+              const struct range *second, struct error *error)
 {
   const struct file *file, *next_file;
   struct run run, next;
@@ -101,6 +102,6 @@ chain_adjoin (struct chain *chain, const struct range *first,
   if (chain_at (chain, first->offset, &run, &file, error) == -1 ||
       chain_at (chain, second->offset, &next, &next_file, error) == -1)
     return -1;
-  return has_whole (&run, first, align) && has_whole (&next, second, align) &&
+  return has_whole (&run, first) && has_whole (&next, second) &&
     file == next_file && next.host == run.host + first->len;
 }

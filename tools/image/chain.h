@@ -51,11 +51,10 @@ int chain_at (struct chain *chain, uint64_t offset, struct run *run,
 /* Returns 1 if each range is within a single run of data (the two runs can be
  * different), the data of SECOND is directly after that of FIRST in the same
  * file, and the offsets of the data in the file and the lengths of the ranges
- * are multiples of ALIGN.  Otherwise returns 0, or -1 on error.  Only one
+ * are multiples of READ_ALIGN.  Otherwise returns 0, or -1 on error.  Only one
  * thread at a time may use CHAIN.
  */
 int chain_adjoin (struct chain *chain, const struct range *first,
-                  const struct range *second, uint64_t align,
-                  struct error *error);
+                  const struct range *second, struct error *error);
 
 #endif /* BLKSUM_CHAIN_H */

@@ -88,18 +88,18 @@ text_read (struct text *text, struct pollfd *poll)
  * that were inherited.
  */
 static void
-close_on_exec_from (int first)
+set_close_on_exec (void)
 {
   long end;
 
 #ifdef CLOSE_RANGE_CLOEXEC
-  if (close_range (first, ~0U, CLOSE_RANGE_CLOEXEC) == 0)
+  if (close_range (3, ~0U, CLOSE_RANGE_CLOEXEC) == 0)
     return;
 #endif
   end = sysconf (_SC_OPEN_MAX);
   if (end == -1 || end > MAX_FDS)
     end = MAX_FDS;
-  for (long fd = first; fd < end; fd++)
+  for (long fd = 3; fd < end; fd++)
     fcntl (fd, F_SETFD, FD_CLOEXEC);
 }
 
@@ -117,7 +117,7 @@ process_prepare_child (pid_t parent)
   sigemptyset (&blocked);
   sigaddset (&blocked, SIGUSR1);
   sigprocmask (SIG_SETMASK, &blocked, NULL);
-  close_on_exec_from (3);
+  set_close_on_exec ();
 }
 
 char *

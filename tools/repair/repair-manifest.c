@@ -124,8 +124,7 @@ read_header (struct repair_manifest *manifest, struct error *error)
 {
   char reason[BLKHASH_MAX_REASON_SIZE];
 
-  manifest->index = manifest_index_new (manifest->fd, 0, reason,
-                                        sizeof reason);
+  manifest->index = manifest_index_new (manifest->fd, reason, sizeof reason);
   if (!manifest->index)
     return error_set (error, "%s", reason);
   manifest->opts = manifest_index_opts (manifest->index);

@@ -76,7 +76,7 @@ make_manifest (struct image *image)
                                          NULL), 0);
   blkhash_leaves_free (leaves);
   rewind (image->file);
-  image->index = manifest_index_new (fileno (image->file), 0, reason,
+  image->index = manifest_index_new (fileno (image->file), reason,
                                      sizeof reason);
   assert_non_null (image->index);
   assert_int_equal (manifest_index_load (image->index, NULL, NULL, reason,

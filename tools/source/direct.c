@@ -180,7 +180,7 @@ direct_adjoin (void *opaque, const struct range *first,
   struct direct *direct = opaque;
   SCOPED_LOCK (&direct->lock);
 
-  return chain_adjoin (&direct->chain, first, second, READ_ALIGN, error);
+  return chain_adjoin (&direct->chain, first, second, error);
 }
 
 static int
