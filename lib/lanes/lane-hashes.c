@@ -5,7 +5,6 @@
 #include <config.h>
 
 #include <stddef.h>
-#include <string.h>
 
 #include "lanes/blake2b.h"
 #include "lanes/lane-hashes.h"
@@ -19,14 +18,3 @@ const struct lane_hash *const lane_hashes[] = {
   &blake2b_512_lane_hash, &sha256_lane_hash, &sha384_lane_hash,
   &sha512_lane_hash, NULL
 };
-
-const struct lane_hash *
-lane_hash_find (const char *name)
-{
-  size_t i;
-
-  for (i = 0; lane_hashes[i]; i++)
-    if (strcmp (lane_hashes[i]->name, name) == 0)
-      return lane_hashes[i];
-  return NULL;
-}

@@ -12,9 +12,4 @@
 /* Terminated by NULL. */
 extern const struct lane_hash *const lane_hashes[];
 
-/* Find the hash NAME, spelled as digest_name returns it.  Returns NULL if that
- * hash has no kernels.
- */
-const struct lane_hash *lane_hash_find (const char *name);
-
 #endif /* BLKHASH_LANE_HASHES_H */

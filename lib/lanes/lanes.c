@@ -253,12 +253,6 @@ lanes_free (struct lanes *lanes)
     free (lanes);
 }
 
-unsigned
-lanes_usable (const struct lanes *lanes)
-{
-  return lanes->usable;
-}
-
 size_t
 lanes_hash (const struct lanes *lanes, const void *const data[], size_t len,
             unsigned char *const md[], size_t count)

@@ -31,11 +31,6 @@ struct lanes;                   /* thread-safe */
 struct lanes *lanes_create (const char *hash);
 void lanes_free (struct lanes *lanes);
 
-/* Returns the kernels that may be used, as a bit mask in the order of the
- * kernels of the hash.
- */
-unsigned lanes_usable (const struct lanes *lanes);
-
 /* Hash one or more of COUNT messages of LEN bytes each, from the first on, with
  * one call of a kernel.  COUNT is at least 1.  Returns the number of messages
  * that were hashed, at most COUNT.  If it returns 0, no kernel is faster, and

@@ -210,15 +210,18 @@ self_test_once (void)
 {
   const struct single_hash single = { .update = update_fails };
   struct lanes *lanes;
-  unsigned before;
+  unsigned before, usable = 0;
 
+  for (size_t k = 0; child_hash->kernels[k]; k++)
+    usable += lane_kernel_is_usable (child_hash->kernels[k], cpu_features (),
+                                     NULL);
   lanes = lanes_create (child_hash->name);
   check (lanes && self_tests > 0);
   before = self_tests;
   check (lanes_create (child_hash->name) == lanes && self_tests == before);
   lanes_add (lanes, 16 << 20);
   check (lanes_measure (lanes, &single) == 0);
-  check (self_tests == (unsigned) __builtin_popcount (lanes_usable (lanes)));
+  check (self_tests == usable);
   before = self_tests;
   setenv ("BLKHASH_CPU", "avx512,avx2,shani,arm64", 1);
   lanes = lanes_create (child_hash->name);

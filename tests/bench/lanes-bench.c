@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/cpu.h"
 #include "digest/digest.h"
 #include "lanes/lane-hashes.h"
 #include "lanes/lanes.h"
@@ -115,8 +116,10 @@ set_up (void)
   digest = digest_create (digest_arg);
   if (!digest)
     check (errno, digest_arg);
-  hash = lane_hash_find (digest_name (digest));
-  lanes = hash ? lanes_create (hash->name) : NULL;
+  for (i = 0; lane_hashes[i]; i++)
+    if (strcmp (lane_hashes[i]->name, digest_name (digest)) == 0)
+      hash = lane_hashes[i];
+  lanes = lanes_create (digest_name (digest));
   if (!lanes)
     die (1, "no kernel of %s for this CPU", digest_arg);
   single.opaque = ctx = digest_ctx_create (digest);
@@ -198,7 +201,8 @@ add_sides (void)
   sides[nr_sides++].name = "choice";
   sides[nr_sides++].name = "library";
   for (i = 0; hash->kernels[i]; i++)
-    if (lanes_usable (lanes) & 1u << i) {
+    if (lane_kernel_is_usable (hash->kernels[i], cpu_features (),
+                               getenv ("BLKHASH_CPU"))) {
       sides[nr_sides].kernel = hash->kernels[i];
       sides[nr_sides++].name = hash->kernels[i]->name;
     }
