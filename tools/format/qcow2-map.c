@@ -57,13 +57,6 @@ cluster_at (const struct qcow2 *qcow2, const unsigned char *bytes,
   run->len = (n + ones (same, n)) * subcluster - in_cluster;
 }
 
-static bool
-continues (const struct run *run, const struct run *next)
-{
-  return next->kind == run->kind &&
-    (run->kind != RUN_DATA || next->host == run->host + run->len);
-}
-
 /* The L1 entry at ENTRY, the first of ENTRIES in memory, is unallocated.
  * Extend RUN over the unallocated entries after it.
  */
@@ -99,7 +92,7 @@ l2_at (struct pages *pages, const struct qcow2 *qcow2, uint64_t table,
   entries = pages_rest (pages, at, entries - index, size);
   while (run->len == whole && --entries > 0) {
     cluster_at (qcow2, entry += size, 0, &next);
-    if (!continues (run, &next))
+    if (!run_continues (run, &next))
       break;
     run->len += next.len;
     whole += cluster;

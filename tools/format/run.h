@@ -7,6 +7,7 @@
 #ifndef BLKSUM_RUN_H
 #define BLKSUM_RUN_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum run_kind {
@@ -24,5 +25,13 @@ struct run {
   uint64_t host;                /* offset in the image file, in bytes; only for
                                  * RUN_DATA */
 };
+
+/* Can NEXT, which is directly after RUN on the disk, be added to RUN? */
+static inline bool
+run_continues (const struct run *run, const struct run *next)
+{
+  return next->kind == run->kind &&
+    (run->kind != RUN_DATA || next->host == run->host + run->len);
+}
 
 #endif /* BLKSUM_RUN_H */

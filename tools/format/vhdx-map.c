@@ -4,7 +4,6 @@
 
 #include <config.h>
 
-#include <stdbool.h>
 #include <stdlib.h>
 
 #include "../lib/common/numbers.h"
@@ -20,13 +19,6 @@ block_at (const struct vhdx *vhdx, uint64_t entry, uint64_t in_block,
   run->len = vhdx->block_size - in_block;
   run->host = (entry & VHDX_OFFSET) + in_block;
   run->kind = vhdx_kind (entry);
-}
-
-static bool
-continues (const struct run *run, const struct run *next)
-{
-  return next->kind == run->kind &&
-    (run->kind != RUN_DATA || next->host == run->host + run->len);
 }
 
 /* A run is limited to blocks whose entries are in one page, and in one chunk
@@ -50,7 +42,7 @@ vhdx_map_at (struct pages *pages, const struct vhdx *vhdx, uint64_t offset,
   left = pages_rest (pages, at, MIN (blocks, chunk_end) - n, VHDX_ENTRY);
   while (--left > 0) {
     block_at (vhdx, le64_at (entry += VHDX_ENTRY), 0, &next);
-    if (!continues (run, &next))
+    if (!run_continues (run, &next))
       break;
     run->len += next.len;
   }

@@ -25,13 +25,13 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "qemu/message.h"
 #include "qemu/nbd-process.h"
 #include "qemu/open-files.h"
 #include "qemu/process.h"
+#include "util/clock.h"
 #include "util/error.h"
 
 #define LISTEN_FD 3
@@ -322,15 +322,6 @@ qemu_nbd_start (struct qemu_nbd *qemu, char *const argv[], int image_fd,
   return r;
 }
 
-static int64_t
-now_ms (void)
-{
-  struct timespec ts;
-
-  clock_gettime (CLOCK_MONOTONIC, &ts);
-  return ts.tv_sec * INT64_C (1000) + ts.tv_nsec / 1000000;
-}
-
 void
 qemu_nbd_refine_error (struct qemu_nbd *qemu, const char *target,
                        const char *name, struct error *error)
@@ -338,10 +329,10 @@ qemu_nbd_refine_error (struct qemu_nbd *qemu, const char *target,
   const char *const targets[] = { target, QEMU_NBD_IMAGE_PATH, NULL };
   struct pollfd poll_fd = { .fd = qemu->messages, .events = POLLIN };
   char text[MAX_MESSAGES];
-  int64_t left, until = now_ms () + EXIT_TIMEOUT;
+  int64_t left, until = clock_ms () + EXIT_TIMEOUT;
   size_t n = 0;
 
-  while (n < sizeof text - 1 && (left = until - now_ms ()) > 0 &&
+  while (n < sizeof text - 1 && (left = until - clock_ms ()) > 0 &&
          poll (&poll_fd, 1, left) == 1) {
     ssize_t r = read (qemu->messages, text + n, sizeof text - 1 - n);
 

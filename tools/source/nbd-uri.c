@@ -10,7 +10,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "../lib/common/libnbd.h"
 #include "nbd/bitmap.h"
@@ -19,6 +18,7 @@
 #include "nbd/read.h"
 #include "source/nbd-uri.h"
 #include "source/source.h"
+#include "util/clock.h"
 #include "util/error.h"
 #include "util/source-options.h"
 
@@ -33,15 +33,6 @@ struct nbd_uri {
   struct nbd_server server;
 };
 
-static int64_t
-now_ms (void)
-{
-  struct timespec ts;
-
-  clock_gettime (CLOCK_MONOTONIC, &ts);
-  return ts.tv_sec * INT64_C (1000) + ts.tv_nsec / 1000000;
-}
-
 /* Open another connection.  Returns NULL on failure.  A server can advertise
  * multi-conn and still accept no more connections, so the wait has a timeout.
  */
@@ -51,12 +42,12 @@ connect_another (const struct source_options *options, const char *uri,
 {
   struct error ignored = { "" };
   struct nbd_handle *nbd = nbd_handle_create (options->extents, &ignored);
-  int64_t left, until = now_ms () + CONNECT_TIMEOUT;
+  int64_t left, until = clock_ms () + CONNECT_TIMEOUT;
 
   if (!nbd)
     return NULL;
   if (nbd_aio_connect_uri (nbd, uri) == 0) {
-    while (nbd_aio_is_connecting (nbd) == 1 && (left = until - now_ms ()) > 0)
+    while (nbd_aio_is_connecting (nbd) == 1 && (left = until - clock_ms ()) > 0)
       if (nbd_poll (nbd, left) == -1)
         break;
     if (nbd_aio_is_ready (nbd) == 1 && nbd_get_size (nbd) == size)

@@ -30,4 +30,11 @@ clock_ns (void)
   return ts.tv_sec * UINT64_C (1000000000) + ts.tv_nsec;
 }
 
+/* Returns the milliseconds since the same moment. */
+static inline int64_t
+clock_ms (void)
+{
+  return clock_ns () / 1000000;
+}
+
 #endif /* BLKSUM_CLOCK_H */
