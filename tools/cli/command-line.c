@@ -170,9 +170,9 @@ command_line_uses (const struct option_use *uses, const char *text,
 static void
 check_together (const struct option_use *uses)
 {
-  const struct option_use *use, *end = uses + USAGE_MAX_OPTIONS;
+  const struct option_use *use;
 
-  for (use = uses; use < end; use++) {
+  for (use = uses; use < uses + USAGE_MAX_OPTIONS; use++) {
     const struct option_row *row = use->row;
 
     if (row && row->needs && !command_line_uses (uses, row->needs, row))
@@ -180,9 +180,6 @@ check_together (const struct option_use *uses)
     if (row && row->excludes && command_line_uses (uses, row->excludes, row))
       usage_error ("%s", row->excludes);
   }
-  for (use = uses; use < end; use++)
-    if (use->row && use->row->check)
-      use->row->check (use->arg);
 }
 
 int

@@ -59,7 +59,6 @@ struct option_row {
    * with any other that the message names.
    */
   const char *needs, *excludes;
-  void (*check) (const char *arg); /* called after all other checks, or NULL */
 };
 
 /* Parse the options in ARGV into OPTIONS, and check that they can be combined.

@@ -86,7 +86,7 @@ static const struct option_row rows[] = {
 
   { GROUP_IMAGE, 'f', "format", "FMT",
     "raw, qcow2, vdi, vhdx, vmdk, vpc; default: probe",
-    FIELD (hash.source.format), .check = option_check_format },
+    FIELD (hash.source.format) },
   { GROUP_IMAGE, 0, "size", "N",
     "the image is the first N bytes of the disk",
     SIZE (0, SOURCE_WHOLE - 1), .set = option_set_size },
@@ -292,6 +292,8 @@ options_parse (struct options *options, int argc, char *argv[])
   print_completions (argc, argv);
   set_defaults (options, argc);
   first = command_line_parse (rows, options, argc, argv);
+  if (options->hash.source.format)
+    option_check_format (options->hash.source.format);
   option_resolve_block_size (options);
   options->hash.source.threads = blkhash_opts_get_threads (options->hash.opts);
 

@@ -25,9 +25,9 @@ static int
 refuse_unknown_format (const struct layer *layer, const struct layer *from,
                        struct error *error)
 {
-  return error_about (error, layer_name (from), "refused because the header "
-                      "names the backing file '%s' but not its format: "
-                      QEMUNAME_HINT, layer->path);
+  return imagefile_error (&from->file, error, "refused because the header "
+                          "names the backing file '%s' but not its format: "
+                          QEMUNAME_HINT, layer->path);
 }
 
 /* Open the backing layer of FROM.  Returns 1 if the layer must be checked, 0 if
@@ -46,11 +46,11 @@ open_backing (const struct layer *from, const struct layer_context *context,
   if (!*layer->format)
     return refuse_unknown_format (layer, from, error);
   if (!bytes && !layer_is_format (layer->format))
-    return error_about (error, layer_name (from), "refused because the format "
-                        "of its backing file, '%s', is not one that blksum "
-                        "can check: copy the disk with 'qemu-img convert'",
-                        layer->format);
-  r = qemuname_locate (layer_name (from), layer->path, &path, error);
+    return imagefile_error (&from->file, error, "refused because the format of "
+                            "its backing file, '%s', is not one that blksum "
+                            "can check: copy the disk with 'qemu-img convert'",
+                            layer->format);
+  r = qemuname_locate (imagefile_name (&from->file), layer->path, &path, error);
   if (r == 1) {
     if (layer_open_file (&layer->file, "the backing file", path, context,
                          error) == -1)
@@ -62,9 +62,9 @@ open_backing (const struct layer *from, const struct layer_context *context,
     }
   }
   if (r == 0 && !bytes)
-    return error_about (error, layer_name (from), "refused because its backing "
-                        "file '%s' is a %s image " QEMUNAME_ON_SERVER,
-                        layer->path, layer->format);
+    return imagefile_error (&from->file, error, "refused because its backing "
+                            "file '%s' is a %s image " QEMUNAME_ON_SERVER,
+                            layer->path, layer->format);
   context->files->remote |= r == 0;
   return r == -1 ? -1 : !bytes;
 }

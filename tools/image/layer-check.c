@@ -63,7 +63,7 @@ check_with_data (struct layer *layer, const struct layer_context *context,
                             "'qemu-img amend -o data_file=FILE --image-opts "
                             "driver=qcow2,file.filename=IMAGE,data-file.driver="
                             "file,data-file.filename=FILE'");
-  r = qemuname_locate (layer_name (layer), name, &path, error);
+  r = qemuname_locate (imagefile_name (&layer->file), name, &path, error);
   if (r == 0)
     return imagefile_error (&layer->file, error, "refused because its data "
                             "file '%s' is " QEMUNAME_ON_SERVER, name);
@@ -138,7 +138,7 @@ run_qemu_img (const struct layer *layer, bool force_share, char **output,
   r = process_run (argv, output, &messages, error);
   if (r == -1 && messages) {
     qemu_message_refine_error (error, messages, targets, layer->path,
-                               !layer_name (layer));
+                               !imagefile_name (&layer->file));
     free (messages);
   }
   free (target);

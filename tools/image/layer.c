@@ -49,12 +49,6 @@ layer_destroy (struct layer *layer)
   }
 }
 
-const char *
-layer_name (const struct layer *layer)
-{
-  return imagefile_name (&layer->file);
-}
-
 int
 layer_check_below (const struct layer *layer, struct error *error)
 {

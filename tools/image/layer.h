@@ -56,11 +56,6 @@ int layer_init (struct layer *layer, const struct file *file,
 /* Destroy LAYER and free its backing chain; *LAYER itself is not freed. */
 void layer_destroy (struct layer *layer);
 
-/* Returns the name for messages of a layer that is a local file; or NULL if the
- * layer is the operand, whose name is printed before each message anyway.
- */
-const char *layer_name (const struct layer *layer);
-
 /* Refuse a layer below the top whose size is not in whole sectors: qemu reads
  * it as if it had another size.  Returns 0, or -1 on error.
  */

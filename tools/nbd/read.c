@@ -198,8 +198,8 @@ setup_requests (struct nbd_reader *reader,
   reader->cursor.skip_short_queries = true;
   cursor_start (&reader->cursor, align,
                 MIN (options->read_size,
-                     range_queue_max_range (&reader->scheduler.range_queue,
-                                            2 * reader->nr_conns)));
+                     window_max_range (&reader->scheduler.range_queue.window,
+                                       2 * reader->nr_conns)));
   reader->max_request = reader->cursor.max_read;
   if (reader->max_request > max)
     reader->max_request = max & ~(min - 1);

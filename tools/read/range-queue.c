@@ -41,12 +41,6 @@ range_queue_destroy (struct range_queue *queue)
   pthread_mutex_destroy (&queue->turn);
 }
 
-uint64_t
-range_queue_max_range (const struct range_queue *queue, unsigned count)
-{
-  return window_max_range (&queue->window, count);
-}
-
 /* ---- The window ---- */
 
 static void

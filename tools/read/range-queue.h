@@ -65,13 +65,6 @@ void range_queue_init (struct range_queue *queue, struct scan *scan,
                        next_range_function next_range);
 void range_queue_destroy (struct range_queue *queue);
 
-/* Returns the maximum length of a range, in bytes, with which the window allows
- * COUNT ranges in flight, or somewhat fewer if COUNT is large: the nodes of the
- * ranges (see RANGE_COST in window.c) are not considered.
- */
-uint64_t range_queue_max_range (const struct range_queue *queue,
-                                unsigned count);
-
 /* Wait for the next range that WORKER must read, and take this range and those
  * after it that ADJOIN accepts: up to MAX ranges in RANGES, together up to
  * MAX_LEN bytes, unless the first alone is longer.  Sets *COUNT to the number.

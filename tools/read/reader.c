@@ -232,8 +232,8 @@ read_size (const struct reader *reader, unsigned threads)
   size_t bound = MIN (USUAL_MEMORY, reader->memory) /
     nr_copies (reader->image) / threads;
   /* Two ranges per thread, so that some are hashed while others are read. */
-  uint64_t window = range_queue_max_range (&reader->scheduler.range_queue,
-                                           2 * threads);
+  uint64_t window = window_max_range (&reader->scheduler.range_queue.window,
+                                      2 * threads);
 
   if (batch < 2 * MIB)
     batch = 2 * MIB;
@@ -253,8 +253,8 @@ stream_read_size (const struct reader *reader, unsigned buffers)
 {
   size_t block_size = reader->scheduler.scan->block_size, size = MIB;
   /* With small blocks the window can allow only shorter reads. */
-  uint64_t window = range_queue_max_range (&reader->scheduler.range_queue,
-                                           2 * buffers);
+  uint64_t window = window_max_range (&reader->scheduler.range_queue.window,
+                                      2 * buffers);
 
   if (size > window)
     size = window;
