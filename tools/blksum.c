@@ -34,7 +34,6 @@
 #include "job/job.h"
 #include "repair/repair.h"
 #include "job/manifest-file.h"
-#include "util/broken-pipe.h"
 #include "util/error.h"
 #include "util/request.h"
 #include "util/result.h"

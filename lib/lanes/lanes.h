@@ -15,7 +15,6 @@
 
 #include "lanes/lane-kernel.h"        /* LANES_MAX */
 #include "lanes/lanes-measure.h"      /* struct single_hash */
-#include "lanes/lanes-plan.h"
 
 struct lanes;                   /* thread-safe */
 

@@ -26,7 +26,6 @@
 #include "common/cleanup.h"
 #include "construction/leaf.h"
 #include "construction/outer.h"
-#include "digest/digest.h"
 #include "leaves/leaf-tree.h"
 #include "leaves/leaves-private.h"
 #include "leaves/leaves.h"

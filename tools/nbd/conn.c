@@ -18,7 +18,6 @@
 #include "../lib/common/libnbd.h"
 #include "../lib/common/numbers.h"
 #include "nbd/conn.h"
-#include "nbd/handle.h"
 #include "util/clock.h"
 #include "util/error.h"
 

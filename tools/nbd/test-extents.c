@@ -22,7 +22,6 @@
 #include "../lib/common/libnbd.h"
 #include "../lib/common/numbers.h"
 #include "nbd/extents.h"
-#include "nbd/handle.h"
 #include "util/error.h"
 #include "util/extent.h"
 
