@@ -16,15 +16,10 @@
 
 #include <config.h>
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/mount.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "config-files.h"
 
@@ -126,90 +121,6 @@ config_files_check (const char *param, const char *path)
       nbdkit_error ("%s and %s are the same file: %s", param, file->key, path);
       return -1;
     }
-  return 0;
-}
-
-/* ---- Disks that are written ---- */
-
-/* Bytes of an image that programs of qemu lock: the first if the program writes
- * the image, the second if no other program may write it (the default).
- */
-#define QEMU_WRITES 101
-#define QEMU_DOES_NOT_SHARE 201
-
-static bool
-is_locked (int fd, off_t byte)
-{
-#ifdef F_OFD_GETLK
-  struct flock flock = {
-    .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = byte, .l_len = 1
-  };
-
-  return fcntl (fd, F_OFD_GETLK, &flock) == 0 && flock.l_type != F_UNLCK;
-#else
-  (void) fd; (void) byte;
-  return false;
-#endif
-}
-
-static bool
-is_read_only_device (int fd)
-{
-#ifdef BLKROGET
-  int value = 0;
-
-  return ioctl (fd, BLKROGET, &value) == 0 && value != 0;
-#else
-  (void) fd;
-  return false;
-#endif
-}
-
-static int
-refuse (const char *param, const char *path, const char *why)
-{
-  nbdkit_error ("%s: %s %s", param, path, why);
-  return -1;
-}
-
-/* Check FILE, which ST describes.  Returns 0, or -1 after nbdkit_error.  An
- * error of open, except EBUSY, is not reported here: the plugin will report it.
- */
-static int
-check_disk (const char *param, const struct config_file *file,
-            const struct stat *st)
-{
-  bool is_device = S_ISBLK (st->st_mode);
-  bool is_disk = strcmp (file->key, "file") == 0, read_only, locked;
-  int fd = open (file->path, (is_device ? O_EXCL : 0) | O_RDONLY | O_CLOEXEC |
-                 O_NONBLOCK);
-
-  if (fd == -1)
-    return errno != EBUSY ? 0
-      : refuse (param, file->path, "is in use, for instance mounted");
-  read_only = faccessat (AT_FDCWD, file->path, W_OK, AT_EACCESS) == -1 ||
-    (is_device && is_read_only_device (fd));
-  locked = !is_device && (is_locked (fd, QEMU_WRITES) ||
-                          is_locked (fd, QEMU_DOES_NOT_SHARE));
-  close (fd);
-  if (locked)
-    return refuse (param, file->path, "is in use by a program of qemu");
-  return is_disk && read_only
-    ? refuse (param, file->path, "cannot be written") : 0;
-}
-
-int
-config_files_check_disks (const char *param)
-{
-  const struct config_file *file;
-  struct stat st;
-
-  for (file = files; file; file = file->next)
-    if (strncmp (file->key, "blkhash-", 8) != 0 && file->path &&
-        stat (file->path, &st) == 0 &&
-        (S_ISREG (st.st_mode) || S_ISBLK (st.st_mode)) &&
-        check_disk (param, file, &st) == -1)
-      return -1;
   return 0;
 }
 

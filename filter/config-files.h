@@ -40,14 +40,6 @@ int config_files_parse (const char *key, const char *value,
  */
 int config_files_check (const char *param, const char *path);
 
-/* Check the files that parameters of the plugin and of other filters name: one
- * of these files is the disk that a repair writes.  None may be a block device
- * that is in use, for instance mounted, or a file that a program of qemu has
- * locked.  The file that the parameter "file" names must be writable.  Returns
- * 0, or -1 after nbdkit_error, whose message begins with PARAM.
- */
-int config_files_check_disks (const char *param);
-
 void config_files_free (void);
 
 #endif /* NBDKIT_BLKHASH_CONFIG_FILES_H */

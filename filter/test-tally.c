@@ -124,44 +124,15 @@ check (void)
 }
 
 static void
-add_events (void)
+add_transient (void)
 {
-  uint64_t changes = tally_get_changes (&tally);
-  uint64_t transient = tally.transient, repaired = tally.repaired;
-  uint64_t proven = tally.proven, block = any (blocks);
-  uint64_t states = model[block] != BLOCK_GOOD;
+  uint64_t changes = tally_get_changes (&tally), transient = tally.transient;
   struct tally_counts read;
-  bool is_first;
-  unsigned i;
 
   tally_add_transient (&tally);
-  tally_add_proven (&tally, 3);
-  tally_add_proven (&tally, 4);
-  assert_int_equal (tally_get_proven (&tally), proven + 7);
-  for (i = 0; i < 2; i++) {
-    assert_true (tally_begin_write (&tally, block, tally.writes + 1,
-                                    &is_first));
-    assert_false (is_first);
-    assert_true (tally_is_marked (&tally, block));
-    tally_end_write (&tally, block);
-    assert_false (tally_is_marked (&tally, block));
-  }
-  model[block] = BLOCK_GOOD;
-  changes += states;            /* the state of the block has changed */
-  assert_int_equal (tally_get_changes (&tally), changes + 3);
   tally_get_counts (&tally, &read);
-  assert_false (read.limit_reached);
-  assert_false (tally_begin_write (&tally, block, tally.writes, &is_first));
-  assert_true (is_first);
-  assert_false (tally_is_marked (&tally, block));
-  assert_false (tally_begin_write (&tally, block, 0, &is_first));
-  assert_false (is_first);
-  tally_get_counts (&tally, &read);
-  assert_true (read.limit_reached);
-  tally.limit_reached = false;
   assert_int_equal (read.transient, transient + 1);
-  assert_int_equal (read.repaired, repaired + 2);
-  assert_int_equal (tally_get_changes (&tally), changes + 4);
+  assert_int_equal (tally_get_changes (&tally), changes + 1);
 }
 
 /* Move the states and counts to another tally, which had other states, and
@@ -170,10 +141,7 @@ add_events (void)
 static void
 move_tally (void)
 {
-  uint64_t changes = tally_get_changes (&tally);
-  uint64_t transient = tally.transient, repaired = tally.repaired;
-  uint64_t writes = tally.writes, proven = tally.proven;
-  uint64_t failed_writes = tally.failed_writes;
+  uint64_t changes = tally_get_changes (&tally), transient = tally.transient;
   struct tally other;
   bool reset;
 
@@ -187,69 +155,20 @@ move_tally (void)
   tally_destroy (&other);
   assert_int_equal (tally_get_changes (&tally), changes);
   assert_int_equal (tally.transient, transient);
-  assert_int_equal (tally.repaired, repaired);
-  assert_int_equal (tally.failed_writes, failed_writes);
-  assert_int_equal (tally.writes, writes);
-  assert_int_equal (tally.proven, proven);
 }
 
-/* After a reset only marks and the counts of writes remain. */
 static void
 reset_tally (void)
 {
-  uint64_t changes = tally_get_changes (&tally), block = any (blocks);
-  uint64_t repaired = tally.repaired, writes = tally.writes;
-  bool is_first;
+  uint64_t changes = tally_get_changes (&tally);
 
-  assert_true (tally_begin_write (&tally, block, writes + 1, &is_first));
   tally_reset (&tally);
   memset (model, BLOCK_NOT_READ, blocks);
   check ();
-  assert_true (tally_is_marked (&tally, block));
-  assert_int_equal (tally.repaired, repaired);
-  assert_int_equal (tally.writes, writes + 1);
   assert_int_equal (tally.transient, 0);
-  assert_int_equal (tally.proven, 0);
   assert_int_equal (tally_get_changes (&tally), changes + 1);
   tally_reset (&tally);         /* nothing changes */
   assert_int_equal (tally_get_changes (&tally), changes + 1);
-  tally_end_write (&tally, block);
-  model[block] = BLOCK_GOOD;
-}
-
-/* A block that tally_begin_write has marked does not become good before
- * tally_end_write, whatever state is set.  The block before it, whose state is
- * in the same byte, becomes good.
- */
-static void
-test_marks (void **state)
-{
-  enum block_state s;
-  bool is_first, reset;
-
-  (void) state;
-  blocks = 10;
-  assert_int_equal (tally_init (&tally, blocks), 0);
-  assert_true (tally_begin_write (&tally, 3, 1, &is_first));
-  for (s = BLOCK_GOOD; s < BLOCK_STATES; s++) {
-    enum block_state found, wanted = s == BLOCK_GOOD ? BLOCK_IN_FLIGHT : s;
-
-    tally_set (&tally, 3, s, &reset);
-    assert_false (reset);
-    assert_int_equal (tally_get_run (&tally, 3, &found), 1);
-    assert_int_equal (found, wanted);
-    assert_int_equal (tally.counts[wanted], 1);
-    tally_set (&tally, 2, BLOCK_GOOD, &reset);
-    tally_get_run (&tally, 2, &found);
-    assert_int_equal (found, BLOCK_GOOD);
-    assert_true (tally_is_marked (&tally, 3));
-    assert_false (tally_is_marked (&tally, 2));
-  }
-  tally_end_write (&tally, 3);
-  tally_set (&tally, 3, BLOCK_GOOD, &reset);
-  assert_false (reset);
-  assert_int_equal (tally.counts[BLOCK_GOOD], 2);
-  tally_destroy (&tally);
 }
 
 static void
@@ -269,7 +188,7 @@ test_random (void **state)
       read_blocks ();
     set_zeros ();
     check ();
-    add_events ();
+    add_transient ();
     move_tally ();
     check ();
     reset_tally ();
@@ -308,15 +227,14 @@ assert_run (struct tally *t, uint64_t first, uint64_t count,
   assert_int_equal (found, state);
 }
 
-/* Disks share the page of blocks that are all zero, until a state in it is set,
- * or a block is marked.
+/* Disks share the page of blocks that are all zero, until a state in it is set.
  */
 static void
 test_shared_zeros (void **state)
 {
-  const uint64_t bad = PAGE_BLOCKS + 5, marked = 2 * PAGE_BLOCKS + 6;
+  const uint64_t bad = PAGE_BLOCKS + 5;
   struct tally other;
-  bool is_first, reset;
+  bool reset;
 
   (void) state;
   blocks = 3 * PAGE_BLOCKS;
@@ -328,17 +246,14 @@ test_shared_zeros (void **state)
 
   assert_int_equal (tally_set (&tally, bad, BLOCK_UNREADABLE, &reset),
                     BLOCK_GOOD);
-  assert_true (tally_begin_write (&tally, marked, 1, &is_first));
   assert_run (&tally, 0, bad, BLOCK_GOOD);
   assert_run (&tally, bad, 1, BLOCK_UNREADABLE);
   assert_run (&tally, bad + 1, blocks - bad - 1, BLOCK_GOOD);
-  assert_true (tally_is_marked (&tally, marked));
   assert_int_equal (tally.counts[BLOCK_UNREADABLE], 1);
   assert_int_equal (tally.counts[BLOCK_GOOD], blocks - 1);
 
   assert_run (&other, 0, blocks, BLOCK_GOOD);
   assert_run (&other, bad, blocks - bad, BLOCK_GOOD);
-  assert_false (tally_is_marked (&other, marked));
   assert_ptr_equal (tally.pages[0], other.pages[0]);
   tally_destroy (&tally);
   tally_destroy (&other);
@@ -360,7 +275,6 @@ main (void)
 {
   const char *given = getenv ("BLKHASH_SEED");
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test (test_marks),
     cmocka_unit_test (test_random),
     cmocka_unit_test (test_huge),
     cmocka_unit_test (test_shared_zeros),

@@ -85,8 +85,6 @@ void fault_apply (const struct plugin *plugin, const struct fault *fault,
 /* ---- The server ---- */
 
 extern struct nbdkit_filter *filter; /* set by start */
-extern int open_readonly;       /* READONLY that .open must pass to the plugin;
-                                 * 1 if the test does not set it */
 
 extern char passed_on[];        /* the parameters that the plugin got since
                                  * start was called, as "KEY=VALUE;" */

@@ -6,18 +6,19 @@
  * The plugin's disk and up to three sources are damaged at random.  A source
  * can also be shorter, longer, or a disk of zeros.  A request must succeed,
  * with the right content, if each of its blocks is good on the plugin or in a
- * source, and must fail otherwise.  With blkhash-verify-repair-write, only bad
- * blocks are written, and no more of them than blkhash-verify-repair-limit
- * allows.  The test prints its seed.  BLKHASH_SEED and BLKHASH_ROUNDS can set
- * the seed and the number of rounds.
+ * source, and must fail otherwise.  The plugin has no function that writes.
+ * The test prints its seed.  BLKHASH_SEED and BLKHASH_ROUNDS can set the seed
+ * and the number of rounds.
  */
 
 #include <config.h>
 
+#include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -27,12 +28,270 @@
 #include "../lib/common/cleanup.h"
 #include "../lib/common/numbers.h"
 #include "../lib/common/zero.h"
-#include "test-repair-disk.h"
+#include "test-verify-nbdkit.h"
+#include "verify/disk.h"
+#include "verify/export.h"
 #include "verify/params.h"
 
+#define BLOCK 4096              /* bytes */
+#define MAX_BLOCKS 40
+#define SOURCES 3
 #define THREADS 4
 
 static unsigned rounds = 150;
+
+static char directory[] = "/tmp/blkhash-test-XXXXXX";
+static char manifest[50];
+static char source_paths[SOURCES][50];
+static unsigned seed;
+
+static uint64_t
+any_of (unsigned *s, uint64_t n)
+{
+  return rand_r (s) % n;
+}
+
+static uint64_t
+any (uint64_t n)
+{
+  return any_of (&seed, n);
+}
+
+/* ---- The plugin ---- */
+
+static struct plugin plugin;    /* has the bytes of the damaged disk */
+static unsigned char truth[MAX_BLOCKS * BLOCK]; /* the right content */
+static uint64_t size, blocks;   /* bytes and blocks that the manifest covers */
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects: */
+static bool unreadable[MAX_BLOCKS];
+static unsigned good_after;     /* the disk becomes good at the read with this
+                                 * number, counted from now; 0: never */
+static unsigned reads;          /* number of reads */
+static int read_error;          /* errno with which unreadable blocks fail */
+
+static uint64_t
+size_of (uint64_t block)
+{
+  return MIN (size - block * BLOCK, BLOCK);
+}
+
+static bool
+is_good_locked (uint64_t block)
+{
+  return !unreadable[block] &&
+    memcmp (plugin.bytes + block * BLOCK, truth + block * BLOCK,
+            size_of (block)) == 0;
+}
+
+static int
+plugin_pread (nbdkit_next *next, void *buf, uint32_t len, uint64_t offset,
+              uint32_t flags, int *err)
+{
+  uint64_t block;
+  SCOPED_LOCK (&lock);
+
+  (void) next;
+  assert (flags == 0 && len > 0 && offset + len <= plugin.size);
+  reads++;
+  if (good_after > 0 && --good_after == 0)
+    memcpy (plugin.bytes, truth, size);
+  for (block = offset / BLOCK; block * BLOCK < MIN (offset + len, size);
+       block++)
+    if (unreadable[block]) {
+      *err = read_error;
+      return -1;
+    }
+  memcpy (buf, plugin.bytes + offset, len);
+  return 0;
+}
+
+/* ---- The disks ---- */
+
+static char *sum;               /* of the manifest */
+static bool in_source[SOURCES][MAX_BLOCKS]; /* it has the right block */
+
+static void
+write_file (const char *path, const void *bytes, size_t len)
+{
+  FILE *f = fopen (path, "w");
+
+  assert_non_null (f);
+  assert_int_equal (fwrite (bytes, 1, len, f), len);
+  fclose (f);
+}
+
+static void
+write_manifest (void)
+{
+  struct blkhash_opts *opts = blkhash_opts_new ("sha256");
+
+  blkhash_opts_set_block_size (opts, BLOCK);
+  free (sum);
+  sum = manifest_of (opts, truth, size, manifest);
+  blkhash_opts_free (opts);
+}
+
+/* Make a good disk of BYTES bytes, and its manifest.  About one of six blocks is
+ * zero.
+ */
+static void
+make_truth (uint64_t bytes)
+{
+  uint64_t i;
+
+  size = bytes;
+  blocks = DIV_ROUND_UP (size, BLOCK);
+  for (i = 0; i < size; i++)
+    truth[i] = rand_r (&seed);
+  for (i = 0; i < blocks; i++)
+    if (any (6) == 0)
+      memset (truth + i * BLOCK, 0, size_of (i));
+  plugin_init (&plugin, size);
+  memcpy (plugin.bytes, truth, size);
+  plugin.next.pread = plugin_pread;
+  write_manifest ();
+  memset (unreadable, 0, sizeof unreadable);
+  good_after = 0;
+  read_error = ENODATA;
+  reads = 0;
+}
+
+/* ---- The server ---- */
+
+static bool read_zeros;
+static unsigned nr_sources;     /* how many of SOURCES are used */
+
+#define SOURCE(i) \
+  nr_sources > i ? "blkhash-verify-repair" : NULL, source_paths[i]
+
+static void
+start_server (void)
+{
+  assert_int_equal (start ("blkhash-verify-manifest", manifest,
+                           "blkhash-verify-sum", sum, "blkhash-verify-zero",
+                           read_zeros ? "read" : "skip", SOURCE (0),
+                           SOURCE (1), SOURCE (2), NULL), 0);
+}
+
+static void
+stop_server (void)
+{
+  stop ();
+  plugin_destroy (&plugin);
+  free (sum);
+  sum = NULL;
+}
+
+/* Returns NULL if the filter refuses the connection. */
+static void *
+connect_client (void)
+{
+  void *handle = open_export ("");
+
+  assert (handle);
+  return filter->prepare (&plugin.next, handle, 0) == 0 ? handle : NULL;
+}
+
+static void *
+start_client (void)
+{
+  void *handle;
+
+  start_server ();
+  handle = connect_client ();
+  assert_non_null (handle);
+  return handle;
+}
+
+static void
+end_client (void *handle)
+{
+  filter->close (handle);
+  stop_server ();
+}
+
+static int
+read_range (void *handle, void *buf, uint64_t len, uint64_t offset)
+{
+  int err = 0, r = filter->pread (&plugin.next, handle, buf, len, offset, 0,
+                                  &err);
+
+  assert (r == 0 || err > 0);
+  return r;
+}
+
+/* Returns true if the filter must serve BLOCK. */
+static bool
+is_served (uint64_t block)
+{
+  bool zero = is_zero (truth + block * BLOCK, size_of (block)), have;
+  unsigned i;
+  SCOPED_LOCK (&lock);
+
+  have = is_good_locked (block) || (zero && (!read_zeros || nr_sources > 0));
+  for (i = 0; i < nr_sources; i++)
+    have |= in_source[i][block];
+  return have;
+}
+
+/* Read LEN bytes at OFFSET.  Returns what is wrong with the result, or NULL. */
+static const char *
+check_read_at (void *handle, uint64_t len, uint64_t offset)
+{
+  unsigned char *buf = malloc (len);
+  bool served = true;
+  const char *wrong = NULL;
+  uint64_t block;
+  int r;
+
+  for (block = offset / BLOCK; block * BLOCK < offset + len; block++)
+    served &= is_served (block);
+  r = read_range (handle, buf, len, offset);
+  if (r == -1 && served)
+    wrong = "a request failed";
+  if (r == 0 && !served)
+    wrong = "a request did not fail";
+  if (r == 0 && memcmp (buf, truth + offset, len) != 0)
+    wrong = "wrong content";
+  free (buf);
+  return wrong;
+}
+
+static struct tally *
+the_tally (void)
+{
+  return &exports_first_locked ()->disk->tally;
+}
+
+static enum block_state
+state_of (uint64_t block)
+{
+  enum block_state state = BLOCK_NOT_READ;
+
+  tally_get_run (the_tally (), block, &state);
+  return state;
+}
+
+/* Make a disk of three blocks of data, of which block 1 is bad, and a source in
+ * which all three are good.
+ */
+static void
+make_bad_disk (void)
+{
+  unsigned i;
+
+  make_truth (3 * BLOCK);
+  for (i = 0; i < 3; i++)
+    truth[i * BLOCK] = i + 1;
+  write_manifest ();
+  memcpy (plugin.bytes, truth, size);
+  plugin.bytes[BLOCK] = 55;
+  nr_sources = 1;
+  write_file (source_paths[0], truth, size);
+  memset (in_source, true, sizeof in_source);
+  read_zeros = false;
+}
 
 /* ---- Random disks ---- */
 
@@ -117,73 +376,30 @@ is_skipped (uint64_t block)
   return !read_zeros && is_zero (truth + block * BLOCK, size_of (block));
 }
 
-/* Returns how many writes LIMIT permits in all. */
-static uint64_t
-get_limit (void)
-{
-  uint64_t data = 0, i;
-
-  for (i = 0; i < blocks; i++)
-    data += !is_zero (truth + i * BLOCK, size_of (i));
-  return strcmp (limit, "0%") == 0 ? 0 : MAX (data * atoi (limit) / 100, 1u);
-}
-
-/* With a limit of less than 100%, the filter also limits the writes by the
- * number of good blocks that it has read so far (see get_limit of
- * write-back.c).  The order of the reads is random, so only a minimum and a
- * maximum of REPAIRED are known.  8 writes (FREE_WRITES) need no good blocks.
- */
+/* Check the states after all blocks were read. */
 static void
-check_limit (uint64_t repaired, uint64_t repairable)
+check_states (void)
 {
-  uint64_t most = MIN (repairable, get_limit ());
-
-  assert_true (repaired <= most);
-  if (strcmp (limit, "100%") == 0)
-    assert_int_equal (repaired, most);
-  else
-    assert_true (repaired >= MIN (most, 8u));
-}
-
-/* Check the states after all blocks were read.  Before that, the blocks in
- * WAS_GOOD were good on the plugin, and those in WAS_SERVED could be served.
- */
-static void
-check_states (const bool *was_good, const bool *was_served)
-{
-  uint64_t i, repaired = 0, repairable = 0;
+  uint64_t i;
 
   for (i = 0; i < blocks; i++) {
-    if (is_skipped (i))
-      assert_int_equal (writes[i], 0);
-    else if (was_good[i] || writes[i] > 0)
-      assert_int_equal (state_of (i), BLOCK_GOOD);
-    else if (was_served[i])
-      assert_int_equal (state_of (i), unreadable[i]
-                        ? BLOCK_UNREADABLE_IN_FLIGHT : BLOCK_IN_FLIGHT);
-    else
-      assert_true (state_of (i) == BLOCK_BAD ||
-                   state_of (i) == BLOCK_UNREADABLE);
+    enum block_state state = state_of (i);
+
     if (is_skipped (i))
       continue;
-    assert_true (writes[i] <= (is_writing && !was_good[i] && was_served[i]));
-    assert_int_equal (is_good_locked (i), was_good[i] || writes[i] > 0);
-    repairable += is_writing && !was_good[i] && was_served[i];
-    repaired += writes[i] > 0;
+    if (is_good_locked (i))
+      assert_int_equal (state, BLOCK_GOOD);
+    else if (is_served (i))
+      assert_int_equal (state, unreadable[i] ? BLOCK_UNREADABLE_IN_FLIGHT
+                                             : BLOCK_IN_FLIGHT);
+    else
+      assert_int_equal (state, unreadable[i] ? BLOCK_UNREADABLE : BLOCK_BAD);
   }
-  check_limit (repaired, repairable);
-  assert_int_equal (the_tally ()->repaired, repaired);
-  assert_int_equal (the_tally ()->writes, repaired);
-  if (repaired < repairable)
-    assert_true (the_tally ()->limit_reached);
-  assert_int_equal (unflushed, 0);
 }
 
 static void
 run_round (unsigned clients)
 {
-  static const char *const limits[] = { "100%", "100%", "30%", "1%", "0%" };
-  bool was_good[MAX_BLOCKS], was_served[MAX_BLOCKS];
   uint64_t i;
 
   make_truth (1 + any (MAX_BLOCKS * BLOCK - 1));
@@ -192,23 +408,11 @@ run_round (unsigned clients)
   for (i = 0; i < nr_sources; i++)
     make_source (i);
   read_zeros = any (2);
-  is_writing = nr_sources > 0 && any (2);
-  limit = limits[any (sizeof limits / sizeof limits[0])];
   if (any (3) == 0)
     plugin.max = plugin.min = 1024;
-  if (any (4) == 0) {
-    can_flush = 0;
-    can_fua = any (2) ? NBDKIT_FUA_NATIVE : NBDKIT_FUA_NONE;
-  }
-  for (i = 0; i < blocks; i++) {
-    was_good[i] = is_good_locked (i);
-    was_served[i] = is_served (i);
-  }
   start_server ();
   run_clients (clients);
-  if (can_flush == 0 && can_fua == NBDKIT_FUA_NONE)
-    unflushed = 0;
-  check_states (was_good, was_served);
+  check_states ();
   stop_server ();
 }
 
@@ -247,7 +451,6 @@ test_retry (void **state)
     void *handle;
 
     make_bad_disk ();
-    is_writing = false;
     good_after = i;
     handle = start_client ();
     verify_params.retry = 3;
@@ -284,7 +487,7 @@ test_no_answer (void **state)
   memset (in_source, true, sizeof in_source);
   in_source[0][39] = false;
   nr_sources = 1;
-  is_writing = read_zeros = false;
+  read_zeros = false;
   handle = start_client ();
   assert_null (check_read_at (handle, 39 * BLOCK, 0));
   assert_in_range (reads, 1, most);
@@ -316,7 +519,6 @@ test_ending (void **state)
 
   (void) state;
   make_bad_disk ();
-  is_writing = false;
   handle = start_client ();
   verify_params.fail = FAIL_STOP;
   is_ending = true;
@@ -343,7 +545,6 @@ test_ending_plugin (void **state)
     void *handle;
 
     make_bad_disk ();
-    is_writing = false;
     unreadable[1] = true;
     read_error = ESHUTDOWN;
     nr_sources = i % 2;
@@ -359,7 +560,7 @@ test_ending_plugin (void **state)
   }
 }
 
-/* A block that must be zero is repaired without a source. */
+/* A block that must be zero is repaired by any source. */
 static void
 test_zeros (void **state)
 {
@@ -369,12 +570,12 @@ test_zeros (void **state)
   make_bad_disk ();
   memset (truth + BLOCK, 0, BLOCK);
   write_manifest ();
-  nr_sources = 0;
+  write_file (source_paths[0], truth, 0);
+  memset (in_source, 0, sizeof in_source);
   read_zeros = true;
   handle = start_client ();
   assert_null (check_read_at (handle, size, 0));
-  assert_int_equal (writes[1], 1);
-  assert_int_equal (state_of (1), BLOCK_GOOD);
+  assert_int_equal (state_of (1), BLOCK_IN_FLIGHT);
   end_client (handle);
 }
 
@@ -410,7 +611,7 @@ test_wrong_source (void **state)
     if (i >= 2)
       write_file (source_paths[0], truth, i == 2 ? BLOCK - 1 : 0);
     nr_sources = 1;
-    is_writing = read_zeros = false;
+    read_zeros = false;
     handle = start_client ();
     verify_params.retry = 0;
     for (k = 0; k < 15; k++)
@@ -436,7 +637,6 @@ test_cached (void **state)
 
   (void) state;
   make_bad_disk ();
-  is_writing = false;
   handle = start_client ();
   assert_null (check_read_at (handle, 100, BLOCK));
   assert_int_equal (truncate (source_paths[0], 0), 0);
@@ -458,7 +658,6 @@ test_warn (void **state)
 
   (void) state;
   make_bad_disk ();
-  is_writing = false;
   write_file (source_paths[0], truth, BLOCK + 1);
   handle = start_client ();
   verify_params.fail = FAIL_WARN;
@@ -479,7 +678,6 @@ test_warn_ending (void **state)
 
   (void) state;
   make_bad_disk ();
-  is_writing = false;
   handle = start_client ();
   verify_params.fail = FAIL_WARN;
   is_ending = true;
@@ -499,12 +697,39 @@ test_stop (void **state)
 
   (void) state;
   make_bad_disk ();
-  is_writing = false;
   handle = start_client ();
   verify_params.fail = FAIL_STOP;
   assert_null (check_read_at (handle, size, 0));
   assert_null (check_read_at (handle, size, 0));
   end_client (handle);
+}
+
+/* ---- The files ---- */
+
+static int
+set_up (void **state)
+{
+  unsigned i;
+
+  (void) state;
+  if (!mkdtemp (directory))
+    return -1;
+  sprintf (manifest, "%s/manifest", directory);
+  for (i = 0; i < SOURCES; i++)
+    sprintf (source_paths[i], "%s/source%u", directory, i);
+  return 0;
+}
+
+static int
+tear_down (void **state)
+{
+  unsigned i;
+
+  (void) state;
+  for (i = 0; i < SOURCES; i++)
+    unlink (source_paths[i]);
+  unlink (manifest);
+  return rmdir (directory);
 }
 
 int

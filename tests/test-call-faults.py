@@ -107,15 +107,9 @@ class Campaign:
         import callserver
         import serverjobs
         args, disk = self.args, serverjobs.any_disk(self.rng)
-        source = os.path.join(self.where, "source")
-        with open(source, "wb") as f:
-            f.write(disk)
-        self.server = calljobs.Server(self.where, source)
-        self.server.start()
-        self.runner = callserver.ServerRunner(args.library, self.where,
-                                              self.server)
-        return serverjobs.jobs(args.filter, args.verify, self.where,
-                               self.server.uri, disk, self.rng)
+        self.runner = callserver.ServerRunner(args.library, self.where)
+        return serverjobs.jobs(args.filter, args.verify, self.where, disk,
+                               self.rng)
 
     def program_jobs(self):
         """Those with blksum and with programs of the API."""

@@ -137,7 +137,7 @@ result-file: output-file result-lines
 result-lines: ../lib/common/sum-line
 output-file: config-files lock-file ../lib/common/replace-file
 lock-file: config-files
-verify/verify: config-files ending verify/check verify/disk verify/export verify/params verify/publish verify/repair verify/source verify/writer
+verify/verify: config-files ending verify/check verify/disk verify/export verify/params verify/publish verify/repair verify/source
 verify/publish: output-file result-file result-lines verify/disk verify/export verify/mapfile verify/params verify/result verify/status verify/sum ../lib/common/cleanup ../lib/common/deadline ../lib/manifest/manifest-index
 verify/result: result-file verify/export verify/summary ../lib/common/cleanup ../lib/common/sum-line
 verify/status: output-file verify/disk verify/export verify/signature verify/summary ../lib/common/cleanup ../lib/common/json-string ../lib/common/memstream
@@ -146,14 +146,11 @@ verify/summary: verify/disk verify/export verify/params
 verify/sum-list: verify/sum ../lib/common/sums-line
 verify/manifest-dir: ../lib/common/json-string ../lib/common/memstream
 verify/export: verify/disk verify/manifest-dir verify/params verify/sum-list ../lib/common/cleanup ../lib/common/deadline ../lib/common/sum-line ../lib/manifest/manifest-index
-verify/params: config-files ../lib/common/strata
+verify/params: config-files
 verify/check: verify/batch verify/compare verify/disk verify/export verify/params
-verify/batch: verify/compare verify/disk verify/finding verify/params verify/repair verify/source verify/write-back
+verify/batch: verify/compare verify/disk verify/finding verify/params verify/repair verify/source
 verify/finding: verify/disk verify/tally
-verify/repair: config-files verify/compare verify/disk verify/params verify/repair-nbd
-verify/repair-nbd: verify/params verify/source ../lib/common/cleanup ../lib/common/deadline ../lib/common/libnbd
-verify/write-back: verify/compare verify/disk verify/params verify/source ../lib/common/cleanup ../lib/common/strata
-verify/writer: config-files verify/disk verify/export verify/params verify/source ../lib/common/cleanup ../lib/digest/digest
+verify/repair: config-files verify/compare verify/disk verify/params
 verify/compare: verify/disk ../lib/common/zero ../lib/construction/leaf
 verify/disk: blkhash-manifest verify/block-cache verify/sum verify/tally ../lib/common/cleanup ../lib/construction/leaf ../lib/digest/digest ../lib/manifest/manifest-index
 verify/block-cache: ../lib/common/cleanup ../lib/common/lru

@@ -42,14 +42,8 @@ def server_jobs(args, where, rng):
     class ServerRunner(limits.Limited, callserver.ServerRunner):
         pass
     disk = serverjobs.any_disk(rng)
-    source = os.path.join(where, "source")
-    with open(source, "wb") as f:
-        f.write(disk)
-    server = calljobs.Server(where, source)
-    server.start()
-    runner = ServerRunner(args.library, where, server)
-    return runner, serverjobs.jobs(args.filter, args.verify, where, server.uri,
-                                   disk, rng)
+    return (ServerRunner(args.library, where),
+            serverjobs.jobs(args.filter, args.verify, where, disk, rng))
 
 
 def program_jobs(args, where, rng):

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
 # Whatever the disk and the repair sources do, clients of the verify filter get
-# right bytes or an error, and no good block is ever written: runs
+# right bytes or an error, and nothing is written: runs
 # test-verify-repair-campaign.py, which reads BLKHASH_SEED and BLKHASH_ROUNDS.
 
 with_tsan=yes

@@ -37,7 +37,6 @@
 #include "verify/params.h"
 #include "verify/repair.h"
 #include "verify/source.h"
-#include "verify/write-back.h"
 
 #define MAX_UNREADABLE 4
 
@@ -80,7 +79,6 @@ retry_block (const struct check *check, const struct compare_batch *block,
     bool good = false;
     int r;
 
-    write_back_wait (block->first);
     r = read_and_compare (check, block, &good);
     if (r == -1)
       return -1;
@@ -91,27 +89,26 @@ retry_block (const struct check *check, const struct compare_batch *block,
   return 0;
 }
 
-/* BLOCK is bad or unreadable, as STATE says.  Replace its content with that of
- * a repair source, and with blkhash-verify-repair-write also write it to the
- * plugin.  Returns the new state of BLOCK.  Sets *WRITTEN if BLOCK was written
- * to the plugin, and was good when it was read again.
+/* A sleep of length zero asks nbdkit whether the client or nbdkit is ending.
+ * nbdkit logs an error each time it interrupts a sleep, so do not ask again
+ * after it did.
  */
-static enum block_state
-repair_block (struct check *check, const struct compare_batch *block,
-              enum block_state state, bool *written)
+static bool
+is_stopped (struct check *check)
 {
-  enum write_back result = WRITE_BACK_FAILED;
+  if (!check->stopped)
+    check->stopped = nbdkit_nanosleep (0, 0) == -1;
+  return check->stopped;
+}
 
-  if (!repair_read (check->disk, block, &check->waits))
-    return state;
-  check->unreadable += state == BLOCK_UNREADABLE;
-  if (verify_params.repair_write)
-    result = write_back (check->disk, check->source, check->next, block);
-  *written = result == WRITE_BACK_DONE;
-  if (result != WRITE_BACK_FAILED)
-    return BLOCK_GOOD;
-  return state == BLOCK_UNREADABLE ? BLOCK_UNREADABLE_IN_FLIGHT
-                                   : BLOCK_IN_FLIGHT;
+/* Replace the content of BLOCK with that of a repair source.  Returns false if
+ * there is no source, no source has it, or the request is stopped.
+ */
+static bool
+repair (struct check *check, const struct compare_batch *block)
+{
+  return verify_params.nr_repair > 0 && !is_stopped (check) &&
+    repair_read (check->disk, block);
 }
 
 /* ---- Failing ---- */
@@ -129,14 +126,14 @@ apply_state (struct check *check, enum block_state state)
   if (state != BLOCK_BAD && state != BLOCK_UNREADABLE)
     return false;
   if (state == BLOCK_BAD && verify_params.fail == FAIL_WARN &&
-      !check->waits.stopped) {
+      !check->stopped) {
     check->unproven = true;
     return false;
   }
   if (state == BLOCK_BAD)
     *check->err = EIO;
-  if (verify_params.fail == FAIL_STOP && !check->waits.stopped &&
-      !(state == BLOCK_UNREADABLE && repair_is_stopped (&check->waits)))
+  if (verify_params.fail == FAIL_STOP && !check->stopped &&
+      !(state == BLOCK_UNREADABLE && is_stopped (check)))
     disk_stop (check->disk);
   return true;
 }
@@ -181,35 +178,36 @@ retry_rest (const struct check *check,
 
 /* Handle R and GOOD, the result of read_and_compare for BATCH.  R is 1 only if
  * BATCH is a single block.  Repair blocks and set their states.  Add to FINDING
- * the blocks that were written to the plugin, and those whose state changed but
- * is not good.  Returns -1 if the request fails.
+ * the blocks whose state changed but is not good.  Returns -1 if the request
+ * fails.
  */
 static int
 handle_result (struct check *check, const struct compare_batch *batch, int r,
                bool *good, struct finding *finding)
 {
-  uint64_t proven = 0;
   bool failed = false;
   size_t i;
 
   for (i = 0; i < batch->count; i++) {
     struct compare_batch block = compare_part (check->disk, batch, i, 1);
     enum block_state state = BLOCK_GOOD, old;
-    bool is_proven = good[i] && batch->leaves, written = false, reset;
+    bool reset;
 
     if (!good[i] && failed)
       state = BLOCK_BAD;
     else if (!good[i] && retry_block (check, &block, r == 1, &state) == -1)
       return -1;
-    if (state != BLOCK_GOOD)
-      state = repair_block (check, &block, state, &written);
+    if (state != BLOCK_GOOD && repair (check, &block)) {
+      check->unreadable += state == BLOCK_UNREADABLE;
+      state = state == BLOCK_BAD ? BLOCK_IN_FLIGHT
+                                 : BLOCK_UNREADABLE_IN_FLIGHT;
+    }
     old = tally_set (&check->disk->tally, block.first, state, &reset);
     if (reset)
       block_cache_clear (&check->disk->cache);
     if (reset && verify_params_have_output ())
       finding_log_reset (check->disk, block.first, old);
-    proven += is_proven && old == BLOCK_NOT_READ;
-    if (state == BLOCK_GOOD ? written : state != old)
+    if (state != BLOCK_GOOD && state != old)
       finding_add (finding, check->disk, block.first, state, *check->err);
     if (failed || !apply_state (check, state))
       continue;
@@ -220,7 +218,6 @@ handle_result (struct check *check, const struct compare_batch *batch, int r,
     if (retry_rest (check, &block, good + i + 1) != 0)
       break;
   }
-  tally_add_proven (&check->disk->tally, proven);
   if (failed)
     *check->err = EIO;
   return failed ? -1 : 0;
@@ -252,7 +249,7 @@ batch_read (struct check *check, const struct compare_batch *batch)
 
     if (check->unreadable >= MAX_UNREADABLE) {
       most = 1;
-      if (repair_read (check->disk, &part, &check->waits)) {
+      if (repair (check, &part)) {
         at++;
         continue;
       }

@@ -9,8 +9,6 @@
 
 #include <stdbool.h>
 
-#include "verify/repair.h"
-
 struct compare_batch;
 struct disk;
 struct nbdkit_next_ops;
@@ -31,7 +29,8 @@ struct check {
   unsigned unreadable;          /* number of unreadable blocks that were
                                  * repaired: a repair source had them, or they
                                  * must be zero */
-  struct repair_waits waits;
+  bool stopped;                 /* the client or nbdkit is ending: read no more
+                                 * sources for this request */
 };
 
 /* Read, verify and, if needed, repair BATCH, at most MAX_BATCH blocks.  Returns

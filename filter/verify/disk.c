@@ -305,9 +305,7 @@ count_run (void *opaque, const struct blkhash_manifest_run *run)
   struct counting *counting = opaque;
   struct disk *disk = counting->disk;
 
-  if (run->leaves)
-    disk->data_blocks += run->count;
-  else
+  if (!run->leaves)
     disk->zeros += disk_bytes (disk, run->first, run->count);
   if (counting->flags & DISK_FOR_CLIENT && ++counting->runs % POLL_RUNS == 0)
     return poll_nbdkit (NULL);

@@ -32,8 +32,6 @@ struct disk {
   struct sum sum;               /* the same; without OPTS if it is "none" */
   struct manifest_index *index;
   uint64_t size, blocks;        /* size of the disk in bytes, and in blocks */
-  uint64_t data_blocks;         /* blocks that are not zero in the manifest; 0
-                                 * without DISK_COUNT */
   uint32_t block_size;
   size_t leaf_size;
   struct digest *digest;
@@ -51,7 +49,7 @@ struct disk {
 #define DISK_COMPUTE 1          /* compute the sum of the leaves, and check that
                                  * the manifest records it, even if SUM is
                                  * "none" */
-#define DISK_COUNT 2            /* set DATA_BLOCKS and ZEROS */
+#define DISK_COUNT 2            /* set ZEROS */
 #define DISK_FOR_CLIENT 4       /* the thread is that of a connection: stop if
                                  * its client or nbdkit is ending */
 

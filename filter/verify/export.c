@@ -112,9 +112,7 @@ open_file (struct export *export)
   return fd;
 }
 
-/* Only outputs need the number of zeros, only the limit of repaired blocks that
- * of data, and only the result the sum.
- */
+/* Only outputs need the number of zeros, and only the result the sum. */
 static unsigned
 disk_flags (void)
 {
@@ -122,7 +120,7 @@ disk_flags (void)
 
   if (verify_params.exports)
     flags |= DISK_FOR_CLIENT;
-  if (verify_params.repair_write || verify_params_have_output ())
+  if (verify_params_have_output ())
     flags |= DISK_COUNT;
   return flags;
 }

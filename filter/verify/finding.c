@@ -1,8 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Log ranges of blocks that a request found to be bad or unreadable, or that it
- * repaired.
+ * Log ranges of blocks that a request found to be bad or unreadable.
  */
 
 #include <config.h>
@@ -34,9 +33,6 @@ finding_log (const struct finding *finding, const struct disk *disk)
     nbdkit_error ("blkhash-verify: %" PRIu64 " bytes at %" PRIu64 " cannot be "
                   "read: %s; they were repaired in flight", bytes, offset,
                   strerror (finding->err));
-  else if (finding->state == BLOCK_GOOD)
-    nbdkit_error ("blkhash-verify: %" PRIu64 " bytes at %" PRIu64 " were bad, "
-                  "and were repaired", bytes, offset);
   else
     nbdkit_error ("blkhash-verify: %" PRIu64 " bytes at %" PRIu64 " are not "
                   "what %s says", bytes, offset, disk->path);

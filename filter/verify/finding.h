@@ -1,8 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Log ranges of blocks that a request found to be bad or unreadable, or that it
- * repaired.
+ * Log ranges of blocks that a request found to be bad or unreadable.
  */
 
 #ifndef NBDKIT_BLKHASH_VERIFY_FINDING_H
@@ -17,7 +16,7 @@ struct disk;
 /* A range of consecutive blocks in one state, to log. */
 struct finding {
   uint64_t first, count;
-  enum block_state state;       /* BLOCK_GOOD: repaired on the disk */
+  enum block_state state;
   int err;                      /* why it is unreadable */
 };
 

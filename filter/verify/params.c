@@ -11,16 +11,12 @@
 #define NBDKIT_API_VERSION 2
 #include <nbdkit-filter.h>
 
-#include "../lib/common/strata.h"
 #include "config-files.h"
 #include "verify/params.h"
 
 #define MAX_RETRY 1000
-#define MAX_TIMEOUT 3600        /* seconds */
 
-struct verify_params verify_params = {
-  .retry = 1, .repair_timeout = 30, .repair_limit = STRATA_ALL / 100
-};
+struct verify_params verify_params = { .retry = 1 };
 
 /* Set *RESULT to the index of VALUE in NAMES, which ends with NULL.  Returns 1,
  * or -1 after nbdkit_error.
@@ -73,52 +69,20 @@ parse_zero (const char *key, const char *value)
 }
 
 static int
-parse_number (const char *key, const char *value, unsigned min, unsigned max,
-              unsigned *result)
+parse_retry (const char *key, const char *value)
 {
-  if (nbdkit_parse_unsigned (key, value, result) == -1)
+  if (nbdkit_parse_unsigned (key, value, &verify_params.retry) == -1)
     return -1;
-  if (*result >= min && *result <= max)
+  if (verify_params.retry <= MAX_RETRY)
     return 1;
-  nbdkit_error ("%s must be from %u to %u", key, min, max);
+  nbdkit_error ("%s must be from 0 to %u", key, MAX_RETRY);
   return -1;
 }
 
 static int
-parse_share (const char *key, const char *value, uint32_t *result)
-{
-  if (strata_parse_share (value, result))
-    return 1;
-  nbdkit_error (
-    "%s: %s is not a number from 0 to 100, with up to six decimals, "
-    "and a percent sign", key, value);
-  return -1;
-}
-
-/* Refuse a value that is not an NBD URI.  The filter connects to the server
- * when it needs a block, and would notice a wrong value only then.
- */
-static int
-parse_uri (const char *key, const char *value, const char **result)
-{
-#ifdef HAVE_LIBNBD
-  *result = value;
-  if (strncmp (value, "nbd", 3) == 0 && strstr (value, "://"))
-    return 1;
-  nbdkit_error ("%s: not an NBD URI: %s", key, value);
-#else
-  (void) value;
-  (void) result;
-  nbdkit_error ("%s: this filter was built without libnbd", key);
-#endif
-  return -1;
-}
-
-static int
-parse_repair (const char *key, const char *value, bool is_uri)
+parse_repair (const char *key, const char *value)
 {
   struct verify_params *p = &verify_params;
-  struct repair_param *param = &p->repair[p->nr_repair];
   int r;
 
   if (p->nr_repair == MAX_REPAIR_SOURCES) {
@@ -126,9 +90,7 @@ parse_repair (const char *key, const char *value, bool is_uri)
                   MAX_REPAIR_SOURCES);
     return -1;
   }
-  param->is_uri = is_uri;
-  r = is_uri ? parse_uri (key, value, &param->name)
-             : config_files_parse (key, value, &param->name);
+  r = config_files_parse (key, value, &p->repair[p->nr_repair]);
   p->nr_repair += r == 1;
   return r;
 }
@@ -178,23 +140,11 @@ verify_params_config (const char *key, const char *value)
   if (strcmp (key, "blkhash-verify-fail") == 0)
     return parse_fail (key, value);
   if (strcmp (key, "blkhash-verify-retry") == 0)
-    return parse_number (key, value, 0, MAX_RETRY, &p->retry);
+    return parse_retry (key, value);
   if (strcmp (key, "blkhash-verify-zero") == 0)
     return parse_zero (key, value);
   if (strcmp (key, "blkhash-verify-repair") == 0)
-    return parse_repair (key, value, false);
-  if (strcmp (key, "blkhash-verify-repair-uri") == 0)
-    return parse_repair (key, value, true);
-  if (strcmp (key, "blkhash-verify-repair-timeout") == 0) {
-    p->has_repair_timeout = true;
-    return parse_number (key, value, 1, MAX_TIMEOUT, &p->repair_timeout);
-  }
-  if (strcmp (key, "blkhash-verify-repair-write") == 0)
-    return parse_flag (key, value, "false", "true", &p->repair_write);
-  if (strcmp (key, "blkhash-verify-repair-limit") == 0) {
-    p->has_repair_limit = true;
-    return parse_share (key, value, &p->repair_limit);
-  }
+    return parse_repair (key, value);
   return parse_file (key, value);
 }
 
@@ -203,16 +153,6 @@ refuse (const char *why)
 {
   nbdkit_error ("%s", why);
   return -1;
-}
-
-static bool
-have_server (const struct verify_params *p)
-{
-  unsigned i = 0;
-
-  while (i < p->nr_repair && !p->repair[i].is_uri)
-    i++;
-  return i < p->nr_repair;
 }
 
 /* Check the parameters if all export names have the same disk. */
@@ -226,20 +166,6 @@ check_one (const struct verify_params *p)
   if (!p->sum)
     return refuse ("blkhash-verify-sum is missing: the checksum that proves "
                    "the manifest, or none to trust it");
-  if (p->repair_write && strcmp (p->sum, "none") == 0)
-    return refuse ("blkhash-verify-repair-write needs a checksum in "
-                   "blkhash-verify-sum: only what it proves is written");
-  if (p->repair_write && p->nr_repair == 0 && p->zero == ZERO_SKIP)
-    return refuse ("blkhash-verify-repair-write needs blkhash-verify-repair or "
-                   "blkhash-verify-repair-uri, or blkhash-verify-zero=read: "
-                   "without a source only blocks of zeros can be repaired, and "
-                   "they are not read by default");
-  if (p->has_repair_limit && !p->repair_write)
-    return refuse ("blkhash-verify-repair-limit needs "
-                   "blkhash-verify-repair-write=true");
-  if (p->has_repair_timeout && !have_server (p))
-    return refuse ("blkhash-verify-repair-timeout needs "
-                   "blkhash-verify-repair-uri");
   return 0;
 }
 
@@ -247,18 +173,11 @@ check_one (const struct verify_params *p)
 static int
 check_exports (const struct verify_params *p)
 {
-  if (p->manifest || p->name || p->mapfile || p->export)
+  if (p->manifest || p->name || p->mapfile || p->export || p->nr_repair > 0)
     return refuse ("blkhash-verify-manifest, blkhash-verify-name, "
-                   "blkhash-verify-mapfile and blkhash-verify-export are for a "
-                   "single disk: they cannot be used with "
-                   "blkhash-verify-exports");
-  if (p->nr_repair > 0 || p->has_repair_timeout || p->repair_write ||
-      p->has_repair_limit)
-    return refuse ("blkhash-verify-repair, blkhash-verify-repair-uri, "
-                   "blkhash-verify-repair-timeout, "
-                   "blkhash-verify-repair-write and "
-                   "blkhash-verify-repair-limit are for a single disk: they "
-                   "cannot be used with blkhash-verify-exports");
+                   "blkhash-verify-mapfile, blkhash-verify-export and "
+                   "blkhash-verify-repair are for a single disk: they cannot "
+                   "be used with blkhash-verify-exports");
   if (p->sum && p->sums)
     return refuse ("blkhash-verify-sum cannot be used with "
                    "blkhash-verify-sums");
@@ -285,13 +204,12 @@ verify_params_have_output (void)
 }
 
 /* A plugin can serve a different disk for each export name.  The states of the
- * blocks, which outputs show, and FAIL_STOP are those of one disk.  Only the
- * disk of the manifest may be written.
+ * blocks, which outputs show, and FAIL_STOP are those of one disk.
  */
 bool
 verify_params_only_export (void)
 {
   return !verify_params.exports &&
     (verify_params.export || verify_params_have_output () ||
-     verify_params.fail == FAIL_STOP || verify_params.repair_write);
+     verify_params.fail == FAIL_STOP);
 }

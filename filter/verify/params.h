@@ -8,7 +8,6 @@
 #define NBDKIT_BLKHASH_VERIFY_PARAMS_H
 
 #include <stdbool.h>
-#include <stdint.h>
 
 /* What to do about a bad block.  An unreadable block is never served. */
 enum verify_fail {
@@ -29,11 +28,6 @@ enum verify_zero {
 };
 
 #define MAX_REPAIR_SOURCES 16
-
-struct repair_param {
-  const char *name;             /* absolute path, or URI */
-  bool is_uri;
-};
 
 struct verify_params {
   const char *manifest;         /* absolute path, or NULL */
@@ -56,14 +50,9 @@ struct verify_params {
   const char *export;           /* the only export that clients can use, if
                                  * verify_params_only_export is true; NULL: "",
                                  * which is the plugin's default */
-  struct repair_param repair[MAX_REPAIR_SOURCES]; /* in the order of reading */
+  const char *repair[MAX_REPAIR_SOURCES]; /* absolute paths, in the order of
+                                           * reading */
   unsigned nr_repair;
-  unsigned repair_timeout;      /* seconds to wait for an NBD server */
-  bool has_repair_timeout;      /* the user set REPAIR_TIMEOUT */
-  bool repair_write;            /* write repaired blocks to the plugin */
-  uint32_t repair_limit;        /* share of the blocks of data that may be
-                                 * written, in millionths of a percent */
-  bool has_repair_limit;        /* the user set REPAIR_LIMIT */
 };
 
 /* Set before the server forks, read-only afterwards. */
@@ -101,10 +90,6 @@ bool verify_params_only_export (void);
   "blkhash-verify-status=PATH      Where counts and bad ranges go, in JSON.\n" \
   "blkhash-verify-mapfile=PATH     Where a mapfile of GNU ddrescue goes.\n" \
   "blkhash-verify-export=NAME      The export that clients can use.\n" \
-  "blkhash-verify-repair=FILE      Read bad blocks from FILE instead.\n" \
-  "blkhash-verify-repair-uri=URI   Read bad blocks from an NBD server.\n" \
-  "blkhash-verify-repair-timeout=SECONDS  Wait for the server, default 30.\n" \
-  "blkhash-verify-repair-write=true  Write repaired blocks to the plugin.\n" \
-  "blkhash-verify-repair-limit=N%  Write at most N% of the data, default 1%."
+  "blkhash-verify-repair=FILE      Read bad blocks from FILE instead."
 
 #endif /* NBDKIT_BLKHASH_VERIFY_PARAMS_H */

@@ -11,8 +11,8 @@
  * still read for other blocks.  A block that must be zero is filled with zeros
  * without reading a source.
  *
- * Files are read without a lock and without a timeout, as a plugin reads them.
- * NBD servers have a timeout: see repair-nbd.c.
+ * A source is a file or a block device.  It is read without a lock and without a
+ * timeout, as a plugin reads its disk.
  */
 
 #include <config.h>
@@ -31,8 +31,8 @@
 #include "config-files.h"
 #include "verify/compare.h"
 #include "verify/disk.h"
+#include "verify/params.h"
 #include "verify/repair.h"
-#include "verify/repair-nbd.h"
 
 /* If the first WRONG_BLOCKS blocks that are read from a source are all wrong,
  * this is logged.
@@ -40,9 +40,8 @@
 #define WRONG_BLOCKS 16
 
 struct repair_source {
-  const char *name;             /* of the file or server */
-  int fd;                       /* of a file; or -1 */
-  struct repair_nbd *nbd;       /* a server; or NULL */
+  const char *path;
+  int fd;
   unsigned wrong;               /* number of blocks that did not match, at most
                                  * WRONG_BLOCKS; a block that matches sets it
                                  * to WRONG_BLOCKS, so that nothing is logged;
@@ -51,11 +50,8 @@ struct repair_source {
                                  * atomic */
 };
 
-/* Set before the server forks.  sources[I] is for verify_params.repair[I]. */
 static struct repair_source sources[MAX_REPAIR_SOURCES];
-static unsigned nr_sources;
-
-/* ---- Files ---- */
+static unsigned nr_sources;     /* set before the server forks */
 
 static int
 refuse (const char *path, const char *why)
@@ -82,19 +78,33 @@ open_file (const char *path)
   return refuse (path, "not a regular file or block device");
 }
 
-/* SOURCE ends before the end of a block that is needed: log this once. */
-static void
-log_end (struct repair_source *source)
+int
+repair_open (void)
 {
-  if (!__atomic_exchange_n (&source->ends, true, __ATOMIC_RELAXED))
-    nbdkit_error ("blkhash-verify-repair: %s: is smaller than the disk, and "
-                  "lacks blocks", source->name);
+  for (; nr_sources < verify_params.nr_repair; nr_sources++) {
+    struct repair_source source = { .path = verify_params.repair[nr_sources] };
+
+    source.fd = open_file (source.path);
+    if (source.fd == -1) {
+      repair_close ();
+      return -1;
+    }
+    sources[nr_sources] = source;
+  }
+  return 0;
 }
 
-/* Returns false if the file cannot be read, or ends before OFFSET + LEN. */
+void
+repair_close (void)
+{
+  while (nr_sources > 0)
+    close (sources[--nr_sources].fd);
+}
+
+/* Returns false if SOURCE cannot be read, or ends before OFFSET + LEN. */
 static bool
-read_file (struct repair_source *source, unsigned char *buf, size_t len,
-           uint64_t offset)
+read_source (struct repair_source *source, unsigned char *buf, size_t len,
+             uint64_t offset)
 {
   while (len > 0) {
     ssize_t n = pread (source->fd, buf, len, offset);
@@ -103,9 +113,10 @@ read_file (struct repair_source *source, unsigned char *buf, size_t len,
       continue;
     if (n == -1)
       nbdkit_error ("blkhash-verify-repair: %s: cannot read: %m",
-                    source->name);
-    if (n == 0)
-      log_end (source);
+                    source->path);
+    if (n == 0 && !__atomic_exchange_n (&source->ends, true, __ATOMIC_RELAXED))
+      nbdkit_error ("blkhash-verify-repair: %s: is smaller than the disk, and "
+                    "lacks blocks", source->path);
     if (n <= 0)
       return false;
     buf += n;
@@ -113,49 +124,6 @@ read_file (struct repair_source *source, unsigned char *buf, size_t len,
     offset += n;
   }
   return true;
-}
-
-/* ---- Sources ---- */
-
-static int
-open_source (const struct repair_param *param)
-{
-  struct repair_source *source = &sources[nr_sources];
-
-  *source = (struct repair_source) { .name = param->name, .fd = -1 };
-  if (param->is_uri)
-    source->nbd = repair_nbd_new (param->name);
-  else
-    source->fd = open_file (param->name);
-  if (source->fd == -1 && !source->nbd)
-    return -1;
-  nr_sources++;
-  return 0;
-}
-
-int
-repair_open (void)
-{
-  unsigned i;
-
-  for (i = 0; i < verify_params.nr_repair; i++)
-    if (open_source (&verify_params.repair[i]) == -1) {
-      repair_close ();
-      return -1;
-    }
-  return 0;
-}
-
-void
-repair_close (void)
-{
-  while (nr_sources > 0) {
-    struct repair_source *source = &sources[--nr_sources];
-
-    if (source->fd != -1)
-      close (source->fd);
-    repair_nbd_free (source->nbd);
-  }
 }
 
 /* A block of SOURCE was read, and matches the manifest if GOOD.  A source all
@@ -173,55 +141,32 @@ count_block (struct repair_source *source, bool good)
            WRONG_BLOCKS)
     nbdkit_error ("blkhash-verify-repair: %s: the first %d blocks that were "
                   "read from it are wrong: it may be another disk",
-                  source->name, WRONG_BLOCKS);
+                  source->path, WRONG_BLOCKS);
 }
 
-/* Read BLOCK from source I.  Returns true if it matches the manifest. */
+/* Read BLOCK from SOURCE.  Returns true if it matches the manifest. */
 static bool
-has_block (unsigned i, struct disk *disk, const struct compare_batch *block,
-           struct repair_waits *waits)
+has_block (struct repair_source *source, struct disk *disk,
+           const struct compare_batch *block)
 {
-  struct repair_source *source = &sources[i];
-  size_t len = disk_bytes (disk, block->first, 1);
-  uint64_t offset = block->first * disk->block_size;
-  bool good = false, ends = false;
-  bool have = source->nbd
-    ? repair_nbd_read (source->nbd, block->buf, len, offset, &waits->of[i],
-                       &waits->stopped, &ends)
-    : read_file (source, block->buf, len, offset);
+  bool good = false;
 
-  if (ends)
-    log_end (source);
-  if (!have || compare (disk, block, &good) != 0)
+  if (!read_source (source, block->buf, disk_bytes (disk, block->first, 1),
+                    block->first * disk->block_size) ||
+      compare (disk, block, &good) != 0)
     return false;
   count_block (source, good);
   return good;
 }
 
-/* A sleep of length zero asks nbdkit whether the client or nbdkit is ending.
- * nbdkit logs an error each time it interrupts a sleep, so do not ask again
- * after it did.
- */
 bool
-repair_is_stopped (struct repair_waits *waits)
-{
-  if (!waits->stopped)
-    waits->stopped = nbdkit_nanosleep (0, 0) == -1;
-  return waits->stopped;
-}
-
-bool
-repair_read (struct disk *disk, const struct compare_batch *block,
-             struct repair_waits *waits)
+repair_read (struct disk *disk, const struct compare_batch *block)
 {
   size_t len = disk_bytes (disk, block->first, 1);
   struct compare_batch copy = *block;
   bool good = false;
   unsigned i;
 
-  if ((nr_sources == 0 && !verify_params.repair_write) ||
-      repair_is_stopped (waits))
-    return false;
   if (!block->leaves) {
     memset (block->buf, 0, len);
     return true;
@@ -232,8 +177,8 @@ repair_read (struct disk *disk, const struct compare_batch *block,
     nbdkit_error ("blkhash-verify: %m");
     return false;
   }
-  for (i = 0; i < nr_sources && !good && !waits->stopped; i++)
-    good = has_block (i, disk, &copy, waits);
+  for (i = 0; i < nr_sources && !good; i++)
+    good = has_block (&sources[i], disk, &copy);
   if (good)
     memcpy (block->buf, copy.buf, len);
   free (copy.buf);

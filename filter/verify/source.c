@@ -1,8 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Read from the plugin, or from a repair source that is an NBD export, within
- * the block size constraints of the plugin or export.
+ * Read from the plugin, within its block size constraints.
  *
  * Reads are extended to multiples of the minimum block size, and split at the
  * maximum.  An extended read needs a buffer of its own, but it is rare: the
@@ -22,17 +21,8 @@
 #include "../lib/common/numbers.h"
 #include "verify/source.h"
 
-#define MAX_READ (32 * 1024 * 1024) /* bytes; a disk accepts this size
+#define MAX_READ (32 * 1024 * 1024) /* bytes; a plugin accepts this size
                                     * unless it has a smaller maximum */
-
-void
-source_set (struct source *source, uint64_t size, uint32_t min, uint32_t max)
-{
-  source->size = size;
-  source->min = min ? min : 1;
-  source->max = ROUND_DOWN (MIN (max ? max : MAX_READ, MAX_READ), source->min);
-  source->max = MAX (source->max, source->min);
-}
 
 int
 source_init (struct source *source, nbdkit_next *next)
@@ -42,27 +32,22 @@ source_init (struct source *source, nbdkit_next *next)
 
   if (size == -1 || next->block_size (next, &min, &preferred, &max) == -1)
     return -1;
-  source_set (source, size, min, max);
+  source->size = size;
+  source->min = min ? min : 1;
+  source->max = ROUND_DOWN (MIN (max ? max : MAX_READ, MAX_READ), source->min);
+  source->max = MAX (source->max, source->min);
   return 0;
-}
-
-static int
-pread_plugin (void *opaque, void *buf, uint32_t len, uint64_t offset, int *err)
-{
-  nbdkit_next *next = opaque;
-
-  return next->pread (next, buf, len, offset, 0, err);
 }
 
 /* Read an aligned range. */
 static int
-read_aligned (const struct source *source, source_pread *pread, void *opaque,
+read_aligned (const struct source *source, nbdkit_next *next,
               void *buf, size_t len, uint64_t offset, int *err)
 {
   while (len > 0) {
     uint32_t n = MIN (len, source->max);
 
-    if (pread (opaque, buf, n, offset, err) == -1)
+    if (next->pread (next, buf, n, offset, 0, err) == -1)
       return -1;
     buf = (char *) buf + n;
     len -= n;
@@ -72,8 +57,8 @@ read_aligned (const struct source *source, source_pread *pread, void *opaque,
 }
 
 int
-source_read_by (const struct source *source, source_pread *pread, void *opaque,
-                void *buf, size_t len, uint64_t offset, int *err)
+source_read (const struct source *source, nbdkit_next *next,
+             void *buf, size_t len, uint64_t offset, int *err)
 {
   uint64_t min = source->min, start = ROUND_DOWN (offset, min);
   uint64_t end = MIN (ROUND_UP (offset + len, min), source->size);
@@ -81,23 +66,16 @@ source_read_by (const struct source *source, source_pread *pread, void *opaque,
   int r;
 
   if (start == offset && end == offset + len)
-    return read_aligned (source, pread, opaque, buf, len, offset, err);
+    return read_aligned (source, next, buf, len, offset, err);
   wide = malloc (end - start);
   if (!wide) {
     nbdkit_error ("blkhash-verify: %m");
     *err = ENOMEM;
     return -1;
   }
-  r = read_aligned (source, pread, opaque, wide, end - start, start, err);
+  r = read_aligned (source, next, wide, end - start, start, err);
   if (r == 0)
     memcpy (buf, wide + (offset - start), len);
   free (wide);
   return r;
-}
-
-int
-source_read (const struct source *source, nbdkit_next *next,
-             void *buf, size_t len, uint64_t offset, int *err)
-{
-  return source_read_by (source, pread_plugin, next, buf, len, offset, err);
 }

@@ -129,9 +129,6 @@ add_export_locked (struct status *status, const struct export *export)
               summary.unreadable_in_flight);
   add_number (status, "not-read-bytes", summary.not_read);
   add_number (status, "transient-blocks", summary.transient);
-  add_number (status, "repaired-blocks", summary.repaired);
-  add_number (status, "failed-writes", summary.failed_writes);
-  add_bool (status, "repair-limit-reached", summary.limit_reached);
   add_bool (status, "stopped", disk_is_stopped (disk));
   add_bool (status, "manifest-changed", disk_has_changed (disk));
   complete = add_ranges (status, disk);

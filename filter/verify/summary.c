@@ -48,9 +48,6 @@ summary_get_locked (const struct export *export, struct summary *summary)
       bytes_of (disk, &counts, BLOCK_UNREADABLE_IN_FLIGHT),
     .not_read = bytes_of (disk, &counts, BLOCK_NOT_READ),
     .transient = counts.transient,
-    .repaired = counts.repaired,
-    .failed_writes = counts.failed_writes,
-    .limit_reached = counts.limit_reached,
   };
   summary->not_read -= summary->zero;
   summary->good = summary->verified == disk->size;

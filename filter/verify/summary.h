@@ -19,8 +19,7 @@ struct summary {
    */
   uint64_t verified, zero, bad, unreadable, in_flight, not_read;
   uint64_t unreadable_in_flight;
-  uint64_t transient, repaired, failed_writes; /* see tally.h */
-  bool limit_reached;
+  uint64_t transient;           /* see tally.h */
   bool good;                    /* VERIFIED is all of the disk */
 };
 

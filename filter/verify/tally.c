@@ -23,8 +23,6 @@
 #define PAGE 16384              /* bytes */
 #define PAGE_BLOCKS (UINT64_C (2) * PAGE)
 #define TWO 0x11                /* TWO * state: two blocks in that state */
-#define MARK 8                  /* set by tally_begin_write, beside the 3 bits
-                                 * of the state */
 
 static uint64_t findings;       /* atomic */
 
@@ -42,21 +40,24 @@ tally_init (struct tally *tally, uint64_t blocks)
   return tally->pages ? 0 : -1;
 }
 
+/* Afterwards all blocks are BLOCK_NOT_READ. */
 static void
 free_pages (struct tally *tally)
 {
   uint64_t i;
 
-  for (i = 0; tally->pages && i <= tally->blocks / PAGE_BLOCKS; i++)
+  for (i = 0; tally->pages && i <= tally->blocks / PAGE_BLOCKS; i++) {
     if (tally->pages[i] != zeros_page)
       free (tally->pages[i]);
-  free (tally->pages);
+    tally->pages[i] = NULL;
+  }
 }
 
 void
 tally_destroy (struct tally *tally)
 {
   free_pages (tally);
+  free (tally->pages);
   pthread_mutex_destroy (&tally->lock);
 }
 
@@ -66,13 +67,9 @@ tally_move (struct tally *to, struct tally *from)
   SCOPED_LOCK (&to->lock);
 
   free_pages (to);
+  free (to->pages);
   memcpy (to->counts, from->counts, sizeof to->counts);
   to->transient = from->transient;
-  to->repaired = from->repaired;
-  to->failed_writes = from->failed_writes;
-  to->writes = from->writes;
-  to->proven = from->proven;
-  to->limit_reached = from->limit_reached;
   to->changes = from->changes;
   to->pages = from->pages;
   from->pages = NULL;
@@ -87,14 +84,8 @@ shift_of (uint64_t block)
 static enum block_state
 get_state (const unsigned char *page, uint64_t block)
 {
-  return page ? page[block % PAGE_BLOCKS / 2] >> shift_of (block) & (MARK - 1)
+  return page ? page[block % PAGE_BLOCKS / 2] >> shift_of (block) & 15
               : BLOCK_NOT_READ;
-}
-
-static bool
-is_marked (const unsigned char *page, uint64_t block)
-{
-  return page && page[block % PAGE_BLOCKS / 2] >> shift_of (block) & MARK;
 }
 
 /* Returns the byte with the state of BLOCK, which the caller may modify, or
@@ -119,39 +110,15 @@ get_byte_locked (struct tally *tally, uint64_t block)
 
 /* ---- States ---- */
 
-/* Set the states of PAGE to BLOCK_NOT_READ.  Returns true if a mark remains. */
-static bool
-reset_page (unsigned char *page)
-{
-  bool marked = false;
-  size_t i;
-
-  for (i = 0; i < PAGE; i++) {
-    page[i] &= TWO * MARK;
-    marked |= page[i] != 0;
-  }
-  return marked;
-}
-
 static void
 reset_locked (struct tally *tally)
 {
-  uint64_t i;
-
-  for (i = 0; i <= tally->blocks / PAGE_BLOCKS; i++) {
-    unsigned char **page = &tally->pages[i];
-
-    if (*page && *page != zeros_page && reset_page (*page))
-      continue;
-    if (*page != zeros_page)
-      free (*page);
-    *page = NULL;
-  }
+  free_pages (tally);
   tally->changes += tally->counts[BLOCK_NOT_READ] != tally->blocks ||
     tally->transient > 0;
   memset (tally->counts, 0, sizeof tally->counts);
   tally->counts[BLOCK_NOT_READ] = tally->blocks;
-  tally->transient = tally->proven = 0;
+  tally->transient = 0;
 }
 
 void
@@ -175,8 +142,7 @@ set_state_locked (struct tally *tally, unsigned char *byte, uint64_t block,
 {
   enum block_state old = get_state (tally->pages[block / PAGE_BLOCKS], block);
 
-  *byte = (*byte & ~((MARK - 1) << shift_of (block))) |
-    state << shift_of (block);
+  *byte = (*byte & ~(15 << shift_of (block))) | state << shift_of (block);
   tally->counts[old]--;
   tally->counts[state]++;
   tally->changes += old != state;
@@ -190,11 +156,9 @@ tally_set (struct tally *tally, uint64_t block, enum block_state state,
            bool *reset)
 {
   SCOPED_LOCK (&tally->lock);
-  unsigned char **page = &tally->pages[block / PAGE_BLOCKS], *byte;
-  enum block_state old = get_state (*page, block);
+  enum block_state old = get_state (tally->pages[block / PAGE_BLOCKS], block);
+  unsigned char *byte;
 
-  if (state == BLOCK_GOOD && is_marked (*page, block))
-    state = BLOCK_IN_FLIGHT;
   *reset = (old == BLOCK_GOOD && is_bad (state)) ||
     (is_bad (old) && state == BLOCK_GOOD);
   if (*reset)
@@ -219,76 +183,6 @@ uint64_t
 tally_findings (void)
 {
   return __atomic_load_n (&findings, __ATOMIC_RELAXED);
-}
-
-/* ---- Writes ---- */
-
-void
-tally_add_proven (struct tally *tally, uint64_t blocks)
-{
-  SCOPED_LOCK (&tally->lock);
-
-  tally->proven += blocks;
-}
-
-uint64_t
-tally_get_proven (struct tally *tally)
-{
-  SCOPED_LOCK (&tally->lock);
-
-  return tally->proven;
-}
-
-bool
-tally_begin_write (struct tally *tally, uint64_t block, uint64_t limit,
-                   bool *is_first)
-{
-  SCOPED_LOCK (&tally->lock);
-  unsigned char *byte;
-
-  *is_first = tally->writes >= limit && !tally->limit_reached;
-  if (*is_first) {
-    tally->limit_reached = true;
-    tally->changes++;
-  }
-  if (tally->writes >= limit)
-    return false;
-  byte = get_byte_locked (tally, block);
-  if (!byte)
-    return false;
-  *byte |= MARK << shift_of (block);
-  tally->writes++;
-  return true;
-}
-
-void
-tally_end_write (struct tally *tally, uint64_t block)
-{
-  SCOPED_LOCK (&tally->lock);
-  unsigned char *byte = get_byte_locked (tally, block); /* it has a mark */
-
-  *byte &= ~(MARK << shift_of (block));
-  set_state_locked (tally, byte, block, BLOCK_GOOD);
-  tally->repaired++;
-  tally->changes++;
-}
-
-void
-tally_add_failed_write (struct tally *tally)
-{
-  SCOPED_LOCK (&tally->lock);
-
-  tally->failed_writes++;
-  tally->changes++;
-}
-
-bool
-tally_is_marked (struct tally *tally, uint64_t block)
-{
-  SCOPED_LOCK (&tally->lock);
-  const unsigned char *page = tally->pages[block / PAGE_BLOCKS];
-
-  return is_marked (page, block);
 }
 
 /* ---- Zeros ---- */
@@ -342,9 +236,6 @@ tally_get_counts (struct tally *tally, struct tally_counts *counts)
 
   memcpy (counts->blocks, tally->counts, sizeof counts->blocks);
   counts->transient = tally->transient;
-  counts->repaired = tally->repaired;
-  counts->failed_writes = tally->failed_writes;
-  counts->limit_reached = tally->limit_reached;
   counts->last = tally->blocks == 0
     ? BLOCK_NOT_READ : get_state (tally->pages[last / PAGE_BLOCKS], last);
 }

@@ -32,7 +32,6 @@
 #include "verify/publish.h"
 #include "verify/repair.h"
 #include "verify/source.h"
-#include "verify/writer.h"
 
 #define MIN_PREFERRED 512       /* bytes; nbdkit accepts no smaller value */
 
@@ -85,7 +84,7 @@ static int
 verify_get_ready (int thread_model)
 {
   (void) thread_model;
-  if (exports_open () == -1 || repair_open () == -1 || writer_check () == -1)
+  if (exports_open () == -1 || repair_open () == -1)
     return -1;
   return publish_open ();
 }
@@ -96,7 +95,7 @@ static int
 verify_after_fork (nbdkit_backend *backend)
 {
   (void) backend;
-  if (writer_check () == 0 && publish_start () == 0)
+  if (publish_start () == 0)
     return 0;
   publish_close ();             /* nbdkit exits without calling .unload */
   return -1;
@@ -120,11 +119,11 @@ log_counts (void)
 
     nbdkit_debug ("blkhash-verify: blocks: %" PRIu64 " good, %" PRIu64 " bad, "
                   "%" PRIu64 " unreadable, %" PRIu64 " transient, %" PRIu64
-                  " repaired in flight, %" PRIu64 " repaired",
+                  " repaired in flight",
                   tally->counts[BLOCK_GOOD], tally->counts[BLOCK_BAD],
                   tally->counts[BLOCK_UNREADABLE],
                   tally->transient, tally->counts[BLOCK_IN_FLIGHT] +
-                  tally->counts[BLOCK_UNREADABLE_IN_FLIGHT], tally->repaired);
+                  tally->counts[BLOCK_UNREADABLE_IN_FLIGHT]);
   }
 }
 
@@ -147,11 +146,6 @@ verify_preconnect (nbdkit_next_preconnect *next, nbdkit_backend *nxdata,
                    int readonly)
 {
   ending_stop_thread ();
-  if (readonly && verify_params.repair_write) {
-    nbdkit_error ("blkhash-verify-repair-write: nbdkit was started with -r, "
-                  "read-only");
-    return -1;
-  }
   return next (nxdata, readonly);
 }
 
@@ -220,8 +214,7 @@ verify_open (nbdkit_next_open *next, nbdkit_context *context,
   }
   if (may_open (exportname))
     handle->export = export_acquire (exportname);
-  if (handle->export &&
-      next (context, !verify_params.repair_write, exportname) == 0)
+  if (handle->export && next (context, 1, exportname) == 0)
     return handle;
   free_handle (handle);
   return NULL;
@@ -257,9 +250,6 @@ verify_prepare (nbdkit_next *next, void *opaque, int readonly)
   if (source_init (&handle->source, next) == -1 ||
       check_size (handle) == -1 || export_load (&handle->export) == -1 ||
       check_size (handle) == -1)
-    return -1;
-  if (verify_params.repair_write &&
-      writer_prepare (handle->export->disk, &handle->source, next) == -1)
     return -1;
   if (ending_enter ()) {        /* otherwise the client makes no request */
     export_begin_client (handle->export, handle->source.size);
@@ -298,7 +288,6 @@ verify_close (void *opaque)
   struct handle *handle = opaque;
 
   end_client (handle);          /* in case nbdkit did not call .finalize */
-  writer_close (&handle->source);
   free_handle (handle);
 }
 
@@ -322,16 +311,14 @@ verify_can_write (nbdkit_next *next, void *handle)
   return 0;
 }
 
-/* Two connections can see different content if bad blocks are served, or if one
- * of the connections writes repaired blocks.  Then multi-conn is advertised
- * only if the plugin advertises it.
+/* Two connections can see different content if bad blocks are served.  Then
+ * multi-conn is advertised only if the plugin advertises it.
  */
 static int
 verify_can_multi_conn (nbdkit_next *next, void *handle)
 {
   (void) handle;
-  return verify_params.fail == FAIL_WARN || verify_params.repair_write
-    ? next->can_multi_conn (next) : 1;
+  return verify_params.fail == FAIL_WARN ? next->can_multi_conn (next) : 1;
 }
 
 /* No prefetch, because a prefetch by the plugin does not fill our cache. */

@@ -15,20 +15,17 @@
 
 #include <libnbd.h>
 
-/* All functions of libnbd that blksum and the filters use, sorted. */
+/* All functions of libnbd that blksum uses, sorted. */
 #define LIBNBD_FUNCTIONS(F) \
   F (add_meta_context) \
   F (aio_block_status) \
-  F (aio_command_completed) \
   F (aio_connect_uri) \
   F (aio_disconnect) \
   F (aio_get_fd) \
-  F (aio_in_flight) \
   F (aio_is_connecting) \
   F (aio_is_dead) \
   F (aio_is_negotiating) \
   F (aio_is_ready) \
-  F (aio_pread) \
   F (aio_pread_structured) \
   F (block_status) \
   F (can_meta_context) \
@@ -47,8 +44,7 @@
   F (pread) \
   F (set_opt_mode) \
   F (set_request_structured_replies) \
-  F (set_uri_allow_local_file) \
-  F (set_uri_allow_transports)
+  F (set_uri_allow_local_file)
 
 struct libnbd {
 #define F(name) __typeof__ (nbd_##name) *name;
@@ -71,16 +67,13 @@ const char *nbd_error_text (void);
 
 #define nbd_add_meta_context libnbd.add_meta_context
 #define nbd_aio_block_status libnbd.aio_block_status
-#define nbd_aio_command_completed libnbd.aio_command_completed
 #define nbd_aio_connect_uri libnbd.aio_connect_uri
 #define nbd_aio_disconnect libnbd.aio_disconnect
 #define nbd_aio_get_fd libnbd.aio_get_fd
-#define nbd_aio_in_flight libnbd.aio_in_flight
 #define nbd_aio_is_connecting libnbd.aio_is_connecting
 #define nbd_aio_is_dead libnbd.aio_is_dead
 #define nbd_aio_is_negotiating libnbd.aio_is_negotiating
 #define nbd_aio_is_ready libnbd.aio_is_ready
-#define nbd_aio_pread libnbd.aio_pread
 #define nbd_aio_pread_structured libnbd.aio_pread_structured
 #define nbd_block_status libnbd.block_status
 #define nbd_can_meta_context libnbd.can_meta_context
@@ -101,6 +94,5 @@ const char *nbd_error_text (void);
 #define nbd_set_request_structured_replies \
   libnbd.set_request_structured_replies
 #define nbd_set_uri_allow_local_file libnbd.set_uri_allow_local_file
-#define nbd_set_uri_allow_transports libnbd.set_uri_allow_transports
 
 #endif /* BLKHASH_LIBNBD_H */

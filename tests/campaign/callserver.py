@@ -136,7 +136,7 @@ class ServerRunner(Runner):
         except serverjob.Wrong as e:
             server.wrong = server.wrong or str(e)
         status = server.end()
-        orphans = callrun.wait_for_orphans(self.server.process.pid)
+        orphans = callrun.wait_for_orphans(None)
         with open(self.shared, "rb") as f:
             shared = f.read()
         errors = server.errors()

@@ -29,7 +29,7 @@ OF_VERIFY = "filter/(?=test-verify|test-tally|test-block-cache)"
 FOLDERS = [
     Folder("lib/common/", ["lib/common/"], ["lib/.*", "tools/(util|image)/"],
            LIBRARY + ("blksum-check", "blksum-hash-options", "blksum-libnbd",
-                      "blksum-names", "verify-repair-uri")),
+                      "blksum-names")),
     Folder("lib/construction/", ["lib/construction/", "lib/hash/"],
            ["lib/(digest|leaves|manifest)/"],
            LIBRARY + ("blksum-hash-options", "blksum-digests")),

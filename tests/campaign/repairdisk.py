@@ -11,10 +11,6 @@ from verifydisk import Disk
 from verifyfiles import FAIL, PASS
 from verifyfiles import MAY as EITHER
 
-WRITE_FAULTS = ("write-fail", "write-tear", "write-half", "write-lost",
-                "flush-fail")
-
-
 class PluginFault:
     """A line of the faults of the plugin."""
 
@@ -42,22 +38,13 @@ class RepairDisk(Disk):
             if params.truncate else b""
         self.special = [self.unreadable() for _ in range(
             rng.choice((0, 0, 1, 4)) if params.unreadable else 0)]
-        if params.write_faults:
-            self.special += [self.write_fault()
-                             for _ in range(rng.choice((1, 2, 5)))]
-        self.initial = self.damaged     # when the server starts
         self.max_read = 0               # of the plugin; 0: no limit
         self.write_damaged()
 
     def any_disk(self):
         rng = self.rng
-        if self.params.kills:           # many blocks to repair
-            block_size = 1 << rng.randrange(9, 14)
-            size = block_size * rng.randrange(50, 200) + \
-                rng.randrange(1, block_size)
-        else:
-            block_size = 1 << rng.randrange(9, 18)
-            size = rng.randrange(1, min(400 * block_size, 2 << 20))
+        block_size = 1 << rng.randrange(9, 18)
+        size = rng.randrange(1, min(400 * block_size, 2 << 20))
         return self.any_content(size), block_size
 
     def any_range(self):
@@ -66,12 +53,7 @@ class RepairDisk(Disk):
             (1, self.block_size, 5 * self.block_size)))
 
     def unreadable(self):
-        return PluginFault("unreadable", *self.any_range(), -1)
-
-    def write_fault(self):
-        rng = self.rng
-        return PluginFault(rng.choice(WRITE_FAULTS), *self.any_range(),
-                           rng.choice((-1, 1, 2)))
+        return PluginFault("fail", *self.any_range(), -1)
 
     def write_damaged(self):
         with open(self.path(".disk"), "wb") as f:
@@ -92,7 +74,7 @@ class RepairDisk(Disk):
         """Faults of these kinds that touch BLOCK."""
         start, end = self.range_of(block)
         return [x for x in self.all_faults() if x.kind in kinds and
-                ((x.start < end and start < x.end) or x.kind == "flush-fail")]
+                x.start < end and start < x.end]
 
     def is_zero(self, block):
         start, end = self.range_of(block)
@@ -101,9 +83,6 @@ class RepairDisk(Disk):
     def is_skipped(self, block):
         """It is not read."""
         return self.params.zero == "skip" and self.is_zero(block)
-
-    def data_blocks(self):
-        return sum(not self.is_zero(i) for i in range(self.blocks.count))
 
     # ---- The model ----
 
@@ -145,8 +124,7 @@ class RepairDisk(Disk):
                    default=PASS)
         if not self.is_transient(block):
             base = max(base, EITHER)
-        if any(x.times == -1 for x in self.touches(
-                block, ("fail", "unreadable"))):
+        if any(x.times == -1 for x in self.touches(block, ("fail",))):
             return FAIL
         if self.is_damaged(block):
             # Other content can cover the damage.
@@ -164,7 +142,7 @@ class RepairDisk(Disk):
         if base == PASS or has == YES:
             return PASS
         if self.params.fail == "warn":
-            failing = self.touches(block, ("fail", "unreadable"))
+            failing = self.touches(block, ("fail",))
             if not failing:
                 return PASS
             if all(x.times != -1 for x in failing):
@@ -202,110 +180,3 @@ class RepairDisk(Disk):
                    for i, byte in enumerate(part, start)) and \
                not self.touches(block, ("short",)):
                 raise Failed("BAD BYTE IN %d DELIVERED: %s" % (block, what))
-
-
-# ---- The log of the plugin ----
-
-class Log:
-    """What the plugin did, from the content INITIAL on.  ALONE: there was one
-    client.  Raises Failed if a write was not allowed."""
-
-    def __init__(self, disk, path, alone):
-        self.disk, self.alone = disk, alone
-        self.now = bytearray(disk.initial + disk.extra)
-        count = disk.blocks.count
-        self.bad_now = [False] * count          # in the last read
-        self.bad_since = [False] * count        # in a read since the last write
-        self.writes = [0] * count
-        self.next = {}          # a block that is not written as a whole: where
-        self.unflushed = set()
-        self.lost = set()       # whose write or flush failed
-        self.last = None        # the last block that was written
-        with open(path) as f:
-            lines = f.read().split("\n")
-        with open(path + ".data", "rb") as f:
-            self.data = f.read()
-        for line in lines:
-            if line.startswith("misuse"):
-                raise Failed("A REQUEST THAT THE PLUGIN DOES NOT ALLOW")
-            if line:
-                word, *rest = line.split()
-                getattr(self, word)(*rest)
-
-    def blocks_of(self, offset, n):
-        size = self.disk.block_size
-        return [i for i in range(offset // size, (offset + n - 1) // size + 1)
-                if i < self.disk.blocks.count]
-
-    def result_of(self, offset, n, found):
-        """What a read returns, or None if it fails."""
-        data = self.now[offset:offset + n]
-        for fault in found:
-            start, end = max(fault.start, offset), min(fault.end, offset + n)
-            if fault.kind in ("fail", "unreadable"):
-                return None
-            if fault.kind == "replace":
-                data[start - offset:end - offset] = \
-                    self.disk.wrong[start:end]
-        return data
-
-    def read(self, offset, n, *numbers):
-        offset, n, disk = int(offset), int(n), self.disk
-        faults = disk.all_faults()
-        found = [faults[int(number)] for number in numbers]
-        data = self.result_of(offset, n, found)
-        for block in self.blocks_of(offset, n):
-            start, end = disk.range_of(block)
-            first = start >= offset
-            start, end = max(start, offset), min(end, offset + n)
-            bad = data is None or \
-                data[start - offset:end - offset] != disk.truth[start:end] or \
-                any(x.kind == "short" and x.start < end and start < x.end
-                    for x in found)
-            self.bad_now[block] = bad or (self.bad_now[block] and not first)
-            self.bad_since[block] |= bad
-
-    def begin_write(self, block):
-        disk = self.disk
-        if disk.is_skipped(block) or not disk.params.write:
-            raise Failed("A BLOCK WAS WRITTEN THAT MUST NOT BE: %d" % block)
-        if not (self.bad_now if self.alone else self.bad_since)[block]:
-            raise Failed("A GOOD BLOCK WAS OVERWRITTEN: %d" % block)
-        start, end = disk.range_of(block)
-        if not disk.touches(block, ("fail", "unreadable", "replace", "short")) \
-           and self.now[start:end] == disk.truth[start:end]:
-            raise Failed("A GOOD BLOCK WAS OVERWRITTEN: %d" % block)
-        self.writes[block] += 1
-        self.bad_since[block] = False
-
-    def write(self, offset, n, stored, end, fua):
-        offset, n, stored, disk = int(offset), int(n), int(stored), self.disk
-        data, self.data = self.data[:n], self.data[n:]
-        block = offset // disk.block_size
-        if block >= disk.blocks.count:
-            raise Failed("A WRITE AFTER THE DISK: %d" % offset)
-        first, last = disk.range_of(block)
-        if offset == first:
-            self.begin_write(block)
-        elif self.next.get(block) != offset:
-            raise Failed("A PART OF A BLOCK WAS WRITTEN AT %d" % offset)
-        if offset + n > last or data != disk.truth[offset:offset + n]:
-            raise Failed("WRONG CONTENT WRITTEN AT %d" % offset)
-        self.next[block] = offset + n if end == "ok" else None
-        self.now[offset:offset + stored] = data[:stored]
-        self.last = block
-        if end == "fails":
-            self.unflushed.discard(block)
-        elif fua == "0":
-            self.unflushed.add(block)
-        if end != "ok":
-            self.lost.add(block)
-
-    def flush(self, end):
-        if end == "fails" and self.alone:
-            self.lost.add(self.last)
-        self.unflushed.clear()
-
-    def is_good(self, block):
-        start, end = self.disk.range_of(block)
-        return self.now[start:end] == self.disk.truth[start:end]
