@@ -28,6 +28,7 @@
 
 static unsigned seed;
 static struct tally tally;
+static const struct tally_read alone; /* no other read is in flight */
 static unsigned char model[MAX_BLOCKS];
 static uint64_t blocks;
 
@@ -91,7 +92,7 @@ read_blocks (void)
 
     if (contradicts && any (10000) > 0)
       continue;
-    assert_int_equal (tally_set (&tally, block, state, &reset), old);
+    assert_int_equal (tally_set (&tally, &alone, block, state, &reset), old);
     assert_int_equal (reset, contradicts);
     assert_int_equal (tally_get_changes (&tally) != changes, state != old);
     if (reset)
@@ -146,11 +147,11 @@ move_tally (void)
   bool reset;
 
   assert_int_equal (tally_init (&other, blocks), 0);
-  tally_set (&other, 0, BLOCK_BAD, &reset);
+  tally_set (&other, &alone, 0, BLOCK_BAD, &reset);
   tally_move (&other, &tally);
   tally_destroy (&tally);
   assert_int_equal (tally_init (&tally, blocks), 0);
-  tally_set (&tally, blocks - 1, BLOCK_BAD, &reset);
+  tally_set (&tally, &alone, blocks - 1, BLOCK_BAD, &reset);
   tally_move (&tally, &other);
   tally_destroy (&other);
   assert_int_equal (tally_get_changes (&tally), changes);
@@ -244,7 +245,7 @@ test_shared_zeros (void **state)
   assert_int_equal (tally_set_zeros (&other, 0, blocks), 0);
   assert_ptr_equal (tally.pages[1], other.pages[1]);
 
-  assert_int_equal (tally_set (&tally, bad, BLOCK_UNREADABLE, &reset),
+  assert_int_equal (tally_set (&tally, &alone, bad, BLOCK_UNREADABLE, &reset),
                     BLOCK_GOOD);
   assert_run (&tally, 0, bad, BLOCK_GOOD);
   assert_run (&tally, bad, 1, BLOCK_UNREADABLE);
@@ -257,6 +258,60 @@ test_shared_zeros (void **state)
   assert_ptr_equal (tally.pages[0], other.pages[0]);
   tally_destroy (&tally);
   tally_destroy (&other);
+}
+
+static enum block_state
+set (const struct tally_read *read, uint64_t block, enum block_state state)
+{
+  bool reset;
+
+  return tally_set (&tally, read, block, state, &reset);
+}
+
+/* A block does not become good by a read that is older than the one that found
+ * it bad or unreadable, or that reset the states.  It does by a later one, and
+ * a read is not older than itself.
+ */
+static void
+test_overlap (void **state)
+{
+  struct tally_read old, new;
+
+  (void) state;
+  blocks = 10;
+  assert_int_equal (tally_init (&tally, blocks), 0);
+  tally_begin_read (&tally, &old, 0, 5);
+  tally_begin_read (&tally, &new, 3, 5);
+  set (&new, 3, BLOCK_BAD);
+  set (&new, 4, BLOCK_UNREADABLE);
+  set (&new, 5, BLOCK_BAD);
+  set (&old, 2, BLOCK_GOOD);
+  assert_int_equal (set (&old, 3, BLOCK_GOOD), BLOCK_BAD);
+  assert_int_equal (set (&old, 4, BLOCK_GOOD), BLOCK_UNREADABLE);
+  assert_run (&tally, 2, 1, BLOCK_GOOD);
+  assert_run (&tally, 3, 1, BLOCK_BAD);
+  assert_run (&tally, 4, 1, BLOCK_UNREADABLE);
+  set (&new, 6, BLOCK_GOOD);
+  set (&new, 5, BLOCK_GOOD);    /* resets the others */
+  set (&new, 7, BLOCK_GOOD);
+  set (&old, 1, BLOCK_GOOD);
+  assert_run (&tally, 0, 5, BLOCK_NOT_READ);
+  assert_run (&tally, 5, 1, BLOCK_GOOD);
+  assert_run (&tally, 6, 1, BLOCK_NOT_READ);
+  assert_run (&tally, 7, 1, BLOCK_GOOD);
+  set (&old, 1, BLOCK_BAD);
+  assert_run (&tally, 1, 1, BLOCK_BAD);
+  tally_end_read (&tally, &old);
+  tally_begin_read (&tally, &old, 0, 5);
+  tally_end_read (&tally, &new);
+  set (&old, 3, BLOCK_GOOD);
+  assert_run (&tally, 3, 1, BLOCK_GOOD);
+  tally_reset (&tally);
+  set (&old, 3, BLOCK_GOOD);
+  assert_run (&tally, 0, 10, BLOCK_NOT_READ);
+  tally_end_read (&tally, &old);
+  assert_null (tally.reads);
+  tally_destroy (&tally);
 }
 
 static void
@@ -278,6 +333,7 @@ main (void)
     cmocka_unit_test (test_random),
     cmocka_unit_test (test_huge),
     cmocka_unit_test (test_shared_zeros),
+    cmocka_unit_test (test_overlap),
     cmocka_unit_test (test_empty),
   };
 

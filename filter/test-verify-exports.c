@@ -537,7 +537,8 @@ add_ranges (const char *name)
 
   knock (name);
   for (block = 0; block < BLOCKS; block += 2)
-    tally_set (&find (name)->disk->tally, block, BLOCK_BAD, &reset);
+    tally_set (&find (name)->disk->tally, &(struct tally_read) { .next = NULL },
+               block, BLOCK_BAD, &reset);
 }
 
 static unsigned

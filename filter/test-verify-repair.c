@@ -85,14 +85,11 @@ is_good_locked (uint64_t block)
 }
 
 static int
-plugin_pread (nbdkit_next *next, void *buf, uint32_t len, uint64_t offset,
-              uint32_t flags, int *err)
+read_disk (void *buf, uint32_t len, uint64_t offset, int *err)
 {
   uint64_t block;
   SCOPED_LOCK (&lock);
 
-  (void) next;
-  assert (flags == 0 && len > 0 && offset + len <= plugin.size);
   reads++;
   if (good_after > 0 && --good_after == 0)
     memcpy (plugin.bytes, truth, size);
@@ -104,6 +101,25 @@ plugin_pread (nbdkit_next *next, void *buf, uint32_t len, uint64_t offset,
     }
   memcpy (buf, plugin.bytes + offset, len);
   return 0;
+}
+
+static void (*after_read) (void); /* called once, when the next read has its
+                                   * content, and before it returns */
+
+static int
+plugin_pread (nbdkit_next *next, void *buf, uint32_t len, uint64_t offset,
+              uint32_t flags, int *err)
+{
+  int r = read_disk (buf, len, offset, err);
+  void (*function) (void) = after_read;
+
+  (void) next;
+  assert (flags == 0 && len > 0 && offset + len <= plugin.size);
+  if (function) {
+    after_read = NULL;
+    function ();
+  }
+  return r;
 }
 
 /* ---- The disks ---- */
@@ -132,8 +148,8 @@ write_manifest (void)
   blkhash_opts_free (opts);
 }
 
-/* Make a good disk of BYTES bytes, and its manifest.  About one of six blocks is
- * zero.
+/* Make a good disk of BYTES bytes, and its manifest.  About one of six blocks
+ * is zero.
  */
 static void
 make_truth (uint64_t bytes)
@@ -732,6 +748,57 @@ tear_down (void **state)
   return rmdir (directory);
 }
 
+/* ---- Reads that overlap ---- */
+
+static void *other;             /* a second client */
+
+static void
+damage_and_read (void)
+{
+  unsigned char buf[BLOCK];
+
+  plugin.bytes[0] ^= 1;
+  plugin.bytes[BLOCK] ^= 1;
+  assert_int_equal (read_range (other, buf, BLOCK, BLOCK), -1);
+  assert_int_equal (state_of (1), BLOCK_BAD);
+}
+
+/* A read gets the right content.  Before it ends, the disk is damaged, and
+ * another read finds block 1 bad.  The first read is older, so it does not make
+ * block 1 good; nor block 0, whose state begins anew because block 1 was good
+ * before.
+ */
+static void
+test_overtaken (void **state)
+{
+  unsigned i;
+
+  (void) state;
+  for (i = 0; i < 2; i++) {
+    void *handle;
+
+    make_bad_disk ();
+    memcpy (plugin.bytes, truth, size);
+    nr_sources = 0;
+    handle = start_client ();
+    other = connect_client ();
+    verify_params.retry = 0;
+    if (i == 0)
+      assert_null (check_read_at (handle, BLOCK, BLOCK));
+    after_read = damage_and_read;
+    assert_null (check_read_at (handle, BLOCK, i * BLOCK));
+    assert_int_equal (state_of (0), BLOCK_NOT_READ);
+    assert_int_equal (state_of (1), BLOCK_BAD);
+    memcpy (plugin.bytes, truth, size);
+    assert_null (check_read_at (handle, BLOCK, BLOCK));
+    assert_null (check_read_at (handle, BLOCK, 0));
+    assert_int_equal (state_of (0), BLOCK_GOOD);
+    assert_int_equal (state_of (1), BLOCK_GOOD);
+    filter->close (other);
+    end_client (handle);
+  }
+}
+
 int
 main (void)
 {
@@ -750,6 +817,7 @@ main (void)
     cmocka_unit_test (test_warn),
     cmocka_unit_test (test_warn_ending),
     cmocka_unit_test (test_stop),
+    cmocka_unit_test (test_overtaken),
   };
 
   seed = get_seed ();

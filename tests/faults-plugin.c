@@ -18,8 +18,8 @@
  * TIMES is how many requests, of all connections together, are affected: the
  * first TIMES; -1: all of them; 0: every other one.
  *
- * min=N and max=N set the block size constraints.  A read that they do not allow
- * ends nbdkit.
+ * min=N and max=N set the block size constraints.  A read that they do not
+ * allow ends nbdkit.
  */
 
 #include <errno.h>

@@ -148,7 +148,7 @@ verify/manifest-dir: ../lib/common/json-string ../lib/common/memstream
 verify/export: verify/disk verify/manifest-dir verify/params verify/sum-list ../lib/common/cleanup ../lib/common/deadline ../lib/common/sum-line ../lib/manifest/manifest-index
 verify/params: config-files
 verify/check: verify/batch verify/compare verify/disk verify/export verify/params
-verify/batch: verify/compare verify/disk verify/finding verify/params verify/repair verify/source
+verify/batch: verify/compare verify/disk verify/finding verify/params verify/repair verify/source verify/tally
 verify/finding: verify/disk verify/tally
 verify/repair: config-files verify/compare verify/disk verify/params
 verify/compare: verify/disk ../lib/common/zero ../lib/construction/leaf

@@ -202,7 +202,8 @@ handle_result (struct check *check, const struct compare_batch *batch, int r,
       state = state == BLOCK_BAD ? BLOCK_IN_FLIGHT
                                  : BLOCK_UNREADABLE_IN_FLIGHT;
     }
-    old = tally_set (&check->disk->tally, block.first, state, &reset);
+    old = tally_set (&check->disk->tally, &check->read, block.first, state,
+                     &reset);
     if (reset)
       block_cache_clear (&check->disk->cache);
     if (reset && verify_params_have_output ())
@@ -231,8 +232,8 @@ handle_result (struct check *check, const struct compare_batch *batch, int r,
  * well, so the next read is of one block, and each successful read doubles the
  * size of the next one.
  */
-int
-batch_read (struct check *check, const struct compare_batch *batch)
+static int
+read_batch (struct check *check, const struct compare_batch *batch)
 {
   struct finding finding = { .count = 0 };
   size_t at = 0, fail_end = 0;  /* FAIL_END is the end of the last range of
@@ -267,4 +268,16 @@ batch_read (struct check *check, const struct compare_batch *batch)
   }
   finding_log (&finding, check->disk);
   return result;
+}
+
+int
+batch_read (struct check *check, const struct compare_batch *batch)
+{
+  struct tally *tally = &check->disk->tally;
+  int r;
+
+  tally_begin_read (tally, &check->read, batch->first, batch->count);
+  r = read_batch (check, batch);
+  tally_end_read (tally, &check->read);
+  return r;
 }

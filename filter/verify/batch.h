@@ -9,6 +9,8 @@
 
 #include <stdbool.h>
 
+#include "verify/tally.h"
+
 struct compare_batch;
 struct disk;
 struct nbdkit_next_ops;
@@ -29,6 +31,7 @@ struct check {
   unsigned unreadable;          /* number of unreadable blocks that were
                                  * repaired: a repair source had them, or they
                                  * must be zero */
+  struct tally_read read;       /* while batch_read runs */
   bool stopped;                 /* the client or nbdkit is ending: read no more
                                  * sources for this request */
 };

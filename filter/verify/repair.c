@@ -11,8 +11,8 @@
  * still read for other blocks.  A block that must be zero is filled with zeros
  * without reading a source.
  *
- * A source is a file or a block device.  It is read without a lock and without a
- * timeout, as a plugin reads its disk.
+ * A source is a file or a block device.  It is read without a lock and without
+ * a timeout, as a plugin reads its disk.
  */
 
 #include <config.h>

@@ -110,9 +110,14 @@ get_byte_locked (struct tally *tally, uint64_t block)
 
 /* ---- States ---- */
 
+/* READ, which causes the reset, has read its blocks after the disk changed. */
 static void
-reset_locked (struct tally *tally)
+reset_locked (struct tally *tally, const struct tally_read *read)
 {
+  struct tally_read *other;
+
+  for (other = tally->reads; other; other = other->next)
+    other->has_reset |= other != read;
   free_pages (tally);
   tally->changes += tally->counts[BLOCK_NOT_READ] != tally->blocks ||
     tally->transient > 0;
@@ -126,7 +131,41 @@ tally_reset (struct tally *tally)
 {
   SCOPED_LOCK (&tally->lock);
 
-  reset_locked (tally);
+  reset_locked (tally, NULL);
+}
+
+void
+tally_begin_read (struct tally *tally, struct tally_read *read,
+                  uint64_t first, uint64_t count)
+{
+  SCOPED_LOCK (&tally->lock);
+
+  *read = (struct tally_read) {
+    .next = tally->reads, .first = first, .end = first + count
+  };
+  tally->reads = read;
+}
+
+void
+tally_end_read (struct tally *tally, struct tally_read *read)
+{
+  struct tally_read **link = &tally->reads;
+  SCOPED_LOCK (&tally->lock);
+
+  while (*link != read)
+    link = &(*link)->next;
+  *link = read->next;
+}
+
+static void
+set_failure_locked (struct tally *tally, const struct tally_read *read,
+                    uint64_t block)
+{
+  struct tally_read *other;
+
+  for (other = tally->reads; other; other = other->next)
+    other->has_failure |=
+      other != read && block >= other->first && block < other->end;
 }
 
 static bool
@@ -152,17 +191,23 @@ set_state_locked (struct tally *tally, unsigned char *byte, uint64_t block,
 }
 
 enum block_state
-tally_set (struct tally *tally, uint64_t block, enum block_state state,
-           bool *reset)
+tally_set (struct tally *tally, const struct tally_read *read, uint64_t block,
+           enum block_state state, bool *reset)
 {
   SCOPED_LOCK (&tally->lock);
   enum block_state old = get_state (tally->pages[block / PAGE_BLOCKS], block);
   unsigned char *byte;
 
+  *reset = false;
+  if (state != BLOCK_GOOD)
+    set_failure_locked (tally, read, block);
+  else if (old == BLOCK_NOT_READ ? read->has_reset
+                                 : old != BLOCK_GOOD && read->has_failure)
+    return old;
   *reset = (old == BLOCK_GOOD && is_bad (state)) ||
     (is_bad (old) && state == BLOCK_GOOD);
   if (*reset)
-    reset_locked (tally);
+    reset_locked (tally, read);
   byte = get_byte_locked (tally, block);
   if (!byte)
     return BLOCK_NOT_READ;

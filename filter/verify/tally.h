@@ -25,6 +25,17 @@ enum block_state {
   BLOCK_STATES,
 };
 
+/* A read in flight, on the stack of its thread.  Between tally_begin_read and
+ * tally_end_read it is protected by the lock of the tally.
+ */
+struct tally_read {
+  struct tally_read *next;
+  uint64_t first, end;          /* blocks, END excluded */
+  bool has_reset;               /* the states of all blocks began anew, and */
+  bool has_failure;             /* a block of these got another state than
+                                 * BLOCK_GOOD, by another read */
+};
+
 struct tally {
   pthread_mutex_t lock;         /* protects the fields below, except BLOCKS,
                                  * which is constant */
@@ -36,6 +47,7 @@ struct tally {
                                  * published: a state or TRANSIENT */
   unsigned char **pages;        /* 4 bits for each block; NULL: a page of blocks
                                  * that are all BLOCK_NOT_READ */
+  struct tally_read *reads;
 };
 
 /* A snapshot of the counts. */
@@ -60,15 +72,26 @@ void tally_move (struct tally *to, struct tally *from);
  */
 void tally_reset (struct tally *tally);
 
-/* Set the state of BLOCK, and return its old state.  If there is no memory,
- * nothing is set, and BLOCK_NOT_READ is returned.
+/* Before COUNT blocks from FIRST on are read, and after their states were set.
+ */
+void tally_begin_read (struct tally *tally, struct tally_read *read,
+                       uint64_t first, uint64_t count);
+void tally_end_read (struct tally *tally, struct tally_read *read);
+
+/* Set the state of BLOCK, which READ has read, and return its old state.  If
+ * there is no memory, nothing is set, and BLOCK_NOT_READ is returned.
+ *
+ * READ can be older than another one that has found BLOCK bad, or has reset
+ * the tally.  Then BLOCK does not become good: nothing is set, and its state is
+ * returned.
  *
  * If a block that was good is bad now, or one that was bad is good, the old
  * states are those of another content of the disk: then the tally is reset
  * first, and *RESET is set to true, otherwise to false.
  */
-enum block_state tally_set (struct tally *tally, uint64_t block,
-                            enum block_state state, bool *reset);
+enum block_state tally_set (struct tally *tally, const struct tally_read *read,
+                            uint64_t block, enum block_state state,
+                            bool *reset);
 
 void tally_add_transient (struct tally *tally);
 
