@@ -55,8 +55,14 @@ add (struct leaf_diff *diff, uint64_t first, uint64_t count)
 static int
 differ (struct leaf_diff *diff, uint64_t first, uint64_t count)
 {
+  uint64_t start = MAX (first, diff->begin), end = first + count;
+
+  if (diff->end > 0 && end > diff->end)
+    end = diff->end;
+  if (start >= end)
+    return 0;
   diff->any = true;
-  return add (diff, first, count);
+  return add (diff, start, end - start);
 }
 
 static int

@@ -19,6 +19,8 @@ struct leaf_runs;
 struct leaf_diff {
   /* Set by the caller. */
   uint64_t tail;                /* see leaf_diff_tail */
+  uint64_t begin, end;          /* if END is not 0, differences outside of the
+                                 * blocks from BEGIN to END are ignored */
   bool report_tail;             /* report TAIL as different if it may differ */
   /* Called for each range of blocks that differ, in order; adjacent ranges are
    * merged.  An error ends the comparison, and is returned.  If NULL, the first
