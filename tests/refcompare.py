@@ -6,10 +6,10 @@
 Leaves of images and manifests come from refmanifest.py; it shares no code with
 the library.  Beyond the end of the shorter image there are zeros.
 
-As a command:  refcompare.py [-d NAME] [-b SIZE] [--size N] [--subset K/N] A B
+As a command:  refcompare.py [-d NAME] [-b SIZE] [--size N] [--part I/N] A B
 where A and B are files or manifest:FILE: prints the ranges of blocks that
 differ, as blksum --compare --output=json prints a list; with --size of the
-first N bytes; with --subset of every N-th GiB from the K-th on, counted from 0.
+first N bytes; with --part as the object that it prints of one part.
 """
 
 import argparse
@@ -19,8 +19,6 @@ import sys
 
 import reference
 import refmanifest
-
-GIB = 1 << 30
 
 
 def segments(name):
@@ -90,29 +88,19 @@ def differences(a, b):
         index, of_a, of_b = index + count, of_a - count, of_b - count
 
 
-def chosen(start, length, subset):
-    """The parts of a range in the subset."""
-    end = start + length
-    while start < end:
-        part = min(end, (start // GIB + 1) * GIB) if subset else end
-        if not subset or start // GIB % subset[1] == subset[0]:
-            yield start, part - start
-        start = part
-
-
-def compare(a, b, size, digest, block_size, subset):
+def compare(a, b, size, digest, block_size, limit):
+    """The ranges that differ between the two offsets of LIMIT."""
     ranges = []
     for index, count in differences(a.runs(size, digest, block_size),
                                     b.runs(size, digest, block_size)):
-        start = index * block_size
-        length = min(count * block_size, size - start)
-        for start, length in chosen(start, length, subset):
-            if length <= 0:
-                continue
-            if ranges and ranges[-1][0] + ranges[-1][1] == start:
-                ranges[-1] = ranges[-1][0], ranges[-1][1] + length
-            else:
-                ranges.append((start, length))
+        start = max(index * block_size, limit[0])
+        length = min((index + count) * block_size, limit[1]) - start
+        if length <= 0:
+            continue
+        if ranges and ranges[-1][0] + ranges[-1][1] == start:
+            ranges[-1] = ranges[-1][0], ranges[-1][1] + length
+        else:
+            ranges.append((start, length))
     return [{"start": start, "length": length} for start, length in ranges]
 
 
@@ -122,15 +110,23 @@ def main():
     parser.add_argument("-b", "--block-size", type=reference.size_argument,
                         default=65536, help="takes k, m, g")
     parser.add_argument("--size", type=reference.size_argument)
-    parser.add_argument("--subset", metavar="K/N")
+    parser.add_argument("--part", metavar="I/N")
     parser.add_argument("a")
     parser.add_argument("b")
     args = parser.parse_args()
     a, b = Image(args.a), Image(args.b)
     size = max(a.size, b.size) if args.size is None else args.size
-    subset = args.subset and tuple(map(int, args.subset.split("/")))
-    print(json.dumps(compare(a, b, size, args.digest, args.block_size,
-                             subset)))
+    limit = 0, size
+    if args.part:
+        blocks = refmanifest.part_blocks(size, args.block_size,
+                                         *map(int, args.part.split("/")))
+        limit = [min(block * args.block_size, size)
+                 for block in (blocks[0], sum(blocks))]
+    found = compare(a, b, size, args.digest, args.block_size, limit)
+    if args.part:
+        found = {"size": size, "part": args.part,
+                 "compared-bytes": limit[1] - limit[0], "differences": found}
+    print(json.dumps(found))
 
 
 if __name__ == "__main__":

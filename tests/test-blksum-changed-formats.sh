@@ -55,7 +55,7 @@ head -n 5 mapfile > odd
 refuses "it ends at 65536 of the 4194304 bytes" update odd
 
 # Mapfiles in which "?" is not what is unchanged.
-blksum --compare --subset 1/2 --output=mapfile before after > odd || :
+blksum --compare --part 1/2 --output=mapfile before after > odd || :
 refuses "not a mapfile that .* created for the whole disk" update odd
 sed '1s/by .*/by GNU ddrescue version 1.27/' mapfile > odd
 refuses "in a mapfile of ddrescue '+' means copied, not changed" update odd

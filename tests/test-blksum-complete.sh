@@ -110,7 +110,7 @@ prints_kind words '' --output ''
 words_are human json mapfile
 prints_kind words --output= --output=j
 words_are human json mapfile
-for free in --size --threads --streams --subset; do
+for free in --size --threads --streams --part; do
   prints_kind words '' $free ''
   words_are
 done

@@ -173,8 +173,8 @@ run 0 blksum --check --status list
 notes "$line" 0 blksum --manifest disk.gz.blkm disk.gz
 notes "$line" 0 blksum -b 4k --manifest disk.gz.blkm disk.gz
 echo "blk-sha256/4k (disk.gz) = $(reference -b 4096 disk.gz)" > list
-notes "$line" 0 blksum --check --subset 0/1 list
-notes "$line" 0 blksum --expect manifest:disk.gz.blkm --subset 0/1 disk.gz
+notes "$line" 0 blksum --check --part 0/1 list
+notes "$line" 0 blksum --expect manifest:disk.gz.blkm --part 0/1 disk.gz
 compared="this is the comparison of the file, not of the disk in it"
 notes "disk.gz: is gzip data; $compared: gzip -dc disk.gz | blksum" 1 \
   blksum --compare disk disk.gz

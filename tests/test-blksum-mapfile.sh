@@ -31,7 +31,7 @@ for line in lines[1:]:
 assert end == int(sys.argv[3]), end
 with open(sys.argv[2]) as f:
     found = json.load(f)
-creator = "blksum, of a part" if "compared" in found else "blksum"
+creator = "blksum, of a part" if "part" in found else "blksum"
 assert first == "# Mapfile. Created by " + creator, first
 if isinstance(found, dict):
     found = found["differences"]
@@ -103,8 +103,8 @@ maps 700001 a short
 maps 700001 short a
 maps 200000 --size 200000 a b
 maps 262144 --size 256k manifest:a.blkm b
-maps 700001 --subset 0/2 a b
-maps 700001 --subset 1/2 a b
+maps 700001 --part 0/2 a b
+maps 700001 --part 1/2 a b
 : > none
 maps 0 none none
 maps 700001 none a

@@ -31,7 +31,7 @@ for option in --digest --list-digests --block-size --streams --linear \
               --size --threads --progress --cache --no-extents --format \
               --force-share --queue-size --queue-depth --read-size --tag \
               --check --expect --compare --quiet --status --warn --strict \
-              --ignore-missing --allow-uris --subset --part --manifest-dir --merge \
+              --ignore-missing --allow-uris --part --manifest-dir --merge \
               --manifest --no-names --output \
               --zero --help --version; do
   grep -q -e "$option" "$dir/stdout" || fail "--help without $option"

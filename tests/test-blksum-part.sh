@@ -189,7 +189,8 @@ refuses "No such file" blksum --part 0/2 --manifest-dir parts missing
 refuses "No such file" blksum --part 0/2 --manifest-dir missing image
 refuses "for images" blksum --part 0/2 --manifest-dir parts manifest:expected
 refuses "one image" blksum --part 0/2 --manifest-dir parts image image
-refuses "needs --manifest-dir" blksum --part 0/2 image
+refuses "needs --check, --expect, --compare or --manifest-dir" \
+  blksum --part 0/2 image
 refuses "needs --part" blksum --manifest-dir parts image
 for wrong in 2/2 0/0 1 a/b 0/1000000; do
   refuses "is not I/N" blksum --part $wrong --manifest-dir parts image

@@ -40,7 +40,7 @@ not "expect-sum needs --repair-from" \
 not "repair-limit needs --repair-from" \
   blksum --expect manifest:good.blkm --repair-limit 5% disk
 not "dry-run needs --repair-from" blksum --expect manifest:good.blkm --dry-run disk
-no "cannot be used with --subset" --subset 0/2 disk
+no "cannot be used with --part" --part 0/2 disk
 no "cannot be used with .*--manifest" --manifest other.blkm disk
 no "is for one image" disk good
 for share in 5 101% -1% x%; do

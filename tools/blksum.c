@@ -102,7 +102,7 @@ check_list (const struct options *options, const char *list)
   const struct check_request request = {
     .hash = options->hash,
     .list = list,
-    .subset = options->verify.subset,
+    .part = options->part,
     .ignore_missing = options->verify.ignore_missing,
     .allow_uris = options->verify.allow_uris,
     .report = verdict_line,
@@ -155,16 +155,20 @@ expect (const struct options *options)
   struct expect_request request = {
     .hash = options->hash,
     .expected = options->expect,
-    .subset = options->verify.subset,
+    .part = options->part,
   };
   struct expect_result result;
   struct error error = { "" };
+  int err;
 
   request.hash.operand = name;
   if (job_expect (&request, &result, &operand, &error) == -1) {
     if (!operand)
       usage_error ("%s", error.text);
     report (operand, &error);
+    if (*result.verdict && options->verify.report != CHECK_QUIET &&
+        (err = verdict_print (name, result.verdict)))
+      report_write_failed (err);
     return EXIT_TROUBLE;
   }
   if (options->verify.report != CHECK_QUIET)
@@ -310,7 +314,7 @@ compare (const struct options *options)
     .hash = options->hash,
     .operands = { options->operands[0], options->operands[1] },
     .size = options->hash.source.size,
-    .subset = options->verify.subset,
+    .part = options->part,
     .same_size = options->verify.strict,
     .first_only = options->verify.report == CHECK_QUIET,
     .report = difference_range,

@@ -278,7 +278,7 @@ def blksum_jobs(files, programs):
     yield Check("check", blksum, "--check", path("list"), printed=raw + ": OK",
                 status=1)
     yield Job("expect", blksum, "--expect", files.sum, raw)
-    yield Job("expect, subset", blksum, "--expect", manifest, "--subset", "1/2",
+    yield Job("expect, part", blksum, "--expect", manifest, "--part", "1/2",
               raw)
     if files.can_repair():
         yield Repair(files, blksum)

@@ -37,26 +37,26 @@ static bool
 is_list (const struct options *options)
 {
   return options->hash.source.size == SOURCE_WHOLE &&
-    options->verify.subset.n == 0;
+    options->part.n == 0;
 }
 
 /* ---- JSON ---- */
 
-/* The size is printed only with --size or --subset.  So it is known before the
- * comparison: --size sets it, and --subset refuses pipes.
+/* The size is printed only with --size or --part.  So it is known before the
+ * comparison: --size sets it, and --part refuses pipes.
  */
 static void
 begin_json (const struct options *options,
             const struct difference *difference)
 {
-  const struct subset *subset = &options->verify.subset;
+  const struct part *part = &options->part;
   uint64_t size = larger_size (difference);
 
   if (!is_list (options)) {
     printf ("{\"size\": %" PRIu64, size);
-    if (subset->n > 0)
-      printf (", \"subset\": \"%" PRIu32 "/%" PRIu32 "\", \"compared\": %"
-              PRIu64, subset->k, subset->n, subset_bytes (subset, size));
+    if (part->n > 0)
+      printf (", \"part\": \"%" PRIu32 "/%" PRIu32 "\", \"compared-bytes\": %"
+              PRIu64, part->i, part->n, difference->part_bytes);
     fputs (", \"differences\": ", stdout);
   }
   putchar ('[');
@@ -89,20 +89,15 @@ print_sizes (struct difference_output *output,
   output->sizes_printed = true;
 }
 
-/* Print the compared subset, because the result is valid only for it. */
+/* Print the compared part, because the result is valid only for it. */
 static void
-print_subset (const struct subset *subset,
-              const struct difference *difference)
+print_part (const struct part *part, const struct difference *difference)
 {
-  uint64_t size = larger_size (difference);
-  char part[64];
+  char text[PART_TEXT_SIZE];
 
-  subset_describe (subset, size, part, sizeof part);
-  printf ("%s %s, subset %" PRIu32 "/%" PRIu32 ".\n",
-          difference->nr_ranges > 0 ? "Compared:"
-          : size > 0 && subset_bytes (subset, size) == 0
-          ? "Nothing to compare:" : "No difference in",
-          part, subset->k, subset->n);
+  part_describe (part, difference->part_bytes, difference->size[0], text);
+  printf ("%s %s.\n",
+          difference->differ ? "Compared" : "No difference in", text);
 }
 
 /* Returns 0, or an errno value. */
@@ -114,8 +109,8 @@ end_lines (struct difference_output *output,
   int i, err = 0;
 
   print_sizes (output, difference);
-  if (options->verify.subset.n > 0)
-    print_subset (&options->verify.subset, difference);
+  if (options->part.n > 0)
+    print_part (&options->part, difference);
   else if (!difference->differ &&
            options->hash.source.size != SOURCE_WHOLE)
     printf ("The first %" PRIu64 " bytes are identical.\n",
@@ -155,7 +150,7 @@ difference_begin (const struct difference_output *output)
   const struct options *options = output->options;
 
   return options->form == OUTPUT_MAPFILE
-    ? domain_begin (options->verify.subset.n > 0) : 0;
+    ? domain_begin (options->part.n > 0) : 0;
 }
 
 int

@@ -96,14 +96,6 @@ option_set_size (struct options *options, const struct option_use *use)
 }
 
 void
-option_set_subset (struct options *options, const struct option_use *use)
-{
-  if (subset_parse (&options->verify.subset, use->arg) == -1)
-    usage_error ("--subset: '%s' is not K/N, with K from 0 to N - 1",
-                 use->arg);
-}
-
-void
 option_set_part (struct options *options, const struct option_use *use)
 {
   if (part_parse (&options->part, use->arg) == -1)

@@ -117,10 +117,10 @@ static const struct option_row rows[] = {
     "print where two images differ", FIELD (compare), .value = true,
     .excludes = "--compare cannot be used with --check, --expect, --tag, "
                 "--no-names, --zero or --manifest" },
-  { GROUP_CHECK, 0, "subset", "K/N",
-    "only every N-th GiB, from the K-th, counted from 0",
-    .set = option_set_subset,
-    .needs = "--check, --expect or --compare" },
+  { GROUP_CHECK, 0, "part", "I/N",
+    "only part I of N, counted from 0",
+    .set = option_set_part,
+    .needs = "--check, --expect, --compare or --manifest-dir" },
   { GROUP_CHECK, 'q', "quiet", NULL,
     "print only errors; stop at the first difference",
     FIELD (verify.report), .value = CHECK_QUIET,
@@ -144,7 +144,7 @@ static const struct option_row rows[] = {
   { GROUP_REPAIR, 0, "repair-from", "SRC",
     "replace bad blocks by those of SRC, if proven",
     .set = option_add_repair_source, .repeats = true, .needs = "--expect",
-    .excludes = "--repair-from cannot be used with --subset" },
+    .excludes = "--repair-from cannot be used with --part" },
   { GROUP_REPAIR, 0, "expect-sum", "HEX",
     "sum that proves the manifest of --expect, or none",
     FIELD (repair.expected_sum), .needs = "--repair-from" },
@@ -155,16 +155,13 @@ static const struct option_row rows[] = {
     "only report what would be repaired",
     FIELD (repair.dry_run), .value = true, .needs = "--repair-from" },
 
-  { GROUP_PARTS, 0, "part", "I/N",
-    "write the manifest of part I of N, counted from 0",
-    .set = option_set_part,
-    .needs = "--manifest-dir",
-    .excludes = "--part cannot be used with --check, --expect, --compare, "
-                "--tag, --no-names, --output, --zero or --manifest" },
   { GROUP_PARTS, 0, "manifest-dir", "DIR",
-    "directory for files like part-000000-of-000001.blkm",
+    "write the manifest of --part to DIR",
     FIELD (manifest_dir),
-    .needs = "--part" },
+    .needs = "--part",
+    .excludes = "--manifest-dir cannot be used with --check, --expect, "
+                "--compare, --tag, --no-names, --output, --zero or "
+                "--manifest" },
   { GROUP_PARTS, 0, "merge", NULL,
     "merge the operands, the manifests of all parts",
     FIELD (merge), .value = true, .needs = "--manifest",
@@ -311,8 +308,8 @@ options_parse (struct options *options, int argc, char *argv[])
     usage_error ("--update needs --manifest");
   if (options->hash.source.bitmap && !*options->hash.source.bitmap)
     usage_error ("--bitmap: the name is empty");
-  if (options->part.n > 0 && options->nr_operands > 1)
-    usage_error ("--part is for one image");
+  if (options->manifest_dir && options->nr_operands > 1)
+    usage_error ("--manifest-dir is for one image");
   if (options->expect && options->nr_operands > 1)
     usage_error ("--expect is for one image");
   if (options->expect && options->form_chosen &&

@@ -29,11 +29,10 @@ enum check_report {
   CHECK_WARN,                   /* all, and malformed lines */
 };
 
-/* The options of --check.  --compare and --expect also use SUBSET and REPORT,
- * and --compare uses STRICT.
+/* The options of --check.  --compare and --expect also use REPORT, and
+ * --compare uses STRICT.
  */
 struct verify_options {
-  struct subset subset;         /* if n > 0, only this subset is read */
   enum check_report report;     /* --compare, --expect: CHECK_ALL or
                                  * CHECK_QUIET */
   bool strict;                  /* --check: malformed lines are an error;
@@ -51,11 +50,11 @@ struct options {
   bool check;                   /* verify the operands, which are lists */
   const char *expect;           /* compare the operand with this sum */
   bool compare;                 /* compare the two operands */
-  struct part part;             /* if part.n > 0, write the manifest of this
-                                 * part of the operand */
-  const char *manifest_dir;     /* the directory of the manifests of parts */
+  const char *manifest_dir;     /* write the manifest of a part to this
+                                 * directory */
   bool merge;                   /* merge the operands, which are manifests of
                                  * parts */
+  struct part part;             /* if part.n > 0, only this part is read */
   struct verify_options verify;
   struct update_request update; /* its hash is not set; if old is set, update
                                  * this manifest */

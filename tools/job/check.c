@@ -20,7 +20,6 @@
 #include <sys/stat.h>
 
 #include "../lib/common/sums-line.h"
-#include "job/expect-subset.h"
 #include "job/expected-sum.h"
 #include "job/job.h"
 #include "job/manifest.h"
@@ -82,18 +81,45 @@ report_comment (struct check *check, const struct sums_line *line)
 
 static int
 verify_whole (const struct hash_request *hash, const struct sums_line *line,
-              char *verdict, struct first_bytes *first, struct error *error)
+              struct expect_result *result, struct error *error)
 {
   struct sum sum = { .hash = NULL };
-  bool matches;
 
   if (job_hash (hash, &sum, error) == -1)
     return -1;
-  matches = expected_sum_matches (line->hex, &sum);
-  strcpy (verdict, matches ? "OK" : "FAILED");
-  *first = sum.first;
+  result->same = expected_sum_matches (line->hex, &sum);
+  strcpy (result->verdict, result->same ? "OK" : "FAILED");
+  result->first = sum.first;
   blkhash_opts_free (sum.hash);
-  return matches;
+  return 0;
+}
+
+/* Compare PART of the image of LINE with the manifest beside it. */
+static int
+verify_part (const struct hash_request *hash, const struct part *part,
+             const struct sums_line *line, struct expect_result *result,
+             struct error *error)
+{
+  struct expect_request request = {
+    .hash = *hash, .part = *part, .manifest_sum = line->hex
+  };
+  struct error reason = { "" };
+  const char *operand;
+  char *manifest;
+  int r;
+
+  if (strcmp (line->name, "-") == 0 || source_is_uri (line->name))
+    return error_set (error, "--part needs a manifest beside the image");
+  if (asprintf (&manifest, "manifest:%s.blkm", line->name) == -1)
+    return error_errno (error, ENOMEM, "cannot check");
+  request.expected = manifest;
+  r = job_expect (&request, result, &operand, &reason);
+  if (r == -1 && operand == manifest)
+    error_about (error, manifest, "%s", reason.text);
+  else if (r == -1)
+    *error = reason;
+  free (manifest);
+  return r;
 }
 
 static bool
@@ -108,14 +134,12 @@ is_missing (const char *name)
     stat (path, &st) == -1 && errno == ENOENT;
 }
 
-/* Hash the image of LINE; or, with --subset, compare a subset of the image with
- * its manifest.  If LINE names a manifest, all of it is read in both cases.
- * Returns 1 if the image matches, or 0 if not, and sets VERDICT and FIRST; or
- * returns -1 with the reason.
+/* Hash the image of LINE; or, with --part, compare a part of the image with its
+ * manifest.  If LINE names a manifest, all of it is read in both cases.
  */
 static int
-verify (const struct check *check, const struct sums_line *line, char *verdict,
-        struct first_bytes *first, struct error *error)
+verify (const struct check *check, const struct sums_line *line,
+        struct expect_result *result, struct error *error)
 {
   const struct check_request *request = check->request;
   struct hash_request hash = request->hash;
@@ -126,27 +150,27 @@ verify (const struct check *check, const struct sums_line *line, char *verdict,
   hash.operand = hash.progress.name = line->name;
   hash.opts = check->expected.opts;
   hash_request_fix (&hash);     /* refuse a manifest with others */
-  if (request->subset.n > 0 && !job_manifest_path (line->name))
-    return expect_subset_line (&hash, &request->subset, line, verdict, first,
-                               error);
-  return verify_whole (&hash, line, verdict, first, error);
+  return request->part.n > 0 && !job_manifest_path (line->name)
+    ? verify_part (&hash, &request->part, line, result, error)
+    : verify_whole (&hash, line, result, error);
 }
 
 static void
 check_image (struct check *check, const struct sums_line *line)
 {
   struct check_line result = { .outcome = LINE_MISSING, .name = line->name };
-  char verdict[VERDICT_SIZE];
-  struct first_bytes first = { .len = 0 };
+  struct expect_result verified = { .same = false };
   struct error error = { "" };
 
   if (!check->request->ignore_missing || !is_missing (line->name)) {
-    int r = verify (check, line, verdict, &first, &error);
+    int r = verify (check, line, &verified, &error);
 
-    result.outcome = r == -1 ? LINE_UNREAD : r ? LINE_MATCH : LINE_MISMATCH;
-    result.verdict = r == -1 ? "FAILED open or read" : verdict;
+    result.outcome = r == -1 ? LINE_UNREAD
+      : verified.same ? LINE_MATCH : LINE_MISMATCH;
+    result.verdict = *verified.verdict ? verified.verdict
+      : "FAILED open or read";
     result.error = r == -1 ? &error : NULL;
-    result.first = r == -1 ? NULL : &first;
+    result.first = r == -1 ? NULL : &verified.first;
   }
   report_line (check, &result);
 }

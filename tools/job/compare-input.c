@@ -81,9 +81,9 @@ open_image (struct compare_input *input)
     return -1;
   input->size = input->source->size;
   input->trailing = input->source->trailing;
-  if (input->source->sequential && input->request->subset.n > 0)
+  if (input->source->sequential && input->request->part.n > 0)
     return error_set (&input->error, "a pipe can only be read as a whole, not "
-                      "with --subset");
+                      "with --part");
   return 0;
 }
 
@@ -161,14 +161,6 @@ choose_padding (const struct compare_input *other, uint32_t block_size)
     : (struct padding) { .to_unit = 1, .to_size = other->size };
 }
 
-static bool
-is_in_subset (void *opaque, uint64_t offset, uint64_t *len)
-{
-  const struct compare_input *input = opaque;
-
-  return subset_has (&input->request->subset, offset, len);
-}
-
 static struct leaf_runs *
 start_image (struct compare_input *input, struct image_group *group,
              const struct progress *progress)
@@ -176,8 +168,8 @@ start_image (struct compare_input *input, struct image_group *group,
   const struct scan_request request = {
     .opts = input->opts,
     .progress = progress,
-    .wanted = input->request->subset.n > 0 ? is_in_subset : NULL,
-    .opaque = input,
+    .wanted = input->range ? part_range_has : NULL,
+    .opaque = input->range,
     .padding = choose_padding (input->other,
                                blkhash_opts_get_block_size (input->opts)),
   };
@@ -186,18 +178,13 @@ start_image (struct compare_input *input, struct image_group *group,
                           &input->error) == 0 ? &input->image.runs : NULL;
 }
 
+/* A manifest is read to its end, because its sum is that of all leaves. */
 static struct leaf_runs *
 start_manifest (struct compare_input *input, const struct progress *progress)
 {
-  const struct subset *subset = &input->request->subset;
-
   manifest_runs_init (&input->manifest, input->reader, NULL, input->size,
                       progress, &input->error);
-  if (subset->n == 0)
-    return &input->manifest.runs;
-  subset_runs_init (&input->subset, &input->manifest.runs, subset,
-                    blkhash_opts_get_block_size (input->opts));
-  return &input->subset.runs;
+  return &input->manifest.runs;
 }
 
 struct leaf_runs *

@@ -15,11 +15,11 @@
 #include "blkhash.h"
 #include "leaves/image-runs.h"
 #include "leaves/manifest-runs.h"
-#include "leaves/subset-runs.h"
 #include "util/error.h"
 
 struct blkhash_manifest_reader;
 struct compare_request;
+struct part_range;
 struct progress;
 struct source;
 
@@ -34,6 +34,8 @@ struct compare_input {
                                  * ended */
   uint64_t trailing;            /* with --size: bytes after the image, or
                                  * SOURCE_SIZE_UNKNOWN */
+  struct part_range *range;     /* the bytes to read of an image, or NULL for
+                                 * all; set by the caller */
   struct error error;           /* the reason of a failure */
 
   /* The iterator of leaf runs, and what it needs. */
@@ -41,7 +43,6 @@ struct compare_input {
   const struct compare_input *other;
   struct image_runs image;
   struct manifest_runs manifest;
-  struct subset_runs subset;
 };
 
 /* Open OPERAND.  If CHECK_SUM is set, the sum of a manifest is computed while

@@ -14,11 +14,16 @@
  * other input can be longer, such as a pipe that has not ended.  But the last
  * block of a manifest cannot be extended: only its digest is known.  The result
  * can then be undecided, which is an error.
+ *
+ * With --part the blocks outside of the part are not read from an image, and
+ * are zeros in its leaves; a manifest is read to its end.  So the difference of
+ * the leaves is limited to the part.
  */
 
 #include <config.h>
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdbool.h>
 
 #include "blkhash-manifest.h"
@@ -45,6 +50,7 @@ struct compare {
                                  * NULL if they are separate */
   struct compare_input *failed; /* the input that failed, or NULL */
   struct compare_params params;
+  struct part_range range;      /* with a part: the bytes to read */
   struct leaf_diff diff;
   const struct progress *progress;
 };
@@ -69,6 +75,40 @@ tail_block (const struct compare *compare)
       return input->size / block_size;
   }
   return LEAF_DIFF_NO_BLOCK;
+}
+
+/* Limit the comparison to the part of --part, if there is one. */
+static int
+choose_part (struct compare *compare, const char **operand,
+             struct error *error)
+{
+  const struct compare_request *request = compare->request;
+  const struct part *part = &request->part;
+  struct difference *difference = compare->difference;
+  const uint64_t *size = difference->size;
+  uint32_t block_size = blkhash_opts_get_block_size (compare->params.opts);
+  uint64_t first, count;
+
+  if (part->n == 0)
+    return 0;
+  *operand = request->operands[1];
+  if (size[0] != size[1])
+    return error_set (error, "has %" PRIu64 " bytes, and %s %" PRIu64
+                      ": --part needs images of the same size", size[1],
+                      request->operands[0], size[0]);
+  part_blocks (part, size[0], block_size, &first, &count);
+  difference->part_is_empty = count == 0;
+  if (count == 0)
+    return error_set (error, "not checked: part %" PRIu32 "/%" PRIu32 " of %"
+                      PRIu64 " bytes is empty", part->i, part->n, size[0]);
+  difference->part_bytes = part_offset (first + count, size[0], block_size) -
+    part_offset (first, size[0], block_size);
+  compare->diff.begin = first;
+  compare->diff.end = first + count;
+  compare->range = part_read_range (first, count, size[0], block_size);
+  compare->input[0].range = compare->input[1].range = compare->both.range =
+    &compare->range;
+  return 0;
 }
 
 /* ---- Ranges that differ ---- */
@@ -166,7 +206,7 @@ static bool
 is_partial (const struct compare *compare)
 {
   return compare->request->size != SOURCE_WHOLE ||
-    compare->request->subset.n > 0;
+    compare->request->part.n > 0;
 }
 
 static bool
@@ -220,11 +260,11 @@ finish (struct compare *compare, int err, const char **operand,
 static uint64_t
 total_bytes (const struct compare *compare)
 {
-  uint64_t total = 0;
+  uint64_t total = 0, part = compare->range.end - compare->range.start;
   int i;
 
   if (compare->both.source)
-    return subset_bytes (&compare->request->subset, compare->both.size);
+    return part > 0 ? part : compare->both.size;
   for (i = 0; i < 2; i++) {
     uint64_t size = compare->input[i].size;
 
@@ -233,7 +273,7 @@ total_bytes (const struct compare *compare)
     if (size == SOURCE_SIZE_UNKNOWN)
       return PROGRESS_NO_SIZE;
     if (reports_progress (compare, i))
-      total += subset_bytes (&compare->request->subset, size);
+      total += part > 0 && compare->input[i].source ? part : size;
   }
   return total;
 }
@@ -255,18 +295,20 @@ compare_inputs (struct compare *compare, const char **operand,
   }
   size[0] = compare->input[0].size;
   size[1] = compare->input[1].size;
-  if (compare->request->same_size && compare->request->first_only &&
-      size[0] != size[1] && size[0] != SOURCE_SIZE_UNKNOWN &&
-      size[1] != SOURCE_SIZE_UNKNOWN) {
-    compare->difference->differ = true;
-    return 0;
-  }
   compare->diff = (struct leaf_diff) {
     .tail = tail_block (compare),
     .report_tail = true,
     .differ = compare->request->first_only ? NULL : report_range,
     .opaque = compare,
   };
+  if (choose_part (compare, operand, error) == -1)
+    return -1;
+  if (compare->request->same_size && compare->request->first_only &&
+      size[0] != size[1] && size[0] != SOURCE_SIZE_UNKNOWN &&
+      size[1] != SOURCE_SIZE_UNKNOWN) {
+    compare->difference->differ = true;
+    return 0;
+  }
   compare->progress = progress_begin (&compare->request->hash.progress,
                                       total_bytes (compare));
   err = compare->both.source ? diff_both (compare) : diff_inputs (compare);

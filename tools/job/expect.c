@@ -4,20 +4,23 @@
  * The job: verify an image against an expected checksum.
  *
  * The checksum is a text (see sum-text.c), or "manifest:FILE", which stands for
- * the checksum of the manifest FILE.
+ * the checksum of the manifest FILE.  A part of an image has no checksum, so
+ * its leaves are compared with those of a manifest.
  */
 
 #include <config.h>
 
+#include <errno.h>
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "blkhash.h"
 
 #include "../lib/common/sum-line.h"
-#include "job/expect-subset.h"
 #include "job/expected-sum.h"
 #include "job/job.h"
 #include "job/manifest.h"
@@ -164,6 +167,76 @@ compare (const struct expect_request *request,
   return r;
 }
 
+/* ---- A part ---- */
+
+/* Check that the manifest has the sum HEX with the parameters OPTS. */
+static int
+check_manifest_sum (const struct blkhash_opts *opts, const char *hex,
+                    const struct difference *difference, struct error *error)
+{
+  char tag[BLKHASH_MAX_TAG_SIZE], *expected;
+  int r = 0;
+
+  blkhash_opts_get_tag (opts, tag, sizeof tag);
+  if (!difference->manifest_sum ||
+      asprintf (&expected, "%s = %s", tag, hex) == -1)
+    return error_errno (error, ENOMEM, "cannot check");
+  if (strcasecmp (expected, difference->manifest_sum) != 0)
+    r = error_set (error, "it is the manifest of another image, with %s",
+                   difference->manifest_sum);
+  free (expected);
+  return r;
+}
+
+static void
+set_verdict (struct expect_result *result, const struct part *part,
+             const struct difference *difference)
+{
+  const char *verdict = difference->part_is_empty ? "not checked"
+    : difference->differ ? "FAILED" : "OK";
+  char text[PART_TEXT_SIZE];
+
+  part_describe (part, difference->part_bytes, difference->size[1], text);
+  snprintf (result->verdict, VERDICT_SIZE, "%s (%s)", verdict, text);
+}
+
+/* Compare the part of the image with the manifest.  The comparison does not
+ * stop at the first difference, so that the manifest is read to its end, and
+ * its sum is verified.
+ */
+static int
+expect_part (const struct expect_request *request,
+             struct expect_result *result, const char **operand,
+             struct error *error)
+{
+  const struct hash_request *hash = &request->hash;
+  const struct compare_request compare = {
+    .hash = *hash,
+    .operands = { request->expected, hash->operand },
+    .size = SOURCE_WHOLE,
+    .part = request->part,
+  };
+  struct difference difference;
+  int r = job_compare (&compare, &difference, operand, error);
+
+  if (r == 0 && request->manifest_sum) {
+    *operand = request->expected;
+    r = check_manifest_sum (hash->opts, request->manifest_sum, &difference,
+                            error);
+  }
+  if (r == 0 || difference.part_is_empty)
+    set_verdict (result, &request->part, &difference);
+  result->same = r == 0 && !difference.differ;
+  result->first = difference.first_bytes[1];
+  if (r == 0 && difference.differ)
+    error_set (&result->why, "differs in the block at %" PRIu64 "; --compare "
+               "prints all differences", difference.first);
+  free (difference.manifest_sum);
+  return r;
+}
+
+/* ---- The job ---- */
+
 int
 job_expect (const struct expect_request *request,
             struct expect_result *result, const char **operand,
@@ -174,11 +247,11 @@ job_expect (const struct expect_request *request,
 
   *result = (struct expect_result) { .same = false };
   *operand = NULL;
-  if (request->subset.n > 0 && !job_manifest_path (request->expected))
-    return error_set (error, "--subset needs --expect manifest:FILE: a "
-                      "checksum covers the whole image");
-  if (request->subset.n > 0)
-    return job_expect_subset (request, result, operand, error);
+  if (request->part.n > 0 && !job_manifest_path (request->expected))
+    return error_set (error, "--part needs --expect manifest:FILE: a checksum "
+                      "covers the whole image");
+  if (request->part.n > 0)
+    return expect_part (request, result, operand, error);
   r = parse (request, &expected, operand, error);
   if (r == 0) {
     *operand = request->hash.operand;

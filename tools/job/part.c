@@ -33,11 +33,6 @@
 #include "util/request.h"
 #include "util/result.h"
 
-/* The alignment of reads in bytes, unless the block size is larger.  No NBD
- * server requires a larger alignment, and neither does direct I/O.
- */
-#define PART_ALIGNMENT ((uint64_t) 64 * 1024)
-
 struct part_job {
   const struct hash_request *request;
   struct source *source;
@@ -107,44 +102,15 @@ find_existing (const struct part_job *job, struct error *error)
 
 /* ---- Making the manifest ---- */
 
-/* The range that is read: the part, extended to multiples of PART_ALIGNMENT. */
-struct read_range {
-  uint64_t start, end;          /* bytes */
-};
-
-static struct read_range
-find_read_range (const struct part_job *job)
-{
-  uint64_t size = job->source->size;
-  uint32_t block_size = blkhash_opts_get_block_size (job->request->opts);
-  uint64_t start = part_offset (job->first, size, block_size);
-  uint64_t end = part_offset (job->first + job->count, size, block_size);
-  uint64_t more = -end & (PART_ALIGNMENT - 1);
-
-  if (job->count > 0) {
-    start &= ~(PART_ALIGNMENT - 1);
-    end = more < size - end ? end + more : size;
-  }
-  return (struct read_range) { start, end };
-}
-
-static bool
-is_in_read_range (void *opaque, uint64_t offset, uint64_t *len)
-{
-  const struct read_range *range = opaque;
-  bool before = offset < range->start, in = !before && offset < range->end;
-
-  *len = (before ? range->start : in ? range->end : UINT64_MAX) - offset;
-  return in;
-}
-
 static int
 make_manifest (const struct part_job *job, struct error *error)
 {
-  struct read_range range = find_read_range (job);
+  struct part_range range =
+    part_read_range (job->first, job->count, job->source->size,
+                     blkhash_opts_get_block_size (job->request->opts));
   struct scan_request request = {
     .opts = job->request->opts,
-    .wanted = is_in_read_range,
+    .wanted = part_range_has,
     .opaque = &range,
   };
   struct manifest_file manifest;

@@ -20,7 +20,6 @@
 #include "util/part.h"
 #include "util/progress.h"
 #include "util/source-options.h"
-#include "util/subset.h"
 
 struct blkhash_opts;
 struct check_line;
@@ -56,7 +55,8 @@ struct check_request {
   struct hash_request hash;     /* with the hash parameters of lines that do
                                  * not specify theirs */
   const char *list;
-  struct subset subset;         /* if N > 0, only this subset is read */
+  struct part part;             /* if N > 0, only this part is compared, with
+                                 * the manifest beside the image */
   bool ignore_missing;          /* missing files are not an error */
   bool allow_uris;              /* the list can contain URIs */
 
@@ -71,8 +71,10 @@ struct check_request {
 struct expect_request {
   struct hash_request hash;
   const char *expected;         /* expected checksum, or manifest:FILE */
-  struct subset subset;         /* if N > 0, only this subset is compared;
+  struct part part;             /* if N > 0, only this part is compared;
                                  * requires a manifest */
+  const char *manifest_sum;     /* with a part: hex digits of the sum that the
+                                 * manifest must have, or NULL for any */
 };
 
 /* The request of --compare. */
@@ -81,7 +83,8 @@ struct compare_request {
   const char *operands[2];
   uint64_t size;                /* with manifests, the number of bytes to
                                  * compare, or SOURCE_WHOLE */
-  struct subset subset;         /* if N > 0, only this subset is compared */
+  struct part part;             /* if N > 0, only this part is compared, and
+                                 * different sizes are an error */
   bool same_size;               /* different sizes count as a difference */
   bool first_only;              /* stop at the first difference */
 

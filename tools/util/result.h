@@ -41,6 +41,8 @@ struct difference {
   bool differ;
   uint64_t size[2];             /* sizes of the images in bytes; UINT64_MAX
                                  * for a pipe that has not ended */
+  uint64_t part_bytes;          /* with a part: its size */
+  bool part_is_empty;           /* the part has no blocks: an error */
   uint64_t nr_ranges;           /* number of ranges found */
   uint64_t first;               /* offset of the first range, bytes */
   uint64_t trailing[2];         /* with --size: bytes after each image;
@@ -51,7 +53,7 @@ struct difference {
                                  * caller frees; otherwise NULL */
 };
 
-#define VERDICT_SIZE 128        /* "OK", "FAILED (subset 1/8: ...)" */
+#define VERDICT_SIZE 128        /* "OK", "FAILED (part 1/8: ...)" */
 
 /* The result of --expect. */
 struct expect_result {

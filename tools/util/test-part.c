@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: which blocks a part contains, and the syntax and path of a part.
+ * Unit test: which blocks a part contains, and the syntax, the path and the
+ * description of a part.
  */
 
 #include <config.h>
@@ -20,8 +21,10 @@ static void
 test_parse (void **state)
 {
   static const char *const wrong[] = {
-    "", "1", "/", "2/2", "0/0", "1/2/3", " 1/2", "-1/2", "0/1000000",
-    "a/b", "0/4294967297",
+    "", "1", "/", "1/", "/2", "2/2", "3/2", "0/0", "1/2/3", " 1/2", "1/2 ",
+    "1 /2", "1/ 2", "-1/2", "+1/2", "1/-2", "0x1/2", "1.5/2", "1/2k",
+    "0/1000000", "a/b", "0/4294967297", "4294967296/4294967297",
+    "0/18446744073709551617",
   };
   struct part part;
   size_t i;
@@ -30,6 +33,8 @@ test_parse (void **state)
   assert_int_equal (part_parse (&part, "17/800"), 0);
   assert_int_equal (part.i, 17);
   assert_int_equal (part.n, 800);
+  assert_int_equal (part_parse (&part, "008/30"), 0); /* as of date +%j */
+  assert_int_equal (part.i, 8);
   assert_int_equal (part_parse (&part, "999998/999999"), 0);
   for (i = 0; i < sizeof wrong / sizeof *wrong; i++)
     assert_int_equal (part_parse (&part, wrong[i]), -1);
@@ -44,6 +49,69 @@ test_path (void **state)
   (void) state;
   assert_string_equal (path, "/some/dir/part-000017-of-000800.blkm");
   free (path);
+}
+
+static void
+describes (uint64_t bytes, uint64_t size, const char *expected)
+{
+  const struct part part = { 7, 30 };
+  char text[PART_TEXT_SIZE];
+
+  part_describe (&part, bytes, size, text);
+  assert_string_equal (text, expected);
+}
+
+static void
+test_describe (void **state)
+{
+  const uint64_t gib = 1u << 30;
+
+  (void) state;
+  describes (35 * gib, 1024 * gib, "part 7/30: 35 of 1024 GiB");
+  describes (0, 20 * gib, "part 7/30: 0 of 20 GiB");
+  describes (gib, gib + gib / 2, "part 7/30: 1024 of 1536 MiB");
+  describes (2048, gib + 2048, "part 7/30: 2 of 1048578 KiB");
+  describes (1, gib + 1, "part 7/30: 1 of 1073741825 bytes");
+  describes (0, 0, "part 7/30: 0 of 0 bytes");
+  describes (UINT64_MAX - 1, UINT64_MAX - 1, "part 7/30: "
+             "18446744073709551614 of 18446744073709551614 bytes");
+}
+
+static void
+reads (uint64_t first, uint64_t count, uint64_t size, uint32_t block_size,
+       uint64_t start, uint64_t end)
+{
+  struct part_range range = part_read_range (first, count, size, block_size);
+  uint64_t len;
+
+  assert_int_equal (range.start, start);
+  assert_int_equal (range.end, end);
+  if (start > 0) {
+    assert_false (part_range_has (&range, start - 1, &len));
+    assert_int_equal (len, 1);
+  }
+  assert_int_equal (part_range_has (&range, start, &len), start < end);
+  assert_true (start == end || len == end - start);
+  assert_false (part_range_has (&range, end, &len));
+  assert_int_equal (len, UINT64_MAX - end);
+}
+
+/* What is read begins and ends at a multiple of 64 KiB, or at the end. */
+static void
+test_range (void **state)
+{
+  (void) state;
+  reads (1, 1, 1 << 20, 65536, 65536, 131072);
+  reads (0, 1, 1 << 20, 4096, 0, 65536);
+  reads (15, 2, 1 << 20, 4096, 0, 131072);
+  reads (16, 16, 1 << 20, 4096, 65536, 131072);
+  reads (1, 1, 70001, 65536, 65536, 70001);
+  reads (16, 1, 65540, 4096, 65536, 65540);
+  reads (2, 1, 40 << 20, 1 << 24, 32 << 20, 40 << 20);
+  reads (3, 0, 1 << 20, 4096, 12288, 12288);
+  reads (0, 0, 0, 65536, 0, 0);
+  reads ((UINT64_MAX - 1) / 65536, 1, UINT64_MAX - 1, 65536,
+         UINT64_MAX - 65535, UINT64_MAX - 1);
 }
 
 /* The parts contain all blocks in order.  Each begins at a multiple of the unit
@@ -98,6 +166,8 @@ main (void)
   const struct CMUnitTest tests[] = {
     cmocka_unit_test (test_parse),
     cmocka_unit_test (test_path),
+    cmocka_unit_test (test_describe),
+    cmocka_unit_test (test_range),
     cmocka_unit_test (test_blocks),
   };
 

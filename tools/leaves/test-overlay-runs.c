@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: the iterators that combine or select the leaves of other
- * iterators.  Each leaf that they return is checked.
+ * Unit test: the leaves of an image over a manifest.  Each leaf that the
+ * iterator returns is checked.
  */
 
 #include <config.h>
@@ -20,12 +20,10 @@
 #include <cmocka.h>
 
 #include "leaves/overlay-runs.h"
-#include "leaves/subset-runs.h"
 #include "util/audit-sample.h"
 #include "util/error.h"
 #include "util/progress.h"
 #include "util/ranges.h"
-#include "util/subset.h"
 
 #define BLOCKS 500
 #define BLOCK 65536             /* bytes: a unit of the sample */
@@ -114,8 +112,6 @@ take (struct leaf_runs *runs, struct memory_runs *to)
   }
   return err;
 }
-
-/* ---- An overlay ---- */
 
 static void
 choose (struct audit_sample *sample, struct ranges *unknown, unsigned *seed)
@@ -311,36 +307,6 @@ test_overlay_fails (void **state)
   audit_sample_destroy (&sample);
 }
 
-/* ---- A subset ---- */
-
-static void
-test_subset (void **state)
-{
-  static struct memory_runs all, got;
-  const uint32_t block_size = 1u << 28;
-  unsigned seed = 1, i;
-  uint32_t n, k;
-
-  (void) state;
-  for (n = 1; n < 6; n++)
-    for (k = 0; k < n; k++) {
-      const struct subset subset = { k, n };
-      struct subset_runs subset_runs;
-
-      fill (&all, &seed);
-      subset_runs_init (&subset_runs, &all.runs, &subset, block_size);
-      assert_int_equal (take (&subset_runs.runs, &got), ENOENT);
-      assert_int_equal (got.blocks, BLOCKS);
-      for (i = 0; i < BLOCKS; i++) {
-        static const unsigned char zero[LEAF];
-        uint64_t len;
-        bool has = subset_has (&subset, (uint64_t) i * block_size, &len);
-
-        assert_memory_equal (got.leaves[i], has ? all.leaves[i] : zero, LEAF);
-      }
-    }
-}
-
 int
 main (void)
 {
@@ -348,7 +314,6 @@ main (void)
     cmocka_unit_test (test_overlay),
     cmocka_unit_test (test_overlay_small_blocks),
     cmocka_unit_test (test_overlay_fails),
-    cmocka_unit_test (test_subset),
   };
 
   return cmocka_run_group_tests (tests, NULL, NULL);
