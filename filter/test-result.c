@@ -94,9 +94,3 @@ result_sums (void)
     }
   return sums;
 }
-
-bool
-result_manifest_is_right (void)
-{
-  return manifest_is_right (manifest, disk_size, hash_block_size);
-}

@@ -30,7 +30,4 @@ bool result_has_sum (const char *name);
  */
 unsigned result_sums (void);
 
-/* Returns true if the manifest is complete and describes the disk. */
-bool result_manifest_is_right (void);
-
 #endif /* NBDKIT_BLKHASH_TEST_RESULT_H */

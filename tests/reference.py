@@ -15,7 +15,6 @@ As a command:  reference.py [-d NAME] [-b SIZE] [-s STREAMS|--linear] [FILE|-]
 test-reference.sh checks this file against published vectors.
 """
 
-import argparse
 import errno
 import hashlib
 import os
@@ -500,17 +499,24 @@ def size_argument(text):
 
 
 def main():
-    parser = argparse.ArgumentParser(description="the reference of blkhash")
-    parser.add_argument("-d", "--digest", default="sha256")
-    parser.add_argument("-b", "--block-size", type=size_argument,
-                        default=65536, help="takes k, m, g")
-    parser.add_argument("-s", "--streams", type=int, default=0)
-    parser.add_argument("--linear", action="store_true")
-    parser.add_argument("file", nargs="?", default="-")
-    args = parser.parse_args()
-    fd = 0 if args.file == "-" else os.open(args.file, os.O_RDONLY)
-    print(blkhash(file_segments(fd), args.digest, args.block_size,
-                  args.streams, args.linear))
+    # argparse takes longer to load than most images take to hash.
+    names = {"-d": "--digest", "-b": "--block-size", "-s": "--streams"}
+    values = {"--digest": "sha256", "--block-size": "64k", "--streams": "0"}
+    linear, file = False, "-"
+    args = iter(sys.argv[1:])
+    for arg in args:
+        if names.get(arg, arg) in values:
+            values[names.get(arg, arg)] = next(args)
+        elif arg == "--linear":
+            linear = True
+        elif arg[:1] != "-" or arg == "-":
+            file = arg
+        else:
+            sys.exit("reference.py: unknown option " + arg)
+    fd = 0 if file == "-" else os.open(file, os.O_RDONLY)
+    print(blkhash(file_segments(fd), values["--digest"],
+                  size_argument(values["--block-size"]),
+                  int(values["--streams"]), linear))
 
 
 if __name__ == "__main__":

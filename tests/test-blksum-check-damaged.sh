@@ -4,6 +4,7 @@
 #
 # Damaged and malicious lists of checksums never pass a check, take little
 # memory, and cannot make blksum open a file that is not an image in the list.
+# test-blksum-damaged.sh flips each bit of a list.
 
 . "$(dirname "$0")/functions.sh"
 
@@ -111,35 +112,12 @@ says "list: 1: " "list: 2: " "list: 3: " "list: 4: " "list: no properly"
 (blksum --tag a; blksum b) > whole
 size=$(wc -c < whole)
 first=$(head -n 1 whole | wc -c)
-for i in $(seq 0 $((size - 1))); do
-  every 1 3 || continue
+for i in $(seq 0 9 $((size - 1))) $((first - 2)) $((first - 1)) $first \
+         $((first + 1)) $((size - 1)); do
   head -c $i whole > list
   case $i in
     $((first - 1)) | $first | $((size - 1))) run 0 blksum --check list ;;
     *) run 2 blksum --check --quiet list ;;
-  esac
-done
-
-# Any flipped bit is reported: as another name, as another sum, or as a damaged
-# line.
-mkdir flipped
-"$PYTHON" - << 'END'
-data = bytearray(open("whole", "rb").read())
-for bit in range(0, 8 * len(data), 11):
-    data[bit // 8] ^= 1 << bit % 8
-    open("flipped/%d" % bit, "wb").write(data)
-    data[bit // 8] ^= 1 << bit % 8
-END
-for bit in $(ls flipped); do
-  every 1 3 || continue
-  cp flipped/$bit list
-  status=0
-  blksum --check list > stdout 2> stderr || status=$?
-  case $status in
-    1 | 2) ;;
-    *) # Upper and lower case, and " " and "*", mean the same.
-       tr 'A-Z*' 'a-z ' < list | cmp -s - whole ||
-         fail "bit $bit: exit status $status: $(cat list)" ;;
   esac
 done
 

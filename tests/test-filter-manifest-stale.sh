@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# There is never a stale manifest: it is emptied before the first write reaches
-# the plugin, and written again when the writer has disconnected.
+# There is never a stale sum or manifest: they are withdrawn before the first write
+# reaches the plugin, and written again when the writer has disconnected.
 
 . "$(dirname "$0")/filter-functions.sh"
 requires_nbdkit --filter=pause
@@ -41,7 +41,7 @@ assert content('$dir/disk') == before, 'the plugin was called'
 resume()
 t.join()
 h.flush()
-assert content('$manifest') == b'', 'it is back too soon'"
+assert content('$sums') + content('$manifest') == b'', 'back too soon'"
   wait_for_sum "$dir/disk"
   manifest_is "$dir/disk"
   stop
