@@ -6,7 +6,8 @@
 # CPU has, and without them.  The library and blksum are built with a cross
 # compiler and run in qemu-user: unit tests, the public API, random calls, and
 # blksum on some files.  Nothing here measures speed.  The short form has only
-# the unit tests of the kernels of that CPU, and not blksum.
+# the unit tests of the kernels of that CPU, and not blksum; it is skipped if neither
+# the last commit nor the working tree changed the kernels.
 #
 # "./quickstart check" fetches the libraries of aarch64 to link with; for a
 # build elsewhere, BLKHASH_AARCH64_SYSROOT=DIR names their directory.
@@ -19,6 +20,8 @@ libs=$sysroot/usr/lib/$host
 build=$dir/build
 
 [ "$SANITIZE" = no ] || skip "only in a build without sanitizers"
+is_long || ! git -C "$abs_top_srcdir" diff --quiet HEAD~1 -- lib/lanes ||
+  skip "lib/lanes did not change, so only in the long form"
 [ "$(uname -m)" != aarch64 ] || skip "all other tests run on aarch64 here"
 [ ! -e "$abs_top_srcdir/config.status" ] ||
   skip "a second build needs sources that were not built in place"

@@ -39,11 +39,7 @@ stop () {
   server=$(cat vm.pid)
   kill_at_exit "$server"
   kill "$server"
-  wait_until ended
-}
-
-ended () {
-  ! is_ours "$server" || ! kill -0 "$server" 2> /dev/null
+  wait_until has_ended "$server"
 }
 
 # ---- The chain ----

@@ -25,11 +25,7 @@ serve () {
 # stop SIGNAL
 stop () {
   kill "-$1" "$server"
-  wait_until ended
-}
-
-ended () {
-  ! is_ours "$server" || ! kill -0 "$server" 2> /dev/null
+  wait_until has_ended "$server"
 }
 
 # updates SUM ARGUMENT...: updates $dir/old, and reads at most $most bytes.
@@ -127,7 +123,7 @@ stop TERM
 # A server that accepts one connection, and ends with it.
 serve -r -f qcow2 -B "$bitmap" "$image"
 updates "$new" --bitmap "$bitmap" "$uri"
-wait_until ended
+wait_until has_ended "$server"
 
 # A server without bitmaps.
 serve -r -f qcow2 -t "$image"

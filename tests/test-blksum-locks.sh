@@ -25,7 +25,6 @@ serve () {
 # The message is ours, or that of qemu.
 in_use='.*\(in use by another\|another process using\)'
 from_stdin () { blksum < "$1"; }
-is_gone () { ! kill -0 "$server" 2> /dev/null; }
 
 for format in raw qcow2; do
   serve $format
@@ -37,12 +36,12 @@ for format in raw qcow2; do
     refuses "-: $in_use" from_stdin "$dir/$format"
   fi
   kill "$server"
-  wait_until is_gone
+  wait_until has_ended "$server"
 
   serve $format --read-only
   prints_sum "$sum" blksum "$dir/$format"
   kill "$server"
-  wait_until is_gone
+  wait_until has_ended "$server"
   prints_sum "$sum" blksum "$dir/$format"
 done
 
@@ -53,13 +52,13 @@ for format in raw qcow2; do
   refuses "'$dir/$format' is in use by another" blksum -f qcow2 "$dir/overlay"
   prints_sum "$sum" blksum -U -f qcow2 "$dir/overlay"
   kill "$server"
-  wait_until is_gone
+  wait_until has_ended "$server"
 
   # A guest with another overlay only reads the backing file.
   serve $format --read-only
   prints_sum "$sum" blksum -f qcow2 "$dir/overlay"
   kill "$server"
-  wait_until is_gone
+  wait_until has_ended "$server"
 done
 
 # Two readers at once.

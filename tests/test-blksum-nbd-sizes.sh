@@ -39,13 +39,16 @@ start_nbdkit file dir="$dir"
 prints_sum "$sum" blksum "nbd+unix:///image?socket=$socket"
 refuses 'nbd+unix:///none?socket=.*: ' blksum "nbd+unix:///none?socket=$socket"
 
-# nbdkit cannot choose a free port: try several.
-for port in 10810 21637 32099 43210; do
-  if nbdkit -i 127.0.0.1 -p $port -P "$dir/tcp.pid" file "$dir/image" \
-            2> "$dir/tcp.log"; then
-    wait_until test -s "$dir/tcp.pid"
-    kill_at_exit "$(cat "$dir/tcp.pid")"
-    prints_sum "$sum" blksum "nbd://127.0.0.1:$port"
-    break
-  fi
-done
+# nbdkit cannot choose a free port, but takes a socket that listens.
+"$PYTHON" -c 'import os, socket, sys
+server = socket.create_server(("127.0.0.1", 0))
+os.dup2(server.fileno(), 3)
+os.set_inheritable(3, True)
+os.environ.update(LISTEN_PID=str(os.getpid()), LISTEN_FDS="1")
+with open(sys.argv[1] + ".new", "w") as file:
+    file.write("%d\n" % server.getsockname()[1])
+os.rename(sys.argv[1] + ".new", sys.argv[1])
+os.execvp("nbdkit", ["nbdkit", "-f", "file", sys.argv[2]])' "$dir/port" "$dir/image" &
+kill_at_exit $!
+wait_until test -s "$dir/port"
+prints_sum "$sum" blksum "nbd://127.0.0.1:$(cat "$dir/port")"

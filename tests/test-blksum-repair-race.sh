@@ -234,7 +234,7 @@ kill "$(cat holder)" 2> kill.log || :
 [ $status = 2 ] || fail "exit status $status"
 says_once "large: is in use: process $(cat holder) ([^)]*) has it open for writing$"
 same large before
-while kill -0 "$(cat holder)" 2> kill.log; do sleep 0.05; done
+wait_until has_ended "$(cat holder)"
 
 # Another blksum reads the file.
 midway 'blksum --expect manifest:large.blkm --expect-sum none --repair-limit 100% \

@@ -34,6 +34,22 @@ exec $nbdkit "\$@"
 END
 chmod +x "$dir/bin/nbdkit"
 
+# tail --pid looks once a second, and waits until a process that has ended is reaped:
+# in some containers that is never.
+cat > "$dir/bin/tail" << 'END'
+#!/bin/sh
+for argument; do
+  case $argument in
+    --pid=*)
+      while grep -qs '^State:.[^Z]' "/proc/${argument#*=}/status"; do sleep 0.05; done
+      exit ;;
+  esac
+done
+PATH=${PATH#*:}
+exec tail "$@"
+END
+chmod +x "$dir/bin/tail"
+
 # page NAME PROGRAM...: runs the commands of docs/NAME.md, which need these
 # programs; of its sections, only those before $end.
 end=

@@ -35,6 +35,7 @@ echo "$stale" > "$sums"
 blksum --manifest "$manifest" "$dir/disk"
 nbdkit_wrapper="strace $calls -o $dir/trace"
 serve_snapshot blkhash-manifest="$manifest"
+tracer=$server
 server=$(cat "$socket.pid")
 kill_at_exit "$server"
 clients 'def reader(name, times=10):
@@ -57,7 +58,7 @@ for f in [later(reader, "a"), later(writer, "a"), later(reader, "b"),
           later(writer, "b"), later(reader, "c")]:
     f.get()'
 kill "$server"
-wait_until sh -c "! kill -0 $server 2> /dev/null"
+wait $tracer
 right_or_none a b c
 no_stale "$sums" "$stale
 " 40 3

@@ -16,6 +16,7 @@ truncate -s 64k "$dir/disk"
 nbdkit_wrapper="strace -f -qq -e trace=rename,renameat,renameat2,fsync,fdatasync
   -o $dir/trace"
 serve_snapshot
+tracer=$server
 server=$(cat "$socket.pid")
 kill_at_exit "$server"
 
@@ -43,5 +44,5 @@ after=$(work)
 [ $((after - before)) -le 10 ] ||
   fail "one write cost $((after - before)) renames and syncs with $names names"
 kill "$server"
-wait_until sh -c "! kill -0 $server 2> /dev/null"
+wait $tracer
 right_or_none 0 1 17 $((names - 1))

@@ -41,13 +41,9 @@ serve_source () {
   source_uri=nbd+unix:///?socket=$dir/src.sock
 }
 
-source_ended () {
-  ! is_ours "$source" || ! kill -0 "$source" 2> /dev/null
-}
-
 stop_source () {
   kill "$source"
-  wait_until source_ended
+  wait_until has_ended "$source"
 }
 
 # machine_writes IMAGE: each call changes one MiB, and the first and the last

@@ -105,7 +105,7 @@ test_waits (void **state)
   sem_init (&waits, 0, 0);
   table = new_table (BLKHASH_LEAVES_ONCE);
   slow = true;
-  alarm (60);
+  alarm (300);
   assert_int_equal (pthread_create (&thread, NULL, give_first, NULL), 0);
   while (sem_wait (&folds) == -1)
     ;

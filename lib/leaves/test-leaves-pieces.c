@@ -243,7 +243,7 @@ test_no_memory (void **state)
   no_memory = true;
   assert_int_equal (blkhash_leaves_data (l, "x", 1, 3000 * BLOCK), ENOMEM);
   no_memory = false;
-  alarm (60);
+  alarm (300);
   leaves_release_pieces (l);
   alarm (0);
   assert_int_equal (blkhash_leaves_data (l, "x", 1, 0), ENOMEM);
@@ -283,7 +283,7 @@ test_two_folds (void **state)
   sem_init (&hashing, 0, 0);
   sem_init (&folded, 0, 0);
   hold = true;
-  alarm (60);
+  alarm (300);
   assert_int_equal (pthread_create (&threads[0], NULL, run_fold, &folds[0]),
                     0);
   while (sem_wait (&hashing) == -1)
@@ -318,7 +318,7 @@ test_replaced_and_failed (void **state)
   sem_init (&hashing, 0, 0);
   sem_init (&folded, 0, 0);
   hold = true;
-  alarm (60);
+  alarm (300);
   assert_int_equal (pthread_create (&thread, NULL, run_fold, &fold), 0);
   while (sem_wait (&hashing) == -1)
     ;

@@ -405,7 +405,7 @@ test_fails_early (void **state)
   static const int errs[] = { EDQUOT, EAGAIN, ENOBUFS, ENODATA, ENOENT, -1 };
 
   (void) state;
-  alarm (60);
+  alarm (300);
   for (size_t i = 0; i < sizeof errs / sizeof errs[0]; i++)
     fails_early (errs[i]);
   alarm (0);
@@ -542,7 +542,7 @@ test_without_lock (void **state)
   sem_init (&given, 0, 0);
   memset (image, 1, sizeof image);
   assert_int_equal (blkhash_leaves_set_sink (l, &sink), 0);
-  alarm (60);
+  alarm (300);
   assert_int_equal (pthread_create (&thread, NULL, give_first, l), 0);
   while (sem_wait (&called) == -1)
     ;
