@@ -319,15 +319,14 @@ class CaseTest:
         """Options for the hash parameters, in one of their spellings."""
         size = self.rng.choice((str(self.case.block_size),
                                 "%dk" % (self.case.block_size // KIB)))
-        if self.rng.random() < 0.3:
-            options = ["-d", "%s/%s" % (self.case.digest, size)]
-        else:
-            options = ["--digest=" + self.case.digest, "-b", size]
+        spec = "%s/%s" % (self.case.digest, size)
         if self.streams:
-            options += ["--streams", str(self.streams)]
-        if self.case.construction == "linear":
-            options.append("--linear")
-        return options
+            spec += "/s%d" % self.streams
+        elif self.case.construction == "linear":
+            spec += "/linear"
+        elif self.rng.random() < 0.7:
+            return ["--digest=" + self.case.digest, "-b", size]
+        return ["-d", self.rng.choice(("", "blk-")) + spec]
 
     def run(self, *args, which="right", data=None):
         """Run with the image, on standard input unless DATA is given."""

@@ -89,7 +89,7 @@ class Disk:
             bytes(self.block) if rng.random() < zeros else rng.randbytes(16) *
             (self.block // 16) for _ in range(blocks))[:max(size, 1)]
         self.digest = rng.choice(("sha256", "sha256", "sha512", "md5"))
-        self.construction = rng.choice(([], [], ["--streams=4"], ["--linear"]))
+        self.construction = rng.choice(("", "", "/s4", "/linear"))
 
     def blocks(self):
         return range(0, len(self.good), self.block)
@@ -279,8 +279,8 @@ class Round:
         disk = self.disk
         write_file("good", disk.good)
         tag = subprocess.run(
-            ["blksum", "-d", disk.digest, "-b", str(disk.block),
-             *disk.construction, "--tag", "--no-names", "--manifest", "blkm",
+            ["blksum", "--tag", "--no-names", "--manifest", "blkm", "-d",
+             "%s/%d%s" % (disk.digest, disk.block, disk.construction),
              "good"], check=True, stdout=subprocess.PIPE, text=True).stdout
         write_file("disk", self.bad + self.trailing, self.rng.random() < 0.5)
         name = os.path.abspath("disk")

@@ -303,6 +303,11 @@ reference () {
   "$PYTHON" $site "$abs_top_srcdir/tests/reference.py" "$@"
 }
 
+# of_spec DIGEST/SIZE[/sN|/linear]: prints the reference's options for the spec.
+of_spec () {
+  echo "-d $1" | sed 's|/linear| --linear|; s|/s| -s |; s|/| -b |'
+}
+
 # ---- Environments ----
 
 # hide_proc: from here on blksum runs with an empty /proc, as in a chroot, and

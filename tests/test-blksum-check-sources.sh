@@ -34,20 +34,13 @@ checks () {
 mv other raw.other
 for kind in sha256/64k sha256/4k/s64 sha512/4m md5/512 sha1/16m/s3 \
             blake2b512/1m/s1024; do
-  digest=${kind%%/*}
-  size=${kind#*/}
-  streams=0
-  case $size in
-    */s*) streams=${size#*/s}; size=${size%/*} ;;
-  esac
-  sum=$(reference -d $digest -b $size -s $streams raw)
+  sum=$(reference $(of_spec $kind) raw)
   echo "blk-$kind (raw) = $sum" > list
   checks raw
   # If the line has a tag, the options are ignored.
-  checks raw -d sha1 -b 64k --streams 5
+  checks raw -d sha1/64k/s5
   echo "$sum  raw" > list
-  checks raw -d $digest -b $size --streams $streams
-  checks raw -d $digest/$size --streams $streams
+  checks raw -d $kind
   # Without both it is assumed to be of blksum's default.
   case $kind in
     sha256/64k) run 0 blksum --check list ;;
@@ -58,7 +51,7 @@ for kind in sha256/64k sha256/4k/s64 sha512/4m md5/512 sha1/16m/s3 \
 done
 # The options supply what the tag does not contain.
 echo "blk-md5 (raw) = $(reference -d md5 -b 4k -s 2 raw)" > list
-checks raw -b 4k --streams 2 -d sha256
+checks raw -d sha256/4k/s2
 # All digests of this build, with a small image because the reference is slow.
 head -c 20000 raw > small
 : > list

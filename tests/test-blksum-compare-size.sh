@@ -59,7 +59,7 @@ for size in 0 1 70000 2949120 2999999 3000000 3000001 3014656 4000000 8388608; d
   every 1 2 || continue
   compares $size a b
   compares $size a b -b 4k -d md5
-  also="-t 1 --no-extents --streams 4"
+  also="-t 1 --no-extents -d sha256/64k/s4"
   compares $size a b
   also=
   # A manifest can be cut at the end of a block.

@@ -64,7 +64,7 @@ for a in $a_kinds; do
   done
 done
 compares 1 "$differences" a.raw b.raw -t 1 --no-extents
-compares 1 "$differences" a.raw b.raw -d md5 --streams 4
+compares 1 "$differences" a.raw b.raw -d md5/64k/s4
 compares 1 '[{"start": 69632, "length": 4096}, {"start": 2998272, "length": 204800}, {"start": 5242880, "length": 4096}, {"start": 8384512, "length": 4096}]' a.raw b.raw -b 4k
 
 run 0 blksum --compare a.raw manifest:a.blkm
@@ -92,14 +92,14 @@ for options in "-b 4k" "-d sha512" "-d md5 -b 1m"; do
   refuses "cannot be compared with" \
           blksum --compare -d sha1 a.raw manifest:other.blkm
 done
-for options in "--linear" "--streams 64"; do
-  blksum $options --manifest other.blkm a.raw > /dev/null
+for construction in linear s64; do
+  blksum -d sha256/64k/$construction --manifest other.blkm a.raw > /dev/null
   compares 0 "[]" manifest:a.blkm manifest:other.blkm
   compares 0 "[]" manifest:other.blkm a.raw
 done
 # Only options that are given must agree with a manifest, not their defaults.
 blksum -d sha512 -b 4k --manifest other.blkm a.raw > /dev/null
-for options in "-d sha512" "-b 4k" "--linear" "--streams 4"; do
+for options in "-d sha512" "-b 4k" "-d sha512/4k/linear" "-d sha512/4k/s4"; do
   compares 0 "[]" a.raw manifest:other.blkm $options
 done
 refuses "manifest of blk-sha512/4k, .* compared with blk-sha1/4k" \

@@ -66,10 +66,6 @@ prints_kind words '' --expect manifest:a --repair-from b -
 has --repair-from
 prints_kind words '' -d sha1 --block-size=4k -p -
 has_not -d --digest -b --block-size -p --progress --progress=
-prints_kind words '' --linear --
-has_not --streams --linear
-prints_kind words '' --streams 64 --
-has_not --streams --linear
 prints_kind words '' --tag --
 has_not --check --expect --compare
 prints_kind words '' --check --
@@ -77,7 +73,7 @@ has_not --tag --manifest
 has --strict
 # After an unknown or ambiguous option there are no completions.
 prints_kind words '' -X --nonsense --s=1 --
-has --digest --size --streams --strict
+has --digest --size --strict
 # The word at the cursor does not count as given.
 prints_kind words '' --digest
 has --digest
@@ -101,6 +97,8 @@ prints_kind words sha256/ -d sha256/
 words_are 4k 8k 16k 32k 64k 128k 256k 512k 1m 2m 4m 8m 16m
 prints_kind words --digest=sha256/ --digest=sha256/4
 has 4k
+prints_kind words -dblk-md5/4k/ -dblk-md5/4k/
+words_are s64 linear
 prints_kind words '' -b ''
 words_are 4k 8k 16k 32k 64k 128k 256k 512k 1m 2m 4m 8m 16m
 while read -r size; do
@@ -110,7 +108,7 @@ prints_kind words '' --output ''
 words_are human json mapfile
 prints_kind words --output= --output=j
 words_are human json mapfile
-for free in --size --threads --streams --part; do
+for free in --size --threads --part; do
   prints_kind words '' $free ''
   words_are
 done

@@ -24,13 +24,13 @@ for digest in $digests; do
   fi
   prints_sum "$sum" blksum -d $digest -b 4k "$dir/image"
   prints_sum "$(reference -d $digest -b 4096 -s 4 "$dir/image")" \
-             blksum -d $digest -b 4k --streams 4 "$dir/image"
+             blksum -d $digest/4k/s4 "$dir/image"
   count=$((count + 1))
 done
 [ $count -ge 12 ] || fail "only $count digests were tested"
 
 # The sum of "null" is empty, for one block and many, by name and from a pipe.
-for options in "" "-b 4" "-b 4 -t 8" "--streams 4" "--no-extents"; do
+for options in "" "-b 4" "-b 4 -t 8" "--no-extents"; do
   prints_sum "" blksum -d null $options "$dir/image"
   [ "$(cat "$dir/stdout")" = "  $dir/image" ] || fail "null is not empty"
   run 0 sh -c 'cat "$1" | blksum -d null $2' - "$dir/image" "$options"
@@ -54,7 +54,9 @@ done
 prints_sum "$(reference -d sha512 "$dir/image")" \
            blksum -d md5/1m -d sha512 "$dir/image"
 prints_sum "$(reference -d md5 -b 512 -s 4 "$dir/image")" \
-           blksum --streams 4 -d md5/512 "$dir/image"
+           blksum -d sha512/4k/linear -d md5/512/s4 "$dir/image"
+prints_sum "$(reference -d md5 -b 512 "$dir/image")" \
+           blksum -b 512 -d sha512/512/s4 -d md5 "$dir/image"
 run 0 blksum --tag --no-names -d sha512/4k "$dir/image"
 echo "blk-sha512/4k = $sum" | cmp - "$dir/stdout" || fail "the tag differs"
 refuses "different block sizes" blksum -d sha512/4k -b 64k "$dir/image"
@@ -62,9 +64,15 @@ refuses "different block sizes" blksum -b 64k -d sha512/4k "$dir/image"
 for size in 2 5000 32m 1g 99999999999999999999; do
   refuses "power of two" blksum -d sha512/$size "$dir/image"
 done
-for digest in /4k sha512/ sha512/4k/ sha512/4x sha512/4k/s64 \
-              sha512/4k/linear sha513/4k sha512//4k; do
+for digest in /4k sha512/ sha512/4k/ sha512/4x sha513/4k sha512//4k \
+              blk- blk-blk-sha512 blk-sha513 sha512/s64 sha512/linear \
+              sha512/4k/s0 sha512/4k/s sha512/4k/s-1 sha512/4k/s1k \
+              sha512/4k/64 sha512/4k/linearly sha512/4k/linear/x \
+              sha512/4k/s64/linear; do
   refuses "unknown digest '$digest'" blksum -d $digest "$dir/image"
+done
+for streams in 1025 99999999999999999999; do
+  refuses "more than 1024 streams" blksum -d sha512/4k/s$streams "$dir/image"
 done
 # This is a name of OpenSSL, not a digest with a block size.
 prints_sum "$(reference -d sha512-256 "$dir/image")" \

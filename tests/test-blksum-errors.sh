@@ -40,9 +40,6 @@ done
 for depth in 0 1025 1k x; do
   refuses ".*queue-depth.*'$depth'" blksum --queue-depth="$depth" "$dir/image"
 done
-for streams in 1025 -1 x 1k; do
-  refuses ".*streams.*'$streams'" blksum --streams="$streams" "$dir/image"
-done
 refuses ".*output.*'xml'" blksum --output=xml "$dir/image"
 refuses "--queue-size: invalid number '99999999999999999999'" \
         blksum --queue-size=99999999999999999999 "$dir/image"
@@ -71,8 +68,6 @@ refuses "invalid option '-3'" blksum -p3 "$dir/image"
 # are reported first, from left to right.
 refuses "--warn needs --check; try 'blksum --help'$" \
         blksum -f nonsense "$dir/image" --warn
-refuses "--linear cannot be used with --streams; try 'blksum --help'$" \
-        blksum --linear x --streams 64 --warn
 refuses "unrecognized option '--nonsense'" blksum --warn x --nonsense
 refuses "unknown format 'nonsense'" blksum -f nonsense "$dir/missing"
 for options in "--check --warn" "--warn --check"; do

@@ -54,8 +54,8 @@ done
 # The linear construction; a sum does not match by another construction.
 linear=$(reference --linear -b 4m raw)
 is blk-sha256/4m/linear:$linear raw
-is blk-sha256/4m/linear:$linear raw --linear -b 4m
-is $linear raw -b 4m --linear
+is blk-sha256/4m/linear:$linear raw -d sha256/4m/linear
+is $linear raw -d blk-sha256/4m/linear
 is_not blk-sha256/4m/linear:$linear other
 is_not blk-sha256/4m:$linear raw
 
@@ -63,16 +63,11 @@ is_not blk-sha256/4m:$linear raw
 for kind in sha256/64k sha256/4k/s64 sha512/4m md5/512 sha1/16m/s3 \
             blake2b-256/1m/s1024; do
   digest=${kind%%/*}
-  size=${kind#*/}
-  streams=0
-  case $size in
-    */s*) streams=${size#*/s}; size=${size%/*} ;;
-  esac
   blksum -l | grep -q -x $digest || continue
   every 1 2 || continue
-  options="-d $digest -b $size --streams $streams"
-  other=$(reference -d $digest -b $size -s $streams other)
-  its_sum=$(reference -d $digest -b $size -s $streams raw)
+  options="-d $kind"
+  other=$(reference $(of_spec $kind) other)
+  its_sum=$(reference $(of_spec $kind) raw)
   for expected in "blk-$kind:$its_sum" "blk-$kind = $its_sum"; do
     is "$expected" raw
     is "$expected" raw $options
@@ -83,20 +78,19 @@ for kind in sha256/64k sha256/4k/s64 sha512/4m md5/512 sha1/16m/s3 \
   is blk-$digest:$its_sum raw $options
   # The output of blksum and of nbdcopy is accepted.
   is "$(blksum --tag --no-names $options raw)" raw
-  is "$(blksum --no-names $options raw)" raw -d $digest/$size \
-     --streams $streams
+  is "$(blksum --no-names $options raw)" raw $options
   is_not "$(blksum --tag --no-names $options other)" raw
 done
 
 # The image is a manifest; the options must be those of the manifest.
 blksum --manifest raw.blkm raw > stdout
-blksum --manifest other.blkm -d md5 -b 4k --streams 3 other > stdout
-blksum --manifest linear.blkm --linear raw > stdout
+blksum --manifest other.blkm -d md5/4k/s3 other > stdout
+blksum --manifest linear.blkm -d sha256/64k/linear raw > stdout
 is manifest:raw.blkm raw
 is manifest:raw.blkm raw -f raw -d sha256 -b 64k
 is manifest:linear.blkm raw
 is manifest:other.blkm other
-is manifest:other.blkm other -d md5/4k --streams 3
+is manifest:other.blkm other -d md5/4k/s3
 is manifest:raw.blkm manifest:raw.blkm
 refuses "manifest of blk-md5/4k/s3, not of blk-sha256/64k" \
         blksum --expect manifest:raw.blkm manifest:other.blkm
@@ -145,7 +139,7 @@ refuses "part of an image" blksum \
   --expect "manifest:$abs_top_srcdir/tests/fuzz/manifest/part.blkm" raw
 refuses "the sum is not that of the leaves" blksum \
   --expect "manifest:$abs_top_srcdir/tests/fuzz/manifest/wrong-sum.blkm" raw
-for options in "-d md5" "-b 4k" "--streams 4" --linear; do
+for options in "-d md5" "-b 4k" -dsha256/64k/s4 -dsha256/64k/linear; do
   refuses "--expect: .*made with another" \
           blksum $options --expect manifest:raw.blkm raw
 done
@@ -157,10 +151,14 @@ is_usage_error () {
   grep -q "try 'blksum --help'" stderr ||
     fail "not an error of the command line"
 }
-for options in "-d md5" "-b 4k" "--streams 4" --linear "-d sha256/4k"; do
+for options in "-d md5" "-b 4k" -dsha256/64k/s4 -dsha256/64k/linear \
+               "-d sha256/4k"; do
   is_usage_error "--expect: .*made with another" blksum $options \
                  --expect blk-sha256/64k:$sum
 done
+# A spec with a block size is of the flat construction.
+is_usage_error "another construction" blksum -d sha256/64k \
+               --expect blk-sha256/64k/s4:$sum
 # Checksums of other programs.
 for prefix in sha256 SHA256 sha512 md5; do
   is_usage_error "'$prefix' is for the checksum of a file.*blk-" \

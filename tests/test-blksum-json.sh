@@ -57,8 +57,8 @@ sum=$(reference "$dir/image")
 describes raw $sum "" "$(ls -b | wc -l)" blksum --output=json -- *
 describes raw $sum name 1 blksum --output=json --no-names "$dir/image"
 describes raw "$(reference -s 64 "$dir/image")" streams 1 \
-          blksum --output=json --streams 64 "$dir/image"
-run 0 blksum --output=json --linear "$dir/image"
+          blksum --output=json -d sha256/64k/s64 "$dir/image"
+run 0 blksum --output=json -d sha256/64k/linear "$dir/image"
 grep -q '"checksum":"'"$(reference --linear "$dir/image")"'".*"construction":"linear","format"' "$dir/stdout" ||
   fail "the construction is not linear"
 describes raw $sum "" 1 sh -c 'cat "$1" | blksum --output=json' - "$dir/image"

@@ -21,7 +21,7 @@ is_refused () {
 }
 
 for writer in sha256sum "sha256sum -b" "sha256sum --tag" md5sum \
-              blksum "blksum --tag" "blksum --tag --streams 64 -b 1m" \
+              blksum "blksum --tag" "blksum --tag -d sha256/1m/s64" \
               "blksum -d md5 --tag" "blksum -d xxh64"; do
   requires_program ${writer%% *}
   case $writer in

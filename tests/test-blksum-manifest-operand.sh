@@ -14,15 +14,14 @@ cd "$dir"
 make_image image
 
 # Sum, hash spec and size are those of the manifest.
-for options in "" "-b 4k -d sha512" "-d md5 --linear" "-s 64" "-d null"; do
-  refmanifest $options image > m.blkm
-  sum=$(reference $options image)
-  blksum_options=$(echo "$options" | sed 's/-s /--streams /')
+for spec in sha256/64k sha512/4k md5/64k/linear sha256/64k/s64 null/64k; do
+  refmanifest $(of_spec $spec) image > m.blkm
+  sum=$(reference $(of_spec $spec) image)
   prints_sum "$sum" blksum manifest:m.blkm
-  prints_sum "$sum" blksum $blksum_options manifest:m.blkm
+  prints_sum "$sum" blksum -d $spec manifest:m.blkm
   prints_sum "$sum" sh -c 'blksum manifest:- < m.blkm'
   prints_sum "$sum" sh -c 'cat m.blkm | blksum manifest:-'
-  [ "$(blksum --tag --no-names $blksum_options image)" = \
+  [ "$(blksum --tag --no-names -d $spec image)" = \
     "$(blksum --tag --no-names manifest:m.blkm)" ] || fail "the tag differs"
   run 0 blksum --output=json manifest:m.blkm
   grep -q '"format":"manifest","size":8388608,"data-bytes":[1-9][0-9]*,"zero-bytes":0,"hole-bytes":[1-9]' "$dir/stdout" || fail "JSON"
@@ -67,12 +66,12 @@ while read -r options asked; do
 done << 'END'
 -d,sha256 blk-sha256/64k
 -b,4k blk-md5/4k
---streams,4 blk-md5/64k/s4
---linear blk-md5/64k/linear
+-d,md5/64k/s4 blk-md5/64k/s4
+-d,md5/64k/linear blk-md5/64k/linear
 -d,md5,-b,4k blk-md5/4k
 END
 sum=$(reference -d md5 image)
-for options in "-d md5" "-b 64k" "--streams 0" "-d md5/64k"; do
+for options in "-d md5" "-b 64k" "-d md5/64k"; do
   prints_sum "$sum" blksum $options manifest:m.blkm
 done
 refuses "this is a manifest" blksum --manifest out manifest:m.blkm

@@ -23,10 +23,11 @@ from_pipe () { cat "$image" | blksum "$@"; }
 
 image=$dir/image
 make_image "$image"
-for options in "" "-b 4k" "-b 1m -d sha512" "-d md5 -b 512" "--linear" \
-               "-d blake2b512"; do
-  refmanifest $options "$image" > "$dir/expected"
-  sum=$(reference $options "$image")
+for spec in sha256/64k sha256/4k sha512/1m md5/512 sha256/64k/linear \
+            sha256/64k/s64 blake2b512/64k; do
+  refmanifest $(of_spec $spec) "$image" > "$dir/expected"
+  sum=$(reference $(of_spec $spec) "$image")
+  options="-d $spec"
   writes $sum blksum $options --manifest "$dir/got" "$image"
   writes $sum blksum $options -t 3 --no-extents --manifest="$dir/got" "$image"
   writes $sum from_pipe $options --manifest "$dir/got"
@@ -39,9 +40,6 @@ for options in "" "-b 4k" "-b 1m -d sha512" "-d md5 -b 512" "--linear" \
   cmp "$dir/expected" "$dir/got" ||
     fail "the manifest from a pipe to a pipe differs"
 done
-refmanifest -s 64 "$image" > "$dir/expected"
-writes "$(reference -s 64 "$image")" \
-       blksum --streams 64 --manifest "$dir/got" "$image"
 
 for size in 0 1 511 65535 65536 65537 1048577; do
   head -c $size "$image" > "$dir/short"

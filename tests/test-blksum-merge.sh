@@ -67,8 +67,8 @@ all_numbers image
 [ $sum = "$(reference image)" ] || fail "the sum is not that of the reference"
 "$PYTHON" "$abs_top_srcdir/tests/refmanifest.py" write image | cmp - got ||
   fail "the manifest is not that of the reference"
-for options in "-b 4k" "-b 1m -d sha512 --streams 64" "-d md5 -b 512" \
-               "--linear"; do
+for options in "-b 4k" "-d sha512/1m/s64" "-d md5/512" \
+               "-d sha256/64k/linear"; do
   all_numbers image $options
 done
 for size in 0 1 511 65537; do
@@ -203,8 +203,8 @@ f.write(bytes([byte ^ 1]))
 END
 }
 head -c 8000000 image > short
-for of in "short" "image -d sha512" "image -b 4k" "image --streams 64" \
-          "image --linear"; do
+for of in "short" "image -d sha512" "image -b 4k" "image -d sha256/64k/s64" \
+          "image -d sha256/64k/linear"; do
   rm -rf foreign
   make_parts foreign 3 $of
   merges_not "foreign/part-000001-.* is of another image than $first" \

@@ -27,7 +27,7 @@ grep -qx "blksum (blkhash) [0-9.]*" "$dir/stdout" || fail "no version by -V"
 run 0 blksum --help
 [ ! -s "$dir/stderr" ] || fail "help on stderr"
 # All options are listed, and no line is too long for a terminal.
-for option in --digest --list-digests --block-size --streams --linear \
+for option in --digest --list-digests --block-size \
               --size --threads --progress --cache --no-extents --format \
               --force-share --queue-size --queue-depth --read-size --tag \
               --check --expect --compare --quiet --status --warn --strict \

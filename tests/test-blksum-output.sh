@@ -47,13 +47,13 @@ prints "blk-md5/64k (a) = f741ac9ce55f5325906bb14e9c05d467\n" \
 prints "blk-sha512/4k (a) = $(reference -d sha512 -b 4096 a)\n" \
        blksum -b 4K -d SHA2-512 --tag a
 prints "blk-sha256/64k/s64 (a) = $(reference -s 64 a)\n" \
-       blksum --tag --streams 64 a
+       blksum --tag -d sha256/64k/s64 a
 prints "blk-sha1/64k/s4 (a) = $(reference -d sha1 -s 4 a)\n" \
-       blksum --streams=4 --tag -d sha1 a
+       blksum --tag -d sha1/64k/s4 a
 prints "blk-sha256/4m/linear (a) = $(reference -b 4m --linear a)\n" \
-       blksum --linear --tag -b 4m a
+       blksum -d sha256/4m/linear --tag a
 prints "blk-md5/64k/linear (a) = $(reference -d md5 --linear a)\n" \
-       blksum --linear --tag -d md5 a
+       blksum -d md5/64k/linear --tag a
 
 # The digest "null" has an empty sum.
 prints "  a\n  b\n" blksum -d null a b

@@ -78,7 +78,7 @@ for n in 1 2 5 7; do
   done
 done
 compares $status a b -t 1 --no-extents
-compares $status manifest:a.blkm b --streams 4 --cache
+compares $status manifest:a.blkm b -d sha256/64k/s4 --cache
 "$PYTHON" - $size 1 2 5 7 << 'END' || fail "the parts are not the whole"
 import glob, json, re, sys
 
@@ -142,18 +142,17 @@ prints "b: FAILED (part 3/5: $gib of $size bytes)"
 says_once "b: differs in the block at 3221225472; --compare prints"
 
 # Other digests, block sizes and constructions; the manifest contains them.
-for options in "-b 16m" "-d md5 -b 4k --streams 3" "-d blake2b512" \
-               "--linear -b 1m"; do
-  blksum $options --manifest other.blkm a > tmp/sum
+for spec in sha256/16m md5/4k/s3 blake2b512/64k sha256/1m/linear; do
+  blksum -d $spec --manifest other.blkm a > tmp/sum
   for part in 0/2 1/2 60/77; do
     every 2 4 || continue
     run 0 blksum --expect manifest:other.blkm --part $part a
     refcompare --part $part \
-      $(echo $options | sed 's/--streams .*//; s/--linear//') a b > expected
+      $(of_spec $spec | sed 's/-s .*//; s/--linear//') a b > expected
     finds_differences
     run $status blksum --compare --output=json --part $part \
       manifest:other.blkm b
-    cmp expected stdout || fail "another result with $options"
+    cmp expected stdout || fail "another result with $spec"
   done
 done
 
@@ -189,7 +188,7 @@ unread () {
 }
 cp b.blkm a.blkm
 unread "a: 'manifest:a.blkm': .* of another image, with blk-sha256/64k = "
-blksum --streams 3 --manifest a.blkm a > tmp/sum
+blksum -d sha256/64k/s3 --manifest a.blkm a > tmp/sum
 unread "of another image, with blk-sha256/64k/s3 = "
 for kind in md5/64k sha256/4k; do
   blksum -d $kind --manifest a.blkm a > tmp/sum
@@ -202,7 +201,7 @@ mv a.kept a.blkm
 echo "$(reference a | tr a-f A-F)  a" > a.sum
 run 0 blksum --check --part 2/5 a.sum
 mv a.blkm a.kept
-blksum --tag -d md5 -b 1m --linear --manifest a.blkm a > a.sum
+blksum --tag -d md5/1m/linear --manifest a.blkm a > a.sum
 run 0 blksum --check --part 2/5 -d sha1 a.sum
 # A manifest is always read to its end.
 sed 's/(a)/(manifest:a.blkm)/' a.sum > of.blkm

@@ -55,8 +55,8 @@ for n in 1 2 7; do
   all_parts $n "" image
 done
 all_parts 3 "-b 4k -d sha512" image -b 4k -d sha512
-all_parts 3 "-b 1m -d blake2b512 -s 64" image -d blake2b512/1m --streams 64
-all_parts 20 "-b 1m --linear" image --linear -b 1m
+all_parts 3 "-b 1m -d blake2b512 -s 64" image -d blake2b512/1m/s64
+all_parts 20 "-b 1m --linear" image -d sha256/1m/linear
 for size in 0 1 511 65536 65537; do
   head -c $size image > short
   all_parts 1 "" short

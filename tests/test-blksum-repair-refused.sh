@@ -70,7 +70,7 @@ while IFS= read -r wrong; do
 done < sums
 no "it is a manifest of blk-sha256/64k, not of" -b 4k disk
 # Digits alone are a sum by the options.
-for kind in "-b 4k" "-d blake2b512" "--streams 8"; do
+for kind in "-b 4k" "-d blake2b512" "-d sha256/64k/s8"; do
   blksum $kind --manifest kind.blkm good > stdout
   read -r hex name < stdout
   not "manifest:kind.blkm: \(its digest, block size or construction is not that of\|--expect-sum: it has 128 digits\)" \

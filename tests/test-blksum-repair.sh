@@ -135,8 +135,8 @@ for expected in "blk-sha256/64k:${sum##* }" "${sum##* }" none; do
 done
 
 # Other blocks, digests and constructions.
-for kind in "-b 4k" "-b 1m -d sha512" "-b 16m" "--streams 64" \
-            "--linear -b 8k -d sha1"; do
+for kind in "-b 4k" "-b 1m -d sha512" "-b 16m" "-d sha256/64k/s64" \
+            "-d sha1/8k/linear"; do
   every 1 2 || continue
   blksum $kind --manifest other.blkm good > stdout
   cp damaged disk

@@ -62,7 +62,7 @@ for n in $more; do
     is_long || [ $n$options != "8388607-b 4" ] || continue  # takes seconds
     prints_sum $(first $n $options) blksum --size $n $options raw
   done
-  prints_sum $(first $n -s 64) blksum --size $n --streams 64 raw
+  prints_sum $(first $n -s 64) blksum --size $n -d sha256/64k/s64 raw
 done
 has_sum 2097152 blksum --size 2m raw
 has_sum 7168 blksum --size 7K raw

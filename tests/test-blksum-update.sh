@@ -44,10 +44,11 @@ write_data "$image" 0 30000000
 write_zeros "$image" 40000000 10000000
 write_data "$image" 100000000 10000000
 
-for options in "" "-b 4k" "-b 1m -d sha512" "--linear -b 512"; do
+for spec in sha256/64k sha256/4k sha512/1m sha256/512/linear; do
+  options="-d $spec"
   blksum $options --manifest "$dir/old" "$image" > /dev/null
   change "$image" 0 20000000 45000000 70000000 $((size - 1))
-  sum=$(reference $options "$image")
+  sum=$(reference $(of_spec $spec) "$image")
   blksum $options --manifest "$dir/expected" "$image" > /dev/null
   updates
   updates --audit 0%
@@ -143,7 +144,7 @@ refuses "manifest of blk-sha256/64k, not of blk-sha512/64k" \
 refuses "manifest of blk-sha256/64k, not of blk-sha256/4k" \
         update -b 4k "$image"
 refuses "manifest of blk-sha256/64k, not of blk-sha256/64k/linear" \
-        update --linear "$image"
+        update -d sha256/64k/linear "$image"
 refuses "hash the whole image" update "$dir/small"
 refuses "hash the whole image" update --size 1m "$image"
 refuses "and this is a manifest" update "manifest:$dir/old"

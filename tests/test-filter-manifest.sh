@@ -40,8 +40,8 @@ done
 copied_out "-d sha512/4k" "-d sha512 -b 4k" blkhash-digest=sha512/4k
 copied_out "-b 512" "-b 512" blkhash-block-size=512
 copied_out "-b 4m" "-b 4m" blkhash-block-size=4M
-copied_out "--streams 64" "-s 64" blkhash-streams=64
-copied_out "--linear" "--linear" blkhash-linear=true
+copied_out "-d sha256/64k/s64" "-s 64" blkhash-streams=64
+copied_out "-d sha256/64k/linear" "--linear" blkhash-linear=true
 copied_out "" "" blkhash-tag=false blkhash-name=-
 
 # A client reads a part, and the filter the rest; with trims and zeros.

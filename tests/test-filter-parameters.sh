@@ -31,13 +31,14 @@ hashes "-b 16m" "-b 16m" blkhash-block-size=16M
 hashes "-b 512" "-b 512" blkhash-block-size=512
 hashes "-d sha512/512k" "-d sha512 -b 512k" blkhash-digest=sha512/512k
 hashes "-d md5/4k" "-d md5 -b 4k" blkhash-block-size=4k blkhash-digest=md5/4k
-hashes "--streams 64" "-s 64" blkhash-streams=64
-hashes "--streams 1024 -b 4k" "-s 1024 -b 4k" blkhash-streams=1024 \
+hashes "-d sha256/64k/s64" "-s 64" blkhash-streams=64
+hashes "-d sha256/4k/s1024" "-s 1024 -b 4k" blkhash-streams=1024 \
        blkhash-block-size=4096
-hashes "-d sha1 --streams 1" "-d sha1 -s 1" blkhash-digest=sha1 \
+hashes "-d sha1/64k/s1" "-d sha1 -s 1" blkhash-digest=sha1 \
        blkhash-streams=1
-hashes "--linear" "--linear" blkhash-linear=true
-hashes "--linear -b 4m" "--linear -b 4m" blkhash-linear=1 blkhash-block-size=4M
+hashes "-d sha256/64k/linear" "--linear" blkhash-linear=true
+hashes "-d sha256/4m/linear" "--linear -b 4m" blkhash-linear=1 \
+       blkhash-block-size=4M
 hashes "" "" blkhash-linear=false
 
 # The filter has the digests of blksum.

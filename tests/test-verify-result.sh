@@ -215,7 +215,7 @@ run 0 blksum --check "$sums"
 truncate -s 0 disk
 cat "$image" > disk
 rm "$sums"
-for kind in "" "--streams 7" "--linear" "-d md5 -b 4k"; do
+for kind in "" "-d sha256/64k/s7" "-d sha256/64k/linear" "-d md5 -b 4k"; do
   rm -f other.blkm
   blksum $kind --tag --manifest other.blkm disk > sum
   serve file disk blkhash-verify-manifest=other.blkm blkhash-verify-sum=none \

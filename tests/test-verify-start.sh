@@ -61,8 +61,8 @@ refuses 'it has only a part of an image' \
 # What blksum writes and prints, of all kinds; nbdkit is started in another
 # directory than the one that it serves from.
 cd "$dir"
-for kind in "" "-d md5 -b 4k" "-d blake2b512 -b 4" "-b 16m" "--streams 7" \
-            "--linear" "-d sha512 -b 1m --streams 1024"; do
+for kind in "" "-d md5 -b 4k" "-d blake2b512 -b 4" "-b 16m" \
+            "-d sha256/64k/s7" "-d sha256/64k/linear" "-d sha512/1m/s1024"; do
   [ "$kind" != "-d blake2b512 -b 4" ] || truncate -s 100001 image
   rm -f m.blkm
   blksum $kind --tag --manifest m.blkm image > sum

@@ -260,8 +260,8 @@ def blksum_jobs(files, programs):
     smalls = [path("small%d" % n) for n in range(4)]
     manifest = "manifest:" + path("raw.blkm")
     yield Job("raw", blksum, raw, printed=line)
-    yield Job("tag, blake2b-512", blksum, "--tag", "-d", "blake2b512", "--streams",
-              "4", raw)
+    yield Job("tag, blake2b-512", blksum, "--tag", "-d", "blake2b512/64k/s4",
+              raw)
     yield Json("JSON", blksum, "--output=json", raw)
     yield Job("several", blksum, *smalls, of_one_image=False)
     yield Job("standard input", blksum, stdin=open(raw, "rb"),

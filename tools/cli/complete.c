@@ -198,12 +198,14 @@ print_argument (const struct option_row *row, const char *word, size_t offset)
       puts ("manifest:");
     }
   }
-  else if (strcmp (row->arg, "NAME[/N]") == 0) {
+  else if (strcmp (row->arg, "SPEC") == 0) {
     print_kind ("words", word, slash ? slash + 1 - word : offset);
-    if (slash)
+    if (!slash)
+      lists_digests ();
+    else if (strchr (word + offset, '/') == slash)
       print_sizes (0, UINT64_MAX);
     else
-      lists_digests ();
+      print_list ("s64 linear");
   }
   else {
     print_kind ("words", word, offset);

@@ -21,18 +21,18 @@
 #include "cli/usage.h"
 #include "format/format.h"
 
-/* The argument is NAME or, as in nbdcopy --blkhash, NAME/SIZE.  Only the last
- * --digest counts.  Its SIZE, if any, must agree with --block-size: see
- * option_resolve_block_size.
+/* The argument is a hash spec, with or without the "blk-" of a tag.  Only the
+ * last --digest counts.  Its block size, if any, must agree with --block-size:
+ * see option_resolve_block_size.
  */
 void
 option_set_digest (struct options *options, const struct option_use *use)
 {
+  bool tag = strncmp (use->arg, "blk-", 4) == 0;
   struct blkhash_opts *opts = NULL;
   struct hash_spec spec;
 
-  if (hash_spec_parse (use->arg, &spec) == 0 &&
-      spec.streams == 0 && !spec.linear) {
+  if (hash_spec_parse (use->arg + (tag ? 4 : 0), &spec) == 0) {
     options->digest_block_size = spec.block_size;
     spec.block_size = 0;
     opts = hash_spec_opts (&spec, options->hash.opts);
@@ -43,9 +43,13 @@ option_set_digest (struct options *options, const struct option_use *use)
   }
   if (!opts)
     usage_error ("unknown digest '%s', see --list-digests", use->arg);
+  if (blkhash_opts_set_streams (opts, spec.streams) != 0)
+    usage_error ("--digest: '%s' has more than 1024 streams", use->arg);
+  blkhash_opts_set_linear (opts, spec.linear);
   blkhash_opts_free (options->hash.opts);
   options->hash.opts = opts;
   options->hash.digest_fixed = true;
+  options->hash.construction_fixed = options->digest_block_size != 0;
 }
 
 void
@@ -72,21 +76,6 @@ option_resolve_block_size (struct options *options)
     usage_error ("--digest: the block size is not a power of two from 4 to "
                  "16m");
   options->hash.block_size_fixed = true;
-}
-
-void
-option_set_streams (struct options *options, const struct option_use *use)
-{
-  blkhash_opts_set_streams (options->hash.opts, use->number);
-  options->hash.construction_fixed = true;
-}
-
-void
-option_set_linear (struct options *options, const struct option_use *use)
-{
-  (void) use;
-  blkhash_opts_set_linear (options->hash.opts, 1);
-  options->hash.construction_fixed = true;
 }
 
 void

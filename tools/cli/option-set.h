@@ -17,8 +17,6 @@ typedef void option_set_function (struct options *options,
 
 option_set_function option_set_digest,
   option_set_block_size,
-  option_set_streams,
-  option_set_linear,
   option_set_size,
   option_set_part,
   option_set_audit,

@@ -57,20 +57,14 @@ enum {
 
 /* In the order of --help. */
 static const struct option_row rows[] = {
-  { GROUP_HASH, 'd', "digest", "NAME[/N]",
-    "sha256 (default) or another, see -l; N: block size",
+  { GROUP_HASH, 'd', "digest", "SPEC",
+    "DIGEST[/SIZE[/sN|/linear]]; default sha256/64k",
     .set = option_set_digest },
   { GROUP_HASH, 'l', "list-digests", NULL,
     "list the digests and exit", .print = lists_digests },
   { GROUP_HASH, 'b', "block-size", "N",
     "size of a block, default 64k; changes the sum",
     SIZE (0, UINT32_MAX), .set = option_set_block_size },
-  { GROUP_HASH, 0, "streams", "N",
-    "sum of blkhash 0.9 (N = 64), 0.8 (32), older (4)",
-    NUMBER (0, 1024), .set = option_set_streams },
-  { GROUP_HASH, 0, "linear", NULL,
-    "leave the size of the image out of the sum", .set = option_set_linear,
-    .excludes = "--linear cannot be used with --streams" },
   { GROUP_HASH, 't', "threads", "N",
     "threads that hash, default: online CPUs",
     NUMBER (1, MAX_THREADS), .set = option_set_threads },

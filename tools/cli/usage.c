@@ -72,5 +72,8 @@ usage_unknown_option (const struct option *options, const char *arg)
     alike += strncmp (options[i].name, name, len) == 0;
   if (alike > 1)
     ambiguous_option (options, name, len);
+  if (strcmp (name, "streams") == 0 || strcmp (name, "linear") == 0)
+    usage_error ("unrecognized option '--%s': instead write -d sha256/64k/%s",
+                 name, *name == 's' ? "sN" : name);
   usage_error ("unrecognized option '--%s'", name);
 }
