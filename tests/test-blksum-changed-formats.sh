@@ -202,6 +202,7 @@ RECORD = '{"block_metadata_type":%s,"volume_capacity_bytes":%s,' \
 for name, text in (
         ("rbd", "[]"), ("rbd", '{"size":8}{}'), ("rbd", '{"size":8}{"size":8}'),
         ("rbd", '{"size":8}[][]'), ("rbd", '{"objects":8}[]'),
+        ("rbd", '{"size":0}[]'),
         ("rbd", '{"size":7}' + good["rbd"][10:].replace("5", "6")),
         *(("rbd", good["rbd"].replace(*change)) for change in (
             ('"offset":5', '"offset":2'), ('"offset":5', '"offset":0'),
@@ -215,15 +216,18 @@ for name, text in (
             ('Offset":4', 'Offset":5'), ('Offset":4', 'Offset":3'),
             ('Offset":0', 'Offset":1'), ('"start":1', '"start":3'),
             ('4}\n', '4,"changedArea":[{"start":3,"length":1}]}'),
-            ('4}\n', '4,"changedArea":null}'), ('4}\n', '0}'),
+            ('4}\n', '4,"changedArea":null}'), ('4}\n', '4,"changedArea":{}}'),
+            ('4}\n', '0}'),
             ('4}\n', '4,"x":1}'), ('4}\n', '4,"_typeName":"x"}'),
             ('"start":1', '"start":1,"_typeName":"x"'))),
         ("kubernetes", "[]"), ("kubernetes", "{}"),
         ("kubernetes", good["kubernetes"] * 2),
         ("kubernetes",
          good["kubernetes"].replace(',"block_metadata":null', "")),
+        ("kubernetes",
+         good["kubernetes"].replace('"block_metadata":null', '"block_metadata":{}')),
         *(("kubernetes", "[" + RECORD % record + "]") for record in (
-            (0, 8, ""), (1, '"8"', ""), (1, 8, '{"byte_offset":1}'),
+            (0, 8, ""), (1, '"8"', ""), (1, 0, ""), (1, 8, '{"byte_offset":1}'),
             (1, 8, '{"byte_offset":8,"size_bytes":1}'),
             (1, 8, '{"size_bytes":2},{"size_bytes":1,"byte_offset":1}'),
             (1, 8, '{"size_bytes":1,"start":0}'))),

@@ -110,8 +110,12 @@ then
     says_once "$disk: is in use: the loop device '$mounted' over it is mounted, or in exclusive use$"
     same fs before.fs
   done
+  # The same if it is read-only, and only while it is mounted.
   attach_direct fs --read-only
-  run 0 unshare --mount sh repair-mounted ro,noload "$device" fs
+  run 2 unshare --mount sh repair-mounted ro,noload "$device" fs
+  says_once "fs: is in use: the loop device '$device' over it is mounted, or in exclusive use$"
+  same fs before.fs
+  run 0 blksum --expect manifest:fs.blkm --expect-sum none --repair-from good.fs fs
   same fs good.fs
 else
   echo "no mounted loop device is tested: $(cat mount.log)"

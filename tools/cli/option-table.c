@@ -205,7 +205,6 @@ static const char help_begin[] =
 "       blksum --expect manifest:FILE --expect-sum SUM --repair-from SRC...\n"
 "              [OPTION]... FILE\n"
 "       blksum --compare [OPTION]... A B\n"
-"       blksum --compare --changed RANGES [OPTION]... BEFORE AFTER\n"
 "       blksum --part I/N --manifest-dir DIR [OPTION]... [FILE|URI|-]\n"
 "       blksum --merge PART... --manifest FILE\n"
 "       blksum --update OLD --changed RANGES --manifest NEW [OPTION]... FILE\n"

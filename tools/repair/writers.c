@@ -54,9 +54,7 @@ check_exclusive (dev_t loop, struct error *error)
   return 0;
 }
 
-/* Returns true if LOOP is a writable loop device that is backed by one of
- * LAYERS.
- */
+/* Returns true if LOOP is a loop device that is backed by one of LAYERS. */
 static bool
 is_over (const struct disk_layers *layers, dev_t loop)
 {
@@ -65,9 +63,7 @@ is_over (const struct disk_layers *layers, dev_t loop)
   bool found;
   int fd;
 
-  if (!block_device_attribute (loop, "loop/backing_file", text, sizeof text) ||
-      (block_device_attribute (loop, "ro", text, sizeof text) &&
-       strcmp (text, "0") != 0))
+  if (!block_device_attribute (loop, "loop/backing_file", text, sizeof text))
     return false;
   fd = block_device_open (loop, 0);
   found = fd != -1 && block_device_loop_file (fd, &file) &&
