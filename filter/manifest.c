@@ -215,5 +215,5 @@ manifest_move (void)
 void
 manifest_empty (void)
 {
-  output_file_write (&file, "", true);
+  output_file_write (&file, "");
 }

@@ -7,8 +7,8 @@
  * PATH.blkhash-new, and the new file replaces the old one.  So a reader sees
  * either the old version or the new one.  The new file is synced before it gets
  * the path, so a crash leaves the old or the new version, and not a part of
- * one, which the next server would not recognize.  With SYNC, the directory is
- * synced afterwards: a later crash leaves the new version.
+ * one, which the next server would not recognize.  The directory is synced
+ * afterwards: a later crash leaves the new version.
  *
  * Any file that this filter did not write may be valuable, such as the disk
  * itself.  At the start, an existing file that an earlier server wrote is
@@ -448,14 +448,14 @@ empty_old (const struct output_file *file, int old)
  * sets *DONE if it was replaced nevertheless.
  */
 static int
-exchange (struct output_file *file, bool sync, bool *done)
+exchange (struct output_file *file, bool *done)
 {
   int old, err = EEXIST;
 
   switch (replace_file (file->old_path, file->path, judge, file, &old)) {
   case REPLACE_DONE:
     *done = true;
-    err = sync && sync_directory (file) == -1 ? errno : 0;
+    err = sync_directory (file) == -1 ? errno : 0;
     if (err)
       empty_old (file, old);
     break;
@@ -478,14 +478,14 @@ exchange (struct output_file *file, bool sync, bool *done)
  * FROM is removed.  Returns 0, or -1 with errno.
  */
 static int
-move_over (struct output_file *file, const char *from, int fd, bool sync)
+move_over (struct output_file *file, const char *from, int fd)
 {
   bool done = false;
   struct stat st;
   int r = -1, err;
 
   if (fstat (fd, &st) == 0 && rename (from, file->old_path) == 0)
-    r = exchange (file, sync, &done);
+    r = exchange (file, &done);
   err = errno;
   if (done)
     set_current (file, fd, &st);
@@ -498,14 +498,14 @@ move_over (struct output_file *file, const char *from, int fd, bool sync)
 }
 
 static int
-replace_text (struct output_file *file, const char *text, bool sync)
+replace_text (struct output_file *file, const char *text)
 {
   int fd = open_new (file), err;
 
   if (fd == -1)
     return -1;
   if (write_text (fd, text) == 0)
-    return move_over (file, file->new_path, fd, sync);
+    return move_over (file, file->new_path, fd);
   err = errno;
   close (fd);
   unlink (file->new_path);
@@ -519,7 +519,6 @@ replace_text (struct output_file *file, const char *text, bool sync)
 static void
 written (struct output_file *file, int r)
 {
-  file->failed = r == -1;
   if (r == 0)
     return;
   nbdkit_error ("%s: cannot write %s: %m", file->param, file->path);
@@ -529,9 +528,9 @@ written (struct output_file *file, int r)
 }
 
 void
-output_file_write (struct output_file *file, const char *text, bool sync)
+output_file_write (struct output_file *file, const char *text)
 {
-  int r = text ? replace_text (file, text, sync || file->failed) : -1;
+  int r = text ? replace_text (file, text) : -1;
 
   if (!text)
     errno = ENOMEM;
@@ -549,5 +548,5 @@ output_file_move (struct output_file *file, const char *from)
     unlink (from);
     errno = err;
   }
-  written (file, fd == -1 ? -1 : move_over (file, from, fd, true));
+  written (file, fd == -1 ? -1 : move_over (file, from, fd));
 }

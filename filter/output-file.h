@@ -43,7 +43,6 @@ struct output_file {
                                  * through a symbolic link; false after the file
                                  * is emptied or kept */
   struct lock_file lock;
-  bool failed;                  /* the last write failed */
 };
 
 /* At start-up, each of these functions is called for all files before the next
@@ -77,14 +76,14 @@ void output_file_stop (struct output_file *file);
 int output_file_remove_leftover (const char *path);
 
 /* Replace the content with TEXT.  If TEXT is NULL, because there was no memory
- * for it, the file is emptied.  If SYNC is set, even a crash cannot bring back
- * the old content once this function has returned.  If another file is at the
- * path by now, which no server wrote, that file is not changed.  Errors are
- * reported with nbdkit_error.
+ * for it, the file is emptied.  Once this function has returned, even a crash
+ * cannot bring back the old content.  If another file is at the path by now,
+ * which no server wrote, that file is not changed.  Errors are reported with
+ * nbdkit_error.
  */
-void output_file_write (struct output_file *file, const char *text, bool sync);
+void output_file_write (struct output_file *file, const char *text);
 
-/* Like output_file_write with SYNC, but replaces the file with FROM, which is
+/* Like output_file_write, but replaces the file with FROM, which is
  * in the same directory and was synced.
  */
 void output_file_move (struct output_file *file, const char *from);

@@ -25,9 +25,6 @@
  *   manifest was written earlier (see manifest.c), and is only renamed here.
  * - If writing fails, the file is emptied or removed.  If that fails too, an
  *   error is logged and the request continues: hashing must not fail requests.
- *
- * After a version that withdraws nothing, the directory need not be synced: it
- * does no harm if a new sum is lost in a crash.
  */
 
 #include <config.h>
@@ -79,7 +76,6 @@ static uint64_t written_version, withdrawn_version;
 struct state {
   uint64_t version;
   char *text;                   /* NULL: no memory */
-  bool sync;
   bool move_manifest, empty_manifest;
   bool no_memory, sums_differ;
 };
@@ -111,7 +107,6 @@ take_state_locked (void)
   struct state state = {
     .version = latest_version,
     .text = take_text_locked (),
-    .sync = withdrawn_version > written_version,
     .move_manifest = manifest_is_new,
     .empty_manifest = manifest_is_there && !manifest,
     .no_memory = no_memory,
@@ -133,7 +128,7 @@ write_state (const struct state *state)
   if (state->empty_manifest)
     manifest_empty ();
   if (params.file)
-    result_file_write (state->text, state->sync);
+    result_file_write (state->text);
   else if (state->text)
     fputs (state->text, stderr);
   if (state->no_memory)

@@ -60,7 +60,7 @@ result_file_stop (void)
 }
 
 void
-result_file_write (const char *lines, bool sync)
+result_file_write (const char *lines)
 {
   char *text = NULL;
 
@@ -70,6 +70,6 @@ result_file_write (const char *lines, bool sync)
       asprintf (&text, "%s%s", result_lines_need_no_header (lines)
                 ? "" : result_form.header, lines) == -1)
     text = NULL;
-  output_file_write (&file, text, sync);
+  output_file_write (&file, text);
   free (text);
 }

@@ -24,8 +24,8 @@ void result_file_stop (void);
 
 /* Replace the file by one that has LINES, or if these have more than RESULT_MAX
  * bytes, only a line that says so.  If LINES is NULL, because there was no
- * memory, the file is emptied.  For SYNC and errors, see output_file_write.
+ * memory, the file is emptied.  For errors, see output_file_write.
  */
-void result_file_write (const char *lines, bool sync);
+void result_file_write (const char *lines);
 
 #endif /* NBDKIT_BLKHASH_RESULT_FILE_H */

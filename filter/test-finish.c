@@ -18,6 +18,7 @@
 
 #include <cmocka.h>
 
+#include "../lib/leaves/leaves.h"
 #include "test-nbdkit.h"
 #include "test-result.h"
 
@@ -124,6 +125,50 @@ test_tls_only_connects (void **state)
   assert_true (result_has_sum ("tls"));
 }
 
+static struct client *other;    /* reads once when zeros of extents are added */
+
+int __real_leaves_observe_zero (struct blkhash_leaves *l, uint64_t len,
+                                uint64_t offset);
+int __wrap_leaves_observe_zero (struct blkhash_leaves *l, uint64_t len,
+                                uint64_t offset);
+
+int
+__wrap_leaves_observe_zero (struct blkhash_leaves *l, uint64_t len,
+                            uint64_t offset)
+{
+  struct client *client = other;
+
+  other = NULL;
+  if (client)
+    client_read (client, 2 * BLOCK, 0);
+  return __real_leaves_observe_zero (l, len, offset);
+}
+
+static bool
+lie (uint64_t offset)
+{
+  return offset >= 2 * BLOCK;
+}
+
+/* What a client without TLS reads is not completed by extents that the filter
+ * has queried meanwhile with TLS, where they can be those of another disk.
+ */
+static void
+test_tls_meanwhile (void **state)
+{
+  struct client *client = client_open ("meanwhile");
+
+  (void) state;
+  memset (disk, 'd', SIZE);
+  other = client;
+  disk_lies = lie;
+  client_disconnect (client_open_tls ("meanwhile"));
+  disk_lies = NULL;
+  assert_null (other);
+  client_disconnect (client);
+  assert_false (result_has ("  meanwhile\n"));
+}
+
 static void
 test_tls_mixed (void **state)
 {
@@ -172,6 +217,7 @@ main (void)
     cmocka_unit_test (test_last_failed),
     cmocka_unit_test (test_tls_idle_first),
     cmocka_unit_test (test_tls_only_connects),
+    cmocka_unit_test (test_tls_meanwhile),
     cmocka_unit_test (test_tls_mixed),
   };
 

@@ -89,15 +89,15 @@ test_limit (void **state)
 {
   (void) state;
   set_lines (RESULT_MAX, 1);
-  result_file_write (now, false);
+  result_file_write (now);
   assert_true (file_has (HEADER, now));
   assert_is_ours ();
   set_lines (RESULT_MAX + 1, 2);
-  result_file_write (now, true);
+  result_file_write (now);
   assert_true (file_has ("", TOO_LONG));
   assert_is_ours ();
   set_lines (1000, 3);
-  result_file_write (now, true);
+  result_file_write (now);
   assert_true (file_has (HEADER, now));
 }
 
@@ -124,7 +124,7 @@ test_readers (void **state)
   for (i = 0; i < 20; i++) {
     set_lines (1000 + 5000 * i, i);
     on_file_call = check_both;
-    result_file_write (now, i % 2);
+    result_file_write (now);
     on_file_call = NULL;
     assert_true (file_has (HEADER, now));
   }
@@ -140,11 +140,11 @@ static bool
 write_and_fail (int (*fail) (const char *call))
 {
   set_lines (1000, 4);
-  result_file_write (now, true);
+  result_file_write (now);
   set_lines (1000, 5);
   calls = 0;
   on_file_call = fail;
-  result_file_write (now, true);
+  result_file_write (now);
   on_file_call = NULL;
   return calls > fail_at;
 }
@@ -203,7 +203,7 @@ test_failures_for_ever (void **state)
   (void) state;
   for (fail_at = 0; write_and_fail (fail_from); fail_at++) {
     assert_int_equal (access (path, F_OK), -1);
-    result_file_write (now, true);
+    result_file_write (now);
     assert_true (file_has (HEADER, now));
     assert_int_equal (count_descriptors (), open);
   }

@@ -375,20 +375,6 @@ test_reopened (void **state)
   stop_exports ();
 }
 
-/* An export that is opened again keeps HAS_SUM. */
-static void
-test_has_sum (void **state)
-{
-  (void) state;
-  start_exports ("blkhash-verify-file");
-  copy (0);
-  filter->cleanup (NULL);       /* the result is written */
-  assert_true (find ("a")->has_sum);
-  knock ("a");
-  assert_true (find ("a")->has_sum);
-  stop ();
-}
-
 static void
 assert_forgotten (void)
 {
@@ -1047,7 +1033,6 @@ main (void)
     cmocka_unit_test (test_remembered),
     cmocka_unit_test (test_names),
     cmocka_unit_test (test_reopened),
-    cmocka_unit_test (test_has_sum),
     cmocka_unit_test (test_replaced),
     cmocka_unit_test (test_false_sum),
     cmocka_unit_test (test_refused),

@@ -329,7 +329,6 @@ renew_locked (struct export *old, struct export *fresh)
   *old = *fresh;
   old->next = saved.next;
   old->is_listed = true;
-  old->has_sum = saved.has_sum;
   *fresh = saved;
   free_export (fresh);
   return old;

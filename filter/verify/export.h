@@ -48,8 +48,6 @@ struct export {
   bool connected;               /* the last client saw a disk whose size is
                                  * that of the manifest, or can be truncated to
                                  * it */
-  bool has_sum;                 /* the sum is in the result file; set by
-                                 * result.c */
 };
 
 /* Open the manifest, or the directory of manifests and the list of their

@@ -113,6 +113,6 @@ mapfile_write (void)
 {
   char *text = make_text ();
 
-  output_file_write (&mapfile, text, false);
+  output_file_write (&mapfile, text);
   free (text);
 }

@@ -65,28 +65,24 @@ print_failure (FILE *out, const struct export *export, const struct summary *s)
   return r >= 0;
 }
 
-/* Sets *WITHDRAWN if the export had a sum and has none now. */
 static bool
-print_line_locked (FILE *out, struct export *export, bool *withdrawn)
+print_line_locked (FILE *out, struct export *export)
 {
   struct summary summary;
-  bool had_sum = export->has_sum;
 
   summary_get_locked (export, &summary);
-  export->has_sum = summary.good;
-  *withdrawn |= had_sum && !export->has_sum;
   return summary.good ? fputs (export->line, out) != EOF
                       : print_failure (out, export, &summary);
 }
 
 static bool
-print_lines (FILE *out, bool *withdrawn)
+print_lines (FILE *out)
 {
   struct export *export;
   SCOPED_LOCK (&exports_lock);
 
   for (export = exports_first_locked (); export; export = export->next)
-    if (!print_line_locked (out, export, withdrawn))
+    if (!print_line_locked (out, export))
       return false;
   return true;
 }
@@ -97,10 +93,10 @@ result_write (void)
   char *text = NULL;
   size_t len;
   FILE *out = open_memstream (&text, &len);
-  bool withdrawn = false, ok = out && print_lines (out, &withdrawn);
+  bool ok = out && print_lines (out);
 
   if (out && fclose (out) == EOF)
     ok = false;
-  result_file_write (ok ? text : NULL, withdrawn);
+  result_file_write (ok ? text : NULL);
   free (text);
 }

@@ -172,6 +172,6 @@ status_write (bool finished)
 {
   char *text = make_text (finished);
 
-  output_file_write (&status_file, text, false);
+  output_file_write (&status_file, text);
   free (text);
 }
