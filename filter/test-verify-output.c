@@ -562,7 +562,7 @@ test_zeros (void **state)
   assert_zeros ("skip", ZERO_SIZE, -1, 0, text, 1);
 }
 
-static void *second;            /* its client connects during the pass */
+static void *late;            /* its client connects during the pass */
 static pthread_t second_thread;
 static atomic_bool has_thread, is_connected;
 
@@ -570,7 +570,7 @@ static void *
 connect_second (void *opaque)
 {
   (void) opaque;
-  if (filter->prepare (&plugin.next, second, 0) == -1)
+  if (filter->prepare (&plugin.next, late, 0) == -1)
     abort ();
   is_connected = true;
   return NULL;
@@ -615,7 +615,7 @@ test_client_in_pass (void **state)
   (void) state;
   start_zeros (NULL, -1, 0);
   first = open_export ("");
-  second = open_export ("");
+  late = open_export ("");
   assert_int_equal (filter->prepare (&plugin.next, first, 0), 0);
   assert_int_equal (read_zeros (first, ZERO_SIZE), 0);
   plugin.next.pread = pread_in_pass;
@@ -625,7 +625,7 @@ test_client_in_pass (void **state)
   assert_int_equal (tally->counts[BLOCK_NOT_READ], ZERO_BLOCKS);
   assert_int_equal (plugin.reads, 2);
   filter->close (first);
-  filter->close (second);
+  filter->close (late);
   end_disk ();
 }
 
