@@ -799,6 +799,71 @@ test_overtaken (void **state)
   }
 }
 
+static void
+swap_damage (void)
+{
+  memcpy (plugin.bytes, truth, size);
+  plugin.bytes[2 * BLOCK] ^= 1;
+}
+
+/* Block 1 is good when it is read again, after block 2 was: what was read of
+ * block 2 is older than the change, and does not make it good.
+ */
+static void
+test_retry_is_newer (void **state)
+{
+  unsigned char buf[2 * BLOCK];
+  void *handle;
+
+  (void) state;
+  make_bad_disk ();
+  memcpy (plugin.bytes, truth, size);
+  plugin.bytes[BLOCK] ^= 1;
+  nr_sources = 0;
+  handle = start_client ();
+  verify_params.retry = 1;
+  assert_int_equal (read_range (handle, buf, BLOCK, BLOCK), -1);
+  after_read = swap_damage;
+  assert_int_equal (read_range (handle, buf, 2 * BLOCK, BLOCK), 0);
+  assert_int_equal (state_of (1), BLOCK_GOOD);
+  assert_int_equal (state_of (2), BLOCK_NOT_READ);
+  end_client (handle);
+}
+
+static void
+mend_and_read (void)
+{
+  memcpy (plugin.bytes, truth, size);
+  assert_null (check_read_at (other, BLOCK, BLOCK));
+}
+
+/* A read of a part of block 0 that is overtaken does not set its state, and
+ * leaves nothing in the cache: the next one does.
+ */
+static void
+test_overtaken_part (void **state)
+{
+  unsigned char buf[BLOCK];
+  void *handle;
+
+  (void) state;
+  make_bad_disk ();
+  memcpy (plugin.bytes, truth, size);
+  plugin.bytes[BLOCK] ^= 1;
+  nr_sources = 0;
+  handle = start_client ();
+  other = connect_client ();
+  verify_params.retry = 0;
+  assert_int_equal (read_range (handle, buf, BLOCK, BLOCK), -1);
+  after_read = mend_and_read;
+  assert_null (check_read_at (handle, 100, 0));
+  assert_int_equal (state_of (0), BLOCK_NOT_READ);
+  assert_null (check_read_at (handle, 100, 0));
+  assert_int_equal (state_of (0), BLOCK_GOOD);
+  filter->close (other);
+  end_client (handle);
+}
+
 int
 main (void)
 {
@@ -818,6 +883,8 @@ main (void)
     cmocka_unit_test (test_warn_ending),
     cmocka_unit_test (test_stop),
     cmocka_unit_test (test_overtaken),
+    cmocka_unit_test (test_retry_is_newer),
+    cmocka_unit_test (test_overtaken_part),
   };
 
   seed = get_seed ();

@@ -193,6 +193,7 @@ handle_result (struct check *check, const struct compare_batch *batch, int r,
     enum block_state state = BLOCK_GOOD, old;
     bool reset;
 
+    check->read.has_retried |= !good[i];
     if (!good[i] && failed)
       state = BLOCK_BAD;
     else if (!good[i] && retry_block (check, &block, r == 1, &state) == -1)
@@ -279,5 +280,6 @@ batch_read (struct check *check, const struct compare_batch *batch)
   tally_begin_read (tally, &check->read, batch->first, batch->count);
   r = read_batch (check, batch);
   tally_end_read (tally, &check->read);
+  check->unproven |= check->read.has_reset || check->read.has_failure;
   return r;
 }

@@ -110,14 +110,16 @@ get_byte_locked (struct tally *tally, uint64_t block)
 
 /* ---- States ---- */
 
-/* READ, which causes the reset, has read its blocks after the disk changed. */
+/* READ, which causes the reset, has read its blocks after the disk changed, but
+ * if it has read one of them again, not those that follow.
+ */
 static void
 reset_locked (struct tally *tally, const struct tally_read *read)
 {
   struct tally_read *other;
 
   for (other = tally->reads; other; other = other->next)
-    other->has_reset |= other != read;
+    other->has_reset |= other != read || read->has_retried;
   free_pages (tally);
   tally->changes += tally->counts[BLOCK_NOT_READ] != tally->blocks ||
     tally->transient > 0;

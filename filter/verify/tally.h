@@ -31,6 +31,8 @@ enum block_state {
 struct tally_read {
   struct tally_read *next;
   uint64_t first, end;          /* blocks, END excluded */
+  bool has_retried;             /* it has read a block again, after those that
+                                 * follow it; only its thread uses this */
   bool has_reset;               /* the states of all blocks began anew, and */
   bool has_failure;             /* a block of these got another state than
                                  * BLOCK_GOOD, by another read */
