@@ -64,12 +64,14 @@ refuses "different block sizes" blksum -b 64k -d sha512/4k "$dir/image"
 for size in 2 5000 32m 1g 99999999999999999999; do
   refuses "power of two" blksum -d sha512/$size "$dir/image"
 done
-for digest in /4k sha512/ sha512/4k/ sha512/4x sha513/4k sha512//4k \
-              blk- blk-blk-sha512 blk-sha513 sha512/s64 sha512/linear \
+for digest in sha513/4k blk- blk-blk-sha512 blk-sha513; do
+  refuses "unknown digest '$digest'" blksum -d $digest "$dir/image"
+done
+for digest in /4k sha512/ sha512/4k/ sha512/4x sha512//4k sha512/s64 sha512/linear \
               sha512/4k/s0 sha512/4k/s sha512/4k/s-1 sha512/4k/s1k \
               sha512/4k/64 sha512/4k/linearly sha512/4k/linear/x \
               sha512/4k/s64/linear; do
-  refuses "unknown digest '$digest'" blksum -d $digest "$dir/image"
+  refuses "'$digest' is not DIGEST" blksum -d $digest "$dir/image"
 done
 for streams in 1025 99999999999999999999; do
   refuses "more than 1024 streams" blksum -d sha512/4k/s$streams "$dir/image"

@@ -296,6 +296,8 @@ refuses "standard input cannot be both" \
         blksum --expect manifest:- --part 0/2 < b.blkm
 refuses "manifest of blk-sha256/64k, which cannot be compared" \
         blksum --expect manifest:b.blkm --part 0/2 -d md5 a
+refuses "the checksum was made with another construction" \
+        blksum --expect manifest:b.blkm --part 0/2 -d sha256/64k/linear a
 
 # ---- All kinds of sources ----
 

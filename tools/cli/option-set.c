@@ -32,7 +32,12 @@ option_set_digest (struct options *options, const struct option_use *use)
   struct blkhash_opts *opts = NULL;
   struct hash_spec spec;
 
-  if (hash_spec_parse (use->arg + (tag ? 4 : 0), &spec) == 0) {
+  if (hash_spec_parse (use->arg + (tag ? 4 : 0), &spec) != 0) {
+    if (strchr (use->arg, '/'))
+      usage_error ("--digest: '%s' is not DIGEST[/SIZE[/sN|/linear]]",
+                   use->arg);
+  }
+  else {
     options->digest_block_size = spec.block_size;
     spec.block_size = 0;
     opts = hash_spec_opts (&spec, options->hash.opts);

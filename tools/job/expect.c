@@ -188,6 +188,27 @@ check_manifest_sum (const struct blkhash_opts *opts, const char *hex,
   return r;
 }
 
+/* Check that the manifest has the construction in OPTS, too: the comparison only
+ * looks at leaves.
+ */
+static int
+check_construction (const struct blkhash_opts *opts,
+                    const struct difference *difference, struct error *error)
+{
+  char tag[BLKHASH_MAX_TAG_SIZE];
+  const char *sum = difference->manifest_sum;
+  size_t len;
+
+  blkhash_opts_get_tag (opts, tag, sizeof tag);
+  len = strlen (tag);
+  if (!sum)
+    return error_errno (error, ENOMEM, "cannot check");
+  if (strncasecmp (sum, tag, len) == 0 && sum[len] == ' ')
+    return 0;
+  return error_set (error, "--expect: the checksum was made with another "
+                    "construction");
+}
+
 static void
 set_verdict (struct expect_result *result, const struct part *part,
              const struct difference *difference)
@@ -223,6 +244,10 @@ expect_part (const struct expect_request *request,
     *operand = request->expected;
     r = check_manifest_sum (hash->opts, request->manifest_sum, &difference,
                             error);
+  }
+  else if (r == 0 && hash->construction_fixed) {
+    *operand = NULL;
+    r = check_construction (hash->opts, &difference, error);
   }
   if (r == 0 || difference.part_is_empty)
     set_verdict (result, &request->part, &difference);
