@@ -7,7 +7,8 @@
  * call in turn fails, or another client changes the disk just before the call.
  * The plugin, test-plugin.c, asserts that the manifest is empty or absent
  * whenever the disk is changed.  In the end the manifest must be right.  In one
- * test there is no memory for the line of a sum.
+ * test there is no memory for the line of a sum; in another, several exports
+ * write the manifest at the same time.
  */
 
 #include <config.h>
@@ -340,6 +341,40 @@ tear_down (void **state)
   return rmdir (directory);
 }
 
+static void *
+read_all (void *name)
+{
+  struct client *client = client_open (name);
+
+  client_read (client, SIZE, 0);
+  client_disconnect (client);
+  return NULL;
+}
+
+/* The exports of several names of the disk write the manifest at the same time.
+ */
+static void
+test_parallel (void **state)
+{
+  static const char *const names[] = { "a", "b", "c" };
+  pthread_t threads[3];
+  unsigned i, k;
+
+  (void) state;
+  for (i = 0; i < 20; i++) {
+    struct client *client = client_open ("a");
+
+    client_write (client, i, 1, 0, 0);
+    client_vanish (client);
+    for (k = 0; k < 3; k++)
+      assert_int_equal (pthread_create (&threads[k], NULL, read_all,
+                                        (void *) names[k]), 0);
+    for (k = 0; k < 3; k++)
+      pthread_join (threads[k], NULL);
+    check_manifest ();
+  }
+}
+
 static int
 set_up (void **state)
 {
@@ -369,6 +404,7 @@ main (void)
     cmocka_unit_test (test_failed_publication),
     cmocka_unit_test (test_failed_withdrawal),
     cmocka_unit_test (test_no_memory),
+    cmocka_unit_test (test_parallel),
   };
 
   return cmocka_run_group_tests (tests, set_up, tear_down);
