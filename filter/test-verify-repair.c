@@ -799,6 +799,25 @@ test_overtaken (void **state)
   }
 }
 
+/* Make a disk whose block 1 is bad, without sources.  Returns a client that has
+ * found the bad block.
+ */
+static void *
+find_bad_block (unsigned retries)
+{
+  unsigned char buf[BLOCK];
+  void *handle;
+
+  make_bad_disk ();
+  memcpy (plugin.bytes, truth, size);
+  plugin.bytes[BLOCK] ^= 1;
+  nr_sources = 0;
+  handle = start_client ();
+  verify_params.retry = retries;
+  assert_int_equal (read_range (handle, buf, BLOCK, BLOCK), -1);
+  return handle;
+}
+
 static void
 swap_damage (void)
 {
@@ -813,16 +832,9 @@ static void
 test_retry_is_newer (void **state)
 {
   unsigned char buf[2 * BLOCK];
-  void *handle;
+  void *handle = find_bad_block (1);
 
   (void) state;
-  make_bad_disk ();
-  memcpy (plugin.bytes, truth, size);
-  plugin.bytes[BLOCK] ^= 1;
-  nr_sources = 0;
-  handle = start_client ();
-  verify_params.retry = 1;
-  assert_int_equal (read_range (handle, buf, BLOCK, BLOCK), -1);
   after_read = swap_damage;
   assert_int_equal (read_range (handle, buf, 2 * BLOCK, BLOCK), 0);
   assert_int_equal (state_of (1), BLOCK_GOOD);
@@ -843,18 +855,10 @@ mend_and_read (void)
 static void
 test_overtaken_part (void **state)
 {
-  unsigned char buf[BLOCK];
-  void *handle;
+  void *handle = find_bad_block (0);
 
   (void) state;
-  make_bad_disk ();
-  memcpy (plugin.bytes, truth, size);
-  plugin.bytes[BLOCK] ^= 1;
-  nr_sources = 0;
-  handle = start_client ();
   other = connect_client ();
-  verify_params.retry = 0;
-  assert_int_equal (read_range (handle, buf, BLOCK, BLOCK), -1);
   after_read = mend_and_read;
   assert_null (check_read_at (handle, 100, 0));
   assert_int_equal (state_of (0), BLOCK_NOT_READ);
