@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""completion.py SHELL OPTIONS: complete command lines of blksum in a shell.
+"""completion.py SHELL OPTIONS: complete command lines of blksum and
+blkhash in a shell.
 
 For test-completion-SHELL.sh, which sets the environment, and the current
 directory with the files of make_names in completion-functions.sh.  OPTIONS is a
@@ -37,7 +38,7 @@ bind 'set page-completions off'
 bind 'set enable-bracketed-paste off'
 bind '"\C-xa": insert-completions'
 bind '"\C-xl": possible-completions'
-. "$COMPLETIONS/bash/blksum"
+. "$COMPLETIONS/bash/blkhash"
 """
 
 ZSH = r"""
@@ -229,14 +230,13 @@ def cases(shell):
     yield "blksum -b ", "", SIZES
     yield "blksum ", "--block-size=1", ["--block-size=" + s for s in SIZES
                                         if s.startswith("1")]
-    yield "blksum --output ", "", ["human", "json", "mapfile"]
+    yield "blksum --output ", "", ["human", "json"]
     yield "blksum --size ", "", []
 
     # Options that were given, or cannot be combined with them.
-    yield "blksum -q ", "--qu", ["--queue-size", "--queue-depth"]
-    yield "blksum --queue-size 1m --queue-depth=2 ", "--qu", ["--quiet"]
-    yield ("blksum --expect manifest:a --repair-from b ", "--repair-f",
-           ["--repair-from"])
+    yield "blksum -q ", "--qu", ["--queue-size"]
+    yield "blksum --queue-size 1m ", "--qu", ["--quiet"]
+    yield "blkhash repair --from b ", "--fro", ["--from"]
     yield "blksum disk.raw --check ", "--ta", []
     yield "blksum 'white space.raw' --qui ", "--qui", []
 
@@ -250,17 +250,16 @@ def cases(shell):
                                       "--manifest=mytools"]
     yield "blksum ", "--manifest=images/", [
         "--manifest=images/" + f for f in ("deep", "one.qcow2", "two.qcow2")]
-    yield "blksum --manifest-dir ", "", ["a directory", "images", "mytools"]
-    yield "blksum ", "--manifest-dir=", [
-        "--manifest-dir=" + d for d in ("a directory", "images", "mytools")]
-    yield "blksum --manifest-dir ", "images/", ["images/deep"]
     yield "blksum ", "ma", ["manifest:"]
-    yield "blksum --compare disk.raw ", "ma", ["manifest:"]
+    yield "blkhash compare disk.raw ", "ma", ["manifest:"]
+    yield "blkhash ", "re", ["repair"]
+    yield "blkhash compare ", "di", ["disk.raw"]
+    yield "blkhash update --output ", "", ["human", "json"]
     yield "blksum --check ", "ma", []
     yield "blksum --expect ", "", ["manifest:"]
     yield "blksum ", "--expect=", ["--expect=manifest:"]
     for before, prefix in (("", ""), ("--expect ", ""), ("", "--expect="),
-                           ("--compare disk.raw ", ""), ("-- ", "")):
+                           ("-- ", "")):
         prefix += "manifest:"
         yield "blksum " + before, prefix + "m", [prefix + "mine.blkm",
                                                  prefix + "mytools"]
@@ -299,8 +298,8 @@ TYPED = [
     ("blksum man\tim\ttw\tdi\t", ["manifest:images/two.qcow2", "disk.raw"]),
     ("blksum manifest:a\\ \tin\tdi\t", ["manifest:a directory/in it.blkm",
                                         "disk.raw"]),
-    ("blksum --manifest-d\ta\tx", ["--manifest-dir", "a directory/x"]),
-    ("blksum --manifest-dir=a\\ \tx", ["--manifest-dir=a directory/x"]),
+    ("blkhash co\tdi\tman\tmi\t", ["compare", "disk.raw",
+                                    "manifest:mine.blkm"]),
     ("blksum wh\tdi\t", ["white space.raw", "disk.raw"]),
     ("blksum it\tdi\t", ["it's \"quoted\".raw", "disk.raw"]),
     ("blksum \"manifest:wh\tdi\t", ["manifest:white space.raw", "disk.raw"]),
@@ -309,7 +308,7 @@ TYPED = [
     ("blksum manifest:\\$\tdi\t", ["manifest:$HOME;`id`.raw", "disk.raw"]),
     ("blksum grün\t manifest:gr\t\tdi\t",
      ["grün und blau.raw", "manifest:grün und blau.raw", "disk.raw"]),
-    ("blksum --que\tsi\t1m", ["--queue-size", "1m"]),
+    ("blksum --que\t1m", ["--queue-size", "1m"]),
     ("blksum -- -d\tdi\t", ["--", "-dash.raw", "disk.raw"]),
     ("blksum sha1\x02\x02\x02\x02 \x02--dig\t", ["--digest", "sha1"]),
     ("true; blksum --ta\tdi\t", ["--tag", "disk.raw"]),

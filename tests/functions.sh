@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
 # Sourced first by every test script: tests/README.md says how to write one.  It
-# sets up the environment: "blksum" in PATH is the one of this build, $dir is an
+# sets up the environment: "blksum" and "blkhash" in PATH are those of this build, $dir is an
 # empty directory that is removed at the end, and TMPDIR is inside it.
 #
 # Tests run in the tests directory of the build, which has env.sh.
@@ -253,16 +253,19 @@ LD_LIBRARY_PATH=$abs_top_builddir/lib/.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 export TMPDIR PATH LD_LIBRARY_PATH
 # A link, if nothing has to be added: a shell script would take a fifth of the
 # time of blksum.
-if [ -z "$prepare$wrapper" ]; then
-  ln -s "$(real_program "$abs_top_builddir/tools/blksum")" "$dir/bin/blksum"
-else
-  cat > "$dir/bin/blksum" << END
+for program in blksum blkhash; do
+  real=$(real_program "$abs_top_builddir/tools/$program")
+  if [ -z "$prepare$wrapper" ]; then
+    ln -s "$real" "$dir/bin/$program"
+  else
+    cat > "$dir/bin/$program" << END
 #!/bin/sh
 $prepare
-exec $(echo $wrapper) $(real_program "$abs_top_builddir/tools/blksum") "\$@"
+exec $(echo $wrapper) $real "\$@"
 END
-  chmod +x "$dir/bin/blksum"
-fi
+    chmod +x "$dir/bin/$program"
+  fi
+done
 
 # ---- Images ----
 
@@ -321,12 +324,15 @@ hide_proc () {
   unshare="unshare --mount --propagation unchanged"
   [ "$(id -u)" = 0 ] || unshare="$unshare --map-root-user"
   requires $unshare sh -c "$hide && ! [ -e /proc/self ]"
-  mv "$dir/bin/blksum" "$dir/bin/blksum.seeing"
-  cat > "$dir/bin/blksum" << END
+  for program in blksum blkhash; do
+    seeing=$dir/bin/$program.seeing
+    mv "$dir/bin/$program" "$seeing"
+    cat > "$dir/bin/$program" << END
 #!/bin/sh
-exec $unshare sh -c '$hide && exec "\$@"' sh "$dir/bin/blksum.seeing" "\$@"
+exec $unshare sh -c '$hide && exec "\$@"' sh "$seeing" "\$@"
 END
-  chmod +x "$dir/bin/blksum"
+    chmod +x "$dir/bin/$program"
+  done
 }
 
 # ---- Servers ----
@@ -437,7 +443,7 @@ refuses () {
 # says_once REGEX: the last command wrote one line to stderr, which matches.
 says_once () {
   [ "$(wc -l < "$dir/stderr")" = 1 ] || fail "not one line on stderr"
-  grep -q -e "^blksum: .*$1" "$dir/stderr" || fail "does not say '$1'"
+  grep -q -e "^blk[a-z]*: .*$1" "$dir/stderr" || fail "does not say '$1'"
 }
 
 # says REGEX...: the last command wrote one line to stderr for each REGEX, in
@@ -447,7 +453,7 @@ says () {
   said=0
   for regex; do
     said=$((said + 1))
-    sed -n ${said}p "$dir/stderr" | grep -q -e "^blksum: .*$regex" ||
+    sed -n ${said}p "$dir/stderr" | grep -q -e "^blk[a-z]*: .*$regex" ||
       fail "line $said does not say '$regex'"
   done
 }
@@ -457,7 +463,8 @@ says () {
 says_of () {
   said=$(wc -l < "$dir/stderr")
   [ "$said" -ge 1 ] && [ "$said" -le 11 ] || fail "$said lines on stderr"
-  [ "$(cut -c 1-$((${#1} + 10)) "$dir/stderr" | sort -u)" = "blksum: $1: " ] ||
+  [ "$(sed 's/^blk[a-z]*: //' "$dir/stderr" | cut -c 1-$((${#1} + 2)) |
+         sort -u)" = "$1: " ] ||
     fail "a line that does not begin with $1"
 }
 

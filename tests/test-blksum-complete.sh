@@ -14,12 +14,14 @@
 prints_kind () {
   printf '%s\t%s\n' "$1" "$2" > "$dir/kind"
   shift 2
-  run 0 blksum --complete "$@"
+  run 0 $program --complete "$@"
   [ ! -s "$dir/stderr" ] || fail "unexpected message: $*"
   head -n 1 "$dir/stdout" | cmp - "$dir/kind" ||
     fail "not $(cat "$dir/kind"): $*"
   sed 1d "$dir/stdout" | cut -f1 > "$dir/words"
 }
+
+program=blksum
 
 # words_are WORD...: exactly these completions, in any order.
 words_are () {
@@ -40,7 +42,7 @@ has_not () {
 }
 
 # All options of the table, with their help.
-table_options > "$dir/options"
+table_options blksum > "$dir/options"
 prints_kind words '' -
 LC_ALL=C sort "$dir/words" | grep -v '=$' | diff -u "$dir/options" - ||
   fail "not the options of the table"
@@ -57,17 +59,15 @@ grep '^--' "$dir/options" | diff -u - "$dir/long" || fail "not the long options"
 # An option that was given is not offered again, given by letter, by name or
 # abbreviated, unless its repetition has an effect; nor is an option that cannot
 # be used together with one that was given, before it or after it.
-for given in -q --quiet --qui -zqU; do
+for given in -q --quiet --qui -cqU; do
   prints_kind words '' $given -
-  has_not -q --quiet
-  has --digest -w
+  has_not -q --quiet --tag
+  has --digest --expect -w
 done
-prints_kind words '' --expect manifest:a --repair-from b -
-has --repair-from
-prints_kind words '' -d sha1 --block-size=4k -p -
-has_not -d --digest -b --block-size -p --progress --progress=
+prints_kind words '' -d sha1 --size=4k -p -
+has_not -d --digest --size -p --progress --progress=
 prints_kind words '' --tag --
-has_not --check --expect --compare
+has_not --check --expect --quiet
 prints_kind words '' --check --
 has_not --tag --manifest
 has --strict
@@ -105,9 +105,9 @@ while read -r size; do
   run 0 blksum -b "$size" "$abs_top_srcdir/tests/functions.sh"
 done < "$dir/words"
 prints_kind words '' --output ''
-words_are human json mapfile
+words_are human json
 prints_kind words --output= --output=j
-words_are human json mapfile
+words_are human json
 for free in --size --threads --part; do
   prints_kind words '' $free ''
   words_are
@@ -133,9 +133,6 @@ words_are $formats
 prints_kind files '' --manifest ''
 prints_kind files --manifest= --manifest=di
 words_are
-prints_kind directories '' --manifest-dir ''
-prints_kind directories --manifest-dir= --manifest-dir=/tmp
-prints_kind files '' --repair-from ''
 prints_kind words '' --expect man
 words_are manifest:
 prints_kind words --expect= --expect=
@@ -154,11 +151,7 @@ prints_kind files '' disk.raw
 words_are
 prints_kind files manifest: manifest:di
 words_are
-prints_kind files manifest: --compare manifest:a manifest:b
-words_are
 prints_kind files '' --check man
-words_are
-prints_kind files '' --merge --manifest all man
 words_are
 
 # After "--", or as an argument, a word with "-" is no option.
@@ -180,6 +173,30 @@ has --digest
 mkfifo "$dir/fifo"
 prints_kind words '' "$dir/fifo" --check --manifest "$dir/fifo.blkm" -
 [ ! -e "$dir/fifo.blkm" ] || fail "created a file"
+
+# blkhash completes its commands, and then the options of the command.
+program=blkhash
+prints_kind words '' ''
+words_are compare update parts merge repair
+prints_kind words '' -
+has compare --help --version
+for command in compare update parts merge repair; do
+  table_options blkhash $command > "$dir/options"
+  prints_kind words '' $command -
+  LC_ALL=C sort "$dir/words" | grep -v '=$' | diff -u "$dir/options" - ||
+    fail "not the options of $command"
+done
+prints_kind words '' compare --output ''
+words_are human json mapfile
+prints_kind files '' compare --quiet a ''
+prints_kind files manifest: compare manifest:a manifest:b
+prints_kind words '' repair --from a --fr
+has --from
+prints_kind files '' repair --from ''
+prints_kind files '' update --manifest ''
+run 0 blkhash --complete nonsense ''
+[ ! -s "$dir/stdout" ] || fail "completions of an unknown command"
+program=blksum
 
 # --complete is not in the help, and is only valid as the first argument.
 refuses 'unknown option\|unrecognized' blksum -q --complete

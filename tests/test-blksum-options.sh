@@ -26,17 +26,18 @@ run 0 blksum -V
 grep -qx "blksum (blkhash) [0-9.]*" "$dir/stdout" || fail "no version by -V"
 run 0 blksum --help
 [ ! -s "$dir/stderr" ] || fail "help on stderr"
-# All options are listed, and no line is too long for a terminal.
-for option in --digest --list-digests --block-size \
-              --size --threads --progress --cache --no-extents --format \
-              --force-share --queue-size --queue-depth --read-size --tag \
-              --check --expect --compare --quiet --status --warn --strict \
-              --ignore-missing --allow-uris --part --manifest-dir --merge \
-              --manifest --no-names --output \
-              --zero --help --version; do
-  grep -q -e "$option" "$dir/stdout" || fail "--help without $option"
-done
-[ "$(wc -L < "$dir/stdout")" -le 80 ] || fail "--help is too wide"
+# The options of --help are these, and no line is too long for a terminal.
+options_are () {
+  printf -- '--%s\n' help version "$@" | sort > "$dir/expected"
+  grep -o -e '^  .\{4\}--[-a-z]*' "$dir/stdout" | tr -d ' ' | sed 's/^-.,//' |
+    sort | diff -u "$dir/expected" - || fail "other options in --help"
+  [ "$(wc -L < "$dir/stdout")" -le 80 ] || fail "--help is too wide"
+}
+
+input="size force-share no-extents cache threads progress queue-size"
+options_are digest list-digests manifest tag no-names zero output check expect \
+            part quiet status warn strict ignore-missing allow-uris format \
+            $input
 cp "$dir/stdout" "$dir/help"
 # Options are aligned, and all letters and names are unique.
 grep '^  \(-.,\|   \) --' "$dir/help" > "$dir/rows"
@@ -51,3 +52,50 @@ cmp "$dir/help" "$dir/stdout" || fail "-h is not --help"
 
 # They take precedence over operands, which need not exist.
 run 0 blksum "$dir/missing" -V
+
+# ---- blkhash ----
+
+run 0 blkhash --version
+grep -qx "blkhash (blkhash) [0-9.]*" "$dir/stdout" || fail "no version"
+run 0 blkhash --help
+for command in compare update parts merge repair; do
+  grep -q "^  $command  " "$dir/stdout" || fail "--help without $command"
+done
+run 0 blkhash compare -h
+options_are a-format b-format digest part strict quiet output $input
+run 0 blkhash update -h
+options_are changed bitmap manifest audit output format $input
+run 0 blkhash parts -h
+options_are digest part format $input
+run 0 blkhash merge -h
+options_are manifest output progress
+run 0 blkhash repair -h
+options_are manifest sum from limit dry-run output format $input
+
+refuses "a command is missing; try 'blkhash --help'" blkhash
+refuses "'disk.raw' is not a command; blksum prints" blkhash disk.raw
+refuses "try 'blkhash compare --help'" blkhash compare --nonsense
+
+# ---- Errors ----
+
+# Only an error of syntax refers to --help.
+refuses "--tag cannot be used with --check; try 'blksum --help'" \
+        blksum --tag --check list
+refuses "--quiet needs --check or --expect; try" blksum -q list
+refuses "--strict needs --check; try" blksum --strict list
+refuses "--expect cannot be used with --check; try" \
+        blksum --expect 00 --check list
+refuses "--strict cannot be used with --expect; try" \
+        blksum --strict --expect 00 list
+refuses "--size: invalid number 'x'$" blksum --size x -
+refuses "10GB' can be in powers .*: write 10GiB for 1024$" blksum --size 10GB -
+
+# Options that earlier versions had: what to write now, in one line.
+for old in compare update=a changed=a bitmap=a audit=1% merge manifest-dir=. \
+           resume subset=1/2 repair-from=a expect-sum=none repair-limit=1% \
+           dry-run object=a image-opts; do
+  refuses "--${old%=*} is now: .*\(blkhash\|blksum\|--part\) " \
+          blksum --$old disk.raw
+done
+refuses "--streams is now: -d sha256/64k/sN$" blksum --streams 4 a
+refuses "--linear is now: -d sha256/64k/linear$" blksum --linear a

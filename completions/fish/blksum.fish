@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Completion of blksum for fish.
+# Completion of blksum and blkhash for fish.
 #
 # "blksum --complete" prints the completions; this script passes them to fish.
 
@@ -18,9 +18,9 @@ function __blksum_ask
     # Close an open quote.
     set word (string unescape -- $word; or string unescape -- $word\"
         or string unescape -- $word\'; or printf '%s\n' $word)
-    # Run the program on the command line, if it exists.
+    # Run the program on the command line, or that with its name in PATH.
     set -l program (string replace -r '^~/' "$HOME/" -- $words[1])
-    type -q -- $program; or set program blksum
+    type -q -- $program; or set program (string replace -r '.*/' '' -- $program)
 
     set -l lines (command $program --complete $words[2..-1] "$word" \
         2>/dev/null </dev/null)
@@ -52,9 +52,11 @@ function __blksum_print_directories
         (string escape -n -- $__blksum_path))
 end
 
-complete -c blksum -f -k -a '(__blksum_print_words)'
-complete -c blksum -n '__blksum_kind_is files; and test -z "$__blksum_prefix"' -F
-complete -c blksum -n '__blksum_kind_is files; and test -n "$__blksum_prefix"' \
-    -a '(__blksum_print_files)'
-complete -c blksum -n '__blksum_kind_is directories' \
-    -a '(__blksum_print_directories)'
+for program in blksum blkhash
+    complete -c $program -f -k -a '(__blksum_print_words)'
+    complete -c $program -n '__blksum_kind_is files; and test -z "$__blksum_prefix"' -F
+    complete -c $program -n '__blksum_kind_is files; and test -n "$__blksum_prefix"' \
+        -a '(__blksum_print_files)'
+    complete -c $program -n '__blksum_kind_is directories' \
+        -a '(__blksum_print_directories)'
+end

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Parse a command line: getopt_long finds the options, and the rows of the
- * table define them.
+ * command define them.
  */
 
 #include <config.h>
@@ -18,7 +18,30 @@
 #include <strings.h>
 
 #include "cli/command-line.h"
+#include "cli/program.h"
 #include "cli/usage.h"
+
+/* ---- The rows ---- */
+
+void
+command_line_list (const struct command *command, struct option_list *list)
+{
+  const struct option_group *group;
+  const struct option_row *row;
+
+  list->count = 0;
+  for (group = command->groups; group->rows; group++)
+    for (row = group->rows; row->name; row++) {
+      assert (list->count < MAX_OPTIONS);
+      list->rows[list->count++] = row;
+    }
+}
+
+unsigned
+command_line_modes (const struct option_row *row)
+{
+  return row->modes ? row->modes : row->selects ? row->selects : UINT_MAX;
+}
 
 /* getopt_long returns the letter of a short option, or FIRST_NAME plus the
  * index of the row of a long option.
@@ -36,26 +59,28 @@ compare_names (const void *a, const void *b)
  * NAMES are sorted, because messages list them.
  */
 static void
-fill_getopt (const struct option_row *row, char *letters,
+fill_getopt (const struct option_list *list, char *letters,
              struct option *names)
 {
   size_t i;
 
   *letters++ = ':';             /* getopt_long returns ':' if an argument
                                  * is missing */
-  for (i = 0; row[i].name; i++) {
-    int argument = !row[i].arg ? no_argument :
-      row[i].arg[0] == '[' ? optional_argument : required_argument;
+  for (i = 0; i < list->count; i++) {
+    const struct option_row *row = list->rows[i];
+    int argument = !row->arg ? no_argument :
+      row->arg[0] == '[' ? optional_argument : required_argument;
 
-    assert (i < USAGE_MAX_OPTIONS);
-    names[i] = (struct option) { row[i].name, argument, NULL, FIRST_NAME + i };
-    if (row[i].letter)
-      *letters++ = row[i].letter;
-    if (row[i].letter && argument == required_argument)
+    names[i] = (struct option) { row->name, argument, NULL, FIRST_NAME + i };
+    if (row->letter)
+      *letters++ = row->letter;
+    if (row->letter && argument == required_argument)
       *letters++ = ':';
   }
   qsort (names, i, sizeof *names, compare_names);
 }
+
+/* ---- Arguments ---- */
 
 /* Returns the number of bits by which to shift the number in ARG, whose unit is
  * UNIT: 0 if it is none.
@@ -69,7 +94,7 @@ parse_unit (const struct option_row *row, const char *arg, const char *unit)
   unsigned power = found ? found - units + 1 : 0;
 
   if (power > 0 && strcasecmp (unit + 1, "b") == 0)
-    usage_error ("--%s: '%s' can be in powers of 1000 or of 1024: write "
+    usage_invalid ("--%s: '%s' can be in powers of 1000 or of 1024: write "
                  "%.*s%ciB for 1024", row->name, arg, (int) (unit - arg), arg,
                  toupper ((unsigned char) *unit));
   return unit[1] == '\0' || strcmp (unit + 1, "iB") == 0 ? 10 * power : 0;
@@ -85,40 +110,64 @@ parse_number (const struct option_row *row, const char *arg)
   errno = 0;
   value = strtoull (arg, &end, 10);
   if (!isdigit ((unsigned char) arg[0]) || errno != 0)
-    usage_error ("--%s: invalid number '%s'", row->name, arg);
+    usage_invalid ("--%s: invalid number '%s'", row->name, arg);
   shift = row->is_size && *end ? parse_unit (row, arg, end) : 0;
   if (value > UINT64_MAX >> shift)
-    usage_error ("--%s: '%s' is too large", row->name, arg);
+    usage_invalid ("--%s: '%s' is too large", row->name, arg);
   value <<= shift;
   if (*end && shift == 0)
-    usage_error ("--%s: invalid %s '%s'", row->name,
+    usage_invalid ("--%s: invalid %s '%s'", row->name,
                  row->is_size ? "size" : "number", arg);
   if (value < row->min || value > row->max)
-    usage_error ("--%s: '%s' is not between %llu and %llu", row->name, arg,
+    usage_invalid ("--%s: '%s' is not between %llu and %llu", row->name, arg,
                  (unsigned long long) row->min,
                  (unsigned long long) row->max);
   return value;
 }
 
+/* Returns the index of ARG in the words of ROW. */
+static unsigned
+find_word (const struct option_row *row, const char *arg)
+{
+  const char *word = row->words;
+  size_t len = strlen (arg);
+  unsigned i;
+
+  for (i = 0; *word; i++) {
+    size_t end = strcspn (word, " ");
+
+    if (end == len && memcmp (word, arg, len) == 0)
+      return i;
+    word += end;
+    word += strspn (word, " ");
+  }
+  usage_invalid ("--%s: '%s' is none of: %s", row->name, arg, row->words);
+}
+
 /* Returns the use of the option for which getopt_long has just returned C. */
 static struct option_use
-make_use (const struct option_row *row, int c)
+make_use (const struct option_list *list, int c)
 {
+  const struct option_row *row;
+  size_t i = 0;
+
   if (c >= FIRST_NAME)
-    row += c - FIRST_NAME;
+    i = c - FIRST_NAME;
   else
-    while (row->letter != c)
-      row++;
+    while (list->rows[i]->letter != c)
+      i++;
+  row = list->rows[i];
   return (struct option_use) {
     .row = row,
     .arg = optarg,
-    .number = optarg && row->max > 0 ? parse_number (row, optarg) : 0,
+    .number = !optarg ? 0 : row->max > 0 ? parse_number (row, optarg)
+              : row->words ? find_word (row, optarg) : 0,
     .by_letter = c < FIRST_NAME,
   };
 }
 
 static void
-set_field (struct options *options, const struct option_use *use)
+set_field (void *options, const struct option_use *use)
 {
   void *field = (char *) options + use->row->field;
   uint64_t value = use->arg ? use->number : use->row->value;
@@ -132,12 +181,14 @@ set_field (struct options *options, const struct option_use *use)
 }
 
 static void
-apply (struct options *options, const struct option_use *use)
+apply (const struct command *command, void *options,
+       const struct option_use *use)
 {
   if (use->row->print) {
-    use->row->print ();
+    use->row->print (command);
     if (fflush (stdout) == EOF || ferror (stdout)) {
-      perror ("blksum: write error"); /* output that is lost is an error */
+      fprintf (stderr, "%s: write error: %s\n", program_name,
+               strerror (errno)); /* output that is lost is an error */
       exit (EXIT_TROUBLE);
     }
     exit (EXIT_SUCCESS);
@@ -148,65 +199,82 @@ apply (struct options *options, const struct option_use *use)
     set_field (options, use);
 }
 
-bool
-command_line_uses (const struct option_use *uses, const char *text,
-                   const struct option_row *row)
-{
-  const struct option_use *use;
-  size_t len;
+/* ---- Modes ---- */
 
-  while ((text = strstr (text, "--"))) {
-    text += 2;
-    len = strspn (text, "abcdefghijklmnopqrstuvwxyz-");
-    for (use = uses; use < uses + USAGE_MAX_OPTIONS; use++)
-      if (use->row && use->row != row &&
-          strncmp (use->row->name, text, len) == 0 &&
-          use->row->name[len] == '\0')
-        return true;
-  }
-  return false;
+/* Report that ROW is only permitted in its modes, none of which is selected. */
+static void needs_mode (const struct option_list *list,
+                        const struct option_row *row)
+  __attribute__ ((noreturn));
+
+static void
+needs_mode (const struct option_list *list, const struct option_row *row)
+{
+  char names[256] = "";
+  size_t i, len = 0;
+
+  for (i = 0; i < list->count; i++)
+    if (list->rows[i]->selects & row->modes)
+      len += snprintf (names + len, sizeof names - len, "%s--%s",
+                       len ? " or " : "", list->rows[i]->name);
+  usage_error ("--%s needs %s", row->name, names);
 }
 
 static void
-check_together (const struct option_use *uses)
+check_modes (const struct command *command, const struct option_list *list,
+             const bool *used)
 {
-  const struct option_use *use;
+  const struct option_row *selected = NULL;
+  unsigned mode;
+  size_t i;
 
-  for (use = uses; use < uses + USAGE_MAX_OPTIONS; use++) {
-    const struct option_row *row = use->row;
+  for (i = 0; i < list->count && !selected; i++)
+    if (used[i] && list->rows[i]->selects)
+      selected = list->rows[i];
+  mode = selected ? selected->selects : command->default_mode;
+  for (i = 0; i < list->count; i++) {
+    const struct option_row *row = list->rows[i];
 
-    if (row && row->needs && !command_line_uses (uses, row->needs, row))
-      usage_error ("--%s needs %s", row->name, row->needs);
-    if (row && row->excludes && command_line_uses (uses, row->excludes, row))
-      usage_error ("%s", row->excludes);
+    if (!used[i] || (command_line_modes (row) & mode) || mode == 0)
+      continue;
+    if (!selected)
+      needs_mode (list, row);
+    usage_error ("--%s cannot be used with --%s", row->name, selected->name);
   }
 }
 
 int
-command_line_parse (const struct option_row *rows, struct options *options,
-                    int argc, char *argv[])
+command_line_parse (const struct command *command, void *options, int argc,
+                    char *argv[])
 {
-  char letters[2 * USAGE_MAX_OPTIONS + 2] = "";
-  struct option names[USAGE_MAX_OPTIONS + 1] = { { 0 } };
-  struct option_use uses[USAGE_MAX_OPTIONS] = { { 0 } };
+  char letters[2 * MAX_OPTIONS + 2] = "";
+  struct option names[MAX_OPTIONS + 1] = { { 0 } };
+  bool used[MAX_OPTIONS] = { false };
+  struct option_list list;
   int c;
 
-  fill_getopt (rows, letters, names);
+  usage_command = command->name;
+  command_line_list (command, &list);
+  fill_getopt (&list, letters, names);
   opterr = 0;
   while ((c = getopt_long (argc, argv, letters, names, NULL)) != -1) {
     struct option_use use;
+    size_t i;
 
     if (c == ':')
       usage_error ("option '%s' needs an argument", argv[optind - 1]);
     if (c == '?')
       usage_unknown_option (names, argv[optind - 1]);
-    use = make_use (rows, c);
-    apply (options, &use);
-    uses[use.row - rows] = use;
+    use = make_use (&list, c);
+    apply (command, options, &use);
+    for (i = 0; list.rows[i] != use.row; i++)
+      ;
+    used[i] = true;
   }
-  check_together (uses);
+  check_modes (command, &list, used);
   return optind;
 }
+
+/* ---- Help ---- */
 
 #define HELP_COLUMN 27
 
@@ -214,23 +282,51 @@ static void
 print_row (const struct option_row *row)
 {
   char letter[] = "-x, ";
-  const char *arg = row->arg ? row->arg : "";
+  const char *arg = row->arg ? row->arg : "", *help = row->help;
   int len;
 
   letter[1] = row->letter;
   len = printf ("  %4s--%s%s%s", row->letter ? letter : "", row->name,
                 *arg && *arg != '[' ? " " : "", arg);
-  printf ("%*s%s\n", HELP_COLUMN - len, "", row->help);
-}
+  for (;;) {
+    int end = strcspn (help, "\n");
 
-void
-command_line_print (const struct option_row *rows)
-{
-  const struct option_row *row;
-
-  for (row = rows; row->name; row++) {
-    if (row > rows && row->group != row[-1].group)
-      putchar ('\n');
-    print_row (row);
+    printf ("%*s%.*s\n", HELP_COLUMN - len, "", end, help);
+    if (help[end] == '\0')
+      return;
+    help += end + 1;
+    len = 0;
   }
 }
+
+static void
+print_help (const struct command *command)
+{
+  const struct option_group *group;
+  const struct option_row *row;
+
+  printf ("%s\n", command->usage);
+  for (group = command->groups; group->rows; group++) {
+    if (group->title)
+      printf (*group->title ? "\n%s:\n" : "\n", group->title);
+    for (row = group->rows; row->name; row++)
+      if (row->help)
+        print_row (row);
+  }
+  if (command->help_end)
+    printf ("\n%s", command->help_end);
+}
+
+static void
+print_version (const struct command *command)
+{
+  (void) command;
+  program_print_version ();
+}
+
+const struct option_row standard_rows[] = {
+  { 'h', "help", NULL, "print this and exit", .print = print_help },
+  { 'V', "version", NULL, "print the version and exit",
+    .print = print_version },
+  { .name = NULL },
+};

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Parse a command line by a table of options.  Each option is described only by
- * its row: the parser does not depend on the options of blksum.
+ * Parse a command line by tables of options.  Each option is described only by
+ * its row, from which the parser, --help and the completions are made.
  */
 
 #ifndef BLKSUM_COMMAND_LINE_H
@@ -12,69 +12,112 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct options;
+#define MAX_OPTIONS 50          /* of a command */
+
+struct command;
 
 /* A use of an option.  The parser keeps the last use of each option. */
 struct option_use {
-  const struct option_row *row; /* NULL if the option was not used */
+  const struct option_row *row;
   char *arg;                    /* the argument, or NULL */
   uint64_t number;              /* the argument as a number, if row->max is
                                  * not 0 */
   bool by_letter;               /* the short option was used */
 };
 
-enum field_type { FIELD_BOOL, FIELD_STRING, FIELD_UNSIGNED, FIELD_LONG };
+enum field_type {
+  FIELD_BOOL, FIELD_STRING, FIELD_UNSIGNED, FIELD_LONG
+};
 
 struct option_row {
-  int group;                    /* groups are separated by empty lines in
-                                 * --help */
   char letter;                  /* the short option, or 0 */
   const char *name;             /* without "--"; NULL ends the table */
   const char *arg;              /* the argument in --help, or NULL if there is
                                  * none; an argument in brackets, like "[=FD]",
                                  * is optional after the name, and not permitted
                                  * after the letter */
-  const char *help;
+  const char *help;             /* its lines; NULL for an option that is only
+                                 * accepted for compatibility */
 
   uint64_t min, max;            /* if max > 0, the argument is a number */
   bool is_size;                 /* the number can have a unit */
-  const char *words;            /* the valid arguments, such as "human json"; or
-                                 * NULL.  For completion and for messages: only
-                                 * SET checks the argument */
+  const char *words;            /* the valid arguments, such as "human json", or
+                                 * NULL; the field gets the index */
   bool repeats;                 /* each use has an effect, not only the last */
 
-  /* The action.  If PRINT is set, call it and exit.  Otherwise, if SET is set,
-   * call it.  Otherwise store the argument, or VALUE if there is no argument,
-   * in the member of struct options at the offset FIELD.
+  /* If a command has modes, each is a bit.  An option that selects a mode has
+   * its bit in SELECTS.  MODES are those in which the option is permitted, 0
+   * means all.
    */
-  void (*print) (void);
-  void (*set) (struct options *options, const struct option_use *use);
+  unsigned selects, modes;
+
+  /* The action.  If PRINT is set, call it and exit.  Otherwise, if SET is set,
+   * call it with the options of the command.  Otherwise store the argument, or
+   * VALUE if there is no argument, in the member of these options at the offset
+   * FIELD.
+   */
+  void (*print) (const struct command *command);
+  void (*set) (void *options, const struct option_use *use);
   size_t field;
   enum field_type type;
   int value;
-
-  /* Combinations with other options, or NULL.  NEEDS names options, such as
-   * "--a or --b", one of which is required; the error message ends with it.
-   * EXCLUDES is the whole error message; this option cannot be used together
-   * with any other that the message names.
-   */
-  const char *needs, *excludes;
 };
 
-/* Parse the options in ARGV into OPTIONS, and check that they can be combined.
- * Returns the index of the first operand.  Exits after an error, and after an
- * option that prints.
- */
-int command_line_parse (const struct option_row *rows, struct options *options,
-                        int argc, char *argv[]);
+/* Initializers of a row. */
+#define OPTION_NUMBER(lowest, highest) .min = lowest, .max = highest
+#define OPTION_SIZE(lowest, highest) \
+  OPTION_NUMBER (lowest, highest), .is_size = true
+#define OPTION_FIELD(struct_type, name) \
+  .field = offsetof (struct_type, name), \
+  .type = _Generic (((struct_type *) NULL)->name, \
+                    bool: FIELD_BOOL, const char *: FIELD_STRING, \
+                    unsigned: FIELD_UNSIGNED, unsigned long: FIELD_LONG)
 
-/* Returns true if an option that TEXT names, other than ROW, is used.  USES has
- * USAGE_MAX_OPTIONS elements (see usage.h).
- */
-bool command_line_uses (const struct option_use *uses, const char *text,
-                        const struct option_row *row);
+/* A list of rows, which commands can share. */
+struct option_group {
+  const char *title;            /* in --help; "" is an empty line, and NULL
+                                 * continues the group before */
+  const struct option_row *rows; /* NULL after the last group */
+};
 
-/* Print the options for --help. */
-void command_line_print (const struct option_row *rows);
+/* A program without commands, or a command of blkhash. */
+struct command {
+  const char *name;             /* of a command of blkhash, or NULL */
+  const char *summary;          /* in the list of commands */
+  const char *usage;            /* --help before the options, and after them, */
+  const char *help_end;         /* which is NULL if there is nothing */
+  const struct option_group *groups;
+  unsigned default_mode;        /* the mode if no option selects one */
+  unsigned file_modes;          /* modes in which no operand is manifest:FILE,
+                                 * for completion */
+
+  /* Run the command.  ARGV[0] is not used, and the command line follows.
+   * Returns the exit status.
+   */
+  int (*run) (int argc, char *argv[]);
+};
+
+/* The rows of --help and --version. */
+extern const struct option_row standard_rows[];
+
+/* Parse the options of COMMAND in ARGV into OPTIONS, and check that they are
+ * permitted together.  Returns the index of the first operand.  Exits after an
+ * error, and after an option that prints.  From this call on, COMMAND is that of
+ * usage errors.
+ */
+int command_line_parse (const struct command *command, void *options, int argc,
+                        char *argv[]);
+
+/* The rows of a command in one list. */
+struct option_list {
+  const struct option_row *rows[MAX_OPTIONS];
+  size_t count;
+};
+
+void command_line_list (const struct command *command,
+                        struct option_list *list);
+
+/* Returns the modes of COMMAND in which ROW is permitted. */
+unsigned command_line_modes (const struct option_row *row);
 
 #endif /* BLKSUM_COMMAND_LINE_H */

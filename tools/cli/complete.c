@@ -8,6 +8,7 @@
 
 #include <config.h>
 
+#include <limits.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,15 +16,13 @@
 
 #include "cli/command-line.h"
 #include "cli/complete.h"
-#include "cli/lists.h"
-#include "cli/usage.h"
+#include "cli/input-options.h"
 #include "format/format.h"
 
 /* The result of parsing all words except the last. */
 struct line {
-  const struct option_row *rows;
-  struct option_use uses[USAGE_MAX_OPTIONS]; /* each at the index of its row in
-                                              * ROWS */
+  struct option_list list;
+  bool used[MAX_OPTIONS];       /* for each row in LIST */
   const struct option_row *pending; /* the next word is the argument of this
                                      * option; or NULL */
   bool options_ended;               /* by the word "--" */
@@ -35,31 +34,34 @@ needs_argument (const struct option_row *row)
   return row->arg && row->arg[0] != '[';
 }
 
-static const struct option_row *
-find_letter (const struct option_row *rows, char letter)
+/* Returns the index of the row with LETTER, or -1. */
+static int
+find_letter (const struct option_list *list, char letter)
 {
-  for (; rows->name; rows++)
-    if (rows->letter == letter)
-      return rows;
-  return NULL;
+  for (size_t i = 0; i < list->count; i++)
+    if (list->rows[i]->letter == letter)
+      return i;
+  return -1;
 }
 
-/* Accept a unique prefix of a name, like getopt_long. */
-static const struct option_row *
-find_name (const struct option_row *rows, const char *name, size_t len)
+/* Returns the index of the row with the name, or -1.  Accepts a unique prefix of
+ * a name, like getopt_long.
+ */
+static int
+find_name (const struct option_list *list, const char *name, size_t len)
 {
-  const struct option_row *found = NULL;
-  size_t count = 0;
+  int found = -1;
+  size_t i, count = 0;
 
-  for (; rows->name; rows++) {
-    if (strncmp (rows->name, name, len) != 0)
+  for (i = 0; i < list->count; i++) {
+    if (strncmp (list->rows[i]->name, name, len) != 0)
       continue;
-    if (rows->name[len] == '\0')
-      return rows;
-    found = rows;
+    if (list->rows[i]->name[len] == '\0')
+      return i;
+    found = i;
     count++;
   }
-  return count == 1 ? found : NULL;
+  return count == 1 ? found : -1;
 }
 
 /* Record the options in WORD.  If one of them has an argument, return this
@@ -69,24 +71,28 @@ find_name (const struct option_row *rows, const char *name, size_t len)
 static const struct option_row *
 parse_option_word (struct line *line, const char *word, size_t *arg)
 {
+  const struct option_list *list = &line->list;
   const struct option_row *row;
+  int found;
   size_t i;
 
   if (word[1] == '-') {
     size_t len = strcspn (word, "=");
 
-    row = find_name (line->rows, word + 2, len - 2);
-    if (!row)
+    found = find_name (list, word + 2, len - 2);
+    if (found == -1)
       return NULL;
-    line->uses[row - line->rows].row = row;
+    row = list->rows[found];
+    line->used[found] = true;
     *arg = word[len] ? len + 1 : 0;
     return needs_argument (row) || (row->arg && *arg > 0) ? row : NULL;
   }
   for (i = 1; word[i]; i++) {
-    row = find_letter (line->rows, word[i]);
-    if (!row)
+    found = find_letter (list, word[i]);
+    if (found == -1)
       return NULL;
-    line->uses[row - line->rows].row = row;
+    row = list->rows[found];
+    line->used[found] = true;
     *arg = word[i + 1] ? i + 1 : 0;
     if (needs_argument (row))
       return row;
@@ -178,13 +184,15 @@ print_manifest (const char *word, size_t offset)
 static bool
 is_file (const char *arg)
 {
-  return strcmp (arg, "FILE") == 0 || strcmp (arg, "OLD") == 0 ||
-    strcmp (arg, "RANGES") == 0 || strcmp (arg, "SRC") == 0;
+  return strcmp (arg, "FILE") == 0 ||
+    strcmp (arg, "RANGES") == 0 || strcmp (arg, "SRC") == 0 ||
+    strcmp (arg, "NEW") == 0;
 }
 
 /* Print completions for the argument of ROW, at OFFSET in WORD. */
 static void
-print_argument (const struct option_row *row, const char *word, size_t offset)
+print_argument (const struct command *command, const struct option_row *row,
+                const char *word, size_t offset)
 {
   const char *slash = strrchr (word + offset, '/');
 
@@ -201,7 +209,7 @@ print_argument (const struct option_row *row, const char *word, size_t offset)
   else if (strcmp (row->arg, "SPEC") == 0) {
     print_kind ("words", word, slash ? slash + 1 - word : offset);
     if (!slash)
-      lists_digests ();
+      input_print_digests (command);
     else if (strchr (word + offset, '/') == slash)
       print_sizes (0, UINT64_MAX);
     else
@@ -219,46 +227,54 @@ print_argument (const struct option_row *row, const char *word, size_t offset)
   }
 }
 
-/* Returns true if ROW can be added to the options that are used. */
-static bool
-is_possible (const struct line *line, const struct option_row *row)
+/* Print an option and its help, whose lines are joined. */
+static void
+print_option (const char *before, const char *name, const char *after,
+              const char *help)
 {
-  struct option_use added[USAGE_MAX_OPTIONS] = { { .row = row } };
-  const struct option_use *use, *end = line->uses + USAGE_MAX_OPTIONS;
+  printf ("%s%s%s\t", before, name, after);
+  for (; *help; help++)
+    putchar (*help == '\n' ? ' ' : *help);
+  putchar ('\n');
+}
 
-  if (row->excludes && command_line_uses (line->uses, row->excludes, row))
-    return false;
-  for (use = line->uses; use < end; use++) {
-    if (use->row == row && !row->repeats)
-      return false;
-    if (use->row && use->row->excludes &&
-        command_line_uses (added, use->row->excludes, use->row))
-      return false;
-  }
-  return true;
+/* Returns the modes in which all options that are used are permitted. */
+static unsigned
+possible_modes (const struct line *line)
+{
+  unsigned modes = UINT_MAX;
+
+  for (size_t i = 0; i < line->list.count; i++)
+    if (line->used[i])
+      modes &= command_line_modes (line->list.rows[i]);
+  return modes;
 }
 
 static void
 print_options (const struct line *line, const char *word)
 {
-  const struct option_row *row;
+  unsigned modes = possible_modes (line);
 
   print_kind ("words", word, 0);
-  for (row = line->rows; row->name; row++) {
-    if (!is_possible (line, row))
+  for (size_t i = 0; i < line->list.count; i++) {
+    const struct option_row *row = line->list.rows[i];
+
+    if (!row->help || !(command_line_modes (row) & modes) ||
+        (line->used[i] && !row->repeats))
       continue;
     if (row->letter && word[1] != '-')
-      printf ("-%c\t%s\n", row->letter, row->help);
-    printf ("--%s\t%s\n", row->name, row->help);
+      print_option ("-", (char[]) { row->letter, '\0' }, "", row->help);
+    print_option ("--", row->name, "", row->help);
     if (row->arg && !needs_argument (row))
-      printf ("--%s=\t%s\n", row->name, row->help);
+      print_option ("--", row->name, "=", row->help);
   }
 }
 
 static void
-print_operand (const struct line *line, const char *word)
+print_operand (const struct command *command, const struct line *line,
+               const char *word)
 {
-  if (command_line_uses (line->uses, "--check, --merge", NULL))
+  if (!(possible_modes (line) & ~command->file_modes))
     print_kind ("files", word, 0);
   else if (!print_manifest (word, 0)) {
     print_kind ("files", word, 0);
@@ -268,26 +284,27 @@ print_operand (const struct line *line, const char *word)
 }
 
 void
-complete_print (const struct option_row *rows, int nr_words,
+complete_print (const struct command *command, int nr_words,
                 char *const words[])
 {
   const char *word = nr_words > 0 ? words[nr_words - 1] : "";
-  struct line line = { .rows = rows }, before;
+  struct line line = { .pending = NULL }, before;
   const struct option_row *row;
   size_t arg;
   int i;
 
+  command_line_list (command, &line.list);
   for (i = 0; i < nr_words - 1; i++)
     parse_word (&line, words[i]);
   if (line.pending)
-    print_argument (line.pending, word, 0);
+    print_argument (command, line.pending, word, 0);
   else if (line.options_ended || word[0] != '-')
-    print_operand (&line, word);
+    print_operand (command, &line, word);
   else {
     before = line;
     row = parse_option_word (&line, word, &arg);
     if (row && arg > 0)
-      print_argument (row, word, arg);
+      print_argument (command, row, word, arg);
     else
       print_options (&before, word);
   }

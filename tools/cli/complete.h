@@ -9,12 +9,13 @@
 #ifndef BLKSUM_COMPLETE_H
 #define BLKSUM_COMPLETE_H
 
-struct option_row;
+struct command;
 
 /* Print the completions of the last of the NR_WORDS WORDS, which ends at the
- * cursor.  WORDS begin after "blksum".  The first line is KIND, a tab, and the
- * beginning of the last word that the completions do not replace, such as
- * "--manifest=" of "--manifest=di".  KIND is the type of the completions:
+ * cursor.  WORDS begin after the name of the command.  The first line is KIND, a
+ * tab, and the beginning of the last word that the completions do not replace,
+ * such as "--manifest=" of "--manifest=di".  KIND is the type of the
+ * completions:
  *
  *   words         the words in the following lines
  *   files         files, and the words in the following lines
@@ -25,7 +26,7 @@ struct option_row;
  * the shell must omit these.  It must not append a space to a word that ends
  * with "=" or ":".
  */
-void complete_print (const struct option_row *rows, int nr_words,
+void complete_print (const struct command *command, int nr_words,
                      char *const words[]);
 
 #endif /* BLKSUM_COMPLETE_H */

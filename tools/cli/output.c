@@ -17,7 +17,6 @@
 
 #include "../lib/common/json-string.h"
 #include "../lib/common/sum-line.h"
-#include "cli/options.h"
 #include "cli/output.h"
 #include "util/result.h"
 
@@ -64,24 +63,18 @@ print_hash (const struct blkhash_opts *hash)
     print_number ("streams", streams);
 }
 
-static const struct blkhash_opts *
-hash_of (const struct options *options, const struct sum *sum)
-{
-  return sum->hash ? sum->hash : options->hash.opts;
-}
-
 static void
-print_json (const struct options *options, const char *name,
-            const struct sum *sum)
+print_json (const struct output_options *options, const char *name,
+            const struct blkhash_opts *hash, const struct sum *sum)
 {
   putchar ('{');
-  if (options->names) {
+  if (!options->no_names) {
     fputs ("\"name\":", stdout);
     json_string (stdout, name);
     putchar (',');
   }
   print_checksum (sum);
-  print_hash (hash_of (options, sum));
+  print_hash (hash);
   print_json_string ("format", sum->format);
   print_number ("size", sum->size);
   print_number ("data-bytes", sum->data);
@@ -100,13 +93,12 @@ print_json (const struct options *options, const char *name,
 
 /* Returns 0, or ENOMEM. */
 static int
-print_line (const struct options *options, const char *name,
-            const struct sum *sum)
+print_line (const struct output_options *options, const char *name,
+            const struct blkhash_opts *hash, const struct sum *sum)
 {
-  char *line = sum_line (hash_of (options, sum), sum->md, sum->md_len,
-                         options->names ? name : NULL,
-                         options->form == OUTPUT_TAG,
-                         !options->zero_terminated);
+  char *line = sum_line (hash, sum->md, sum->md_len,
+                         options->no_names ? NULL : name, options->tag,
+                         !options->zero);
 
   if (!line)
     return ENOMEM;
@@ -119,15 +111,15 @@ print_line (const struct options *options, const char *name,
  * the C library flushes.  So errno is cleared before the first call.
  */
 int
-output_sum (const struct options *options, const char *name,
-            const struct sum *sum)
+output_sum (const struct output_options *options, const char *name,
+            const struct blkhash_opts *hash, const struct sum *sum)
 {
-  const char end = options->zero_terminated ? '\0' : '\n';
+  const char end = options->zero ? '\0' : '\n';
 
   errno = 0;
   if (options->form == OUTPUT_JSON)
-    print_json (options, name, sum);
-  else if (print_line (options, name, sum) != 0)
+    print_json (options, name, hash, sum);
+  else if (print_line (options, name, hash, sum) != 0)
     return ENOMEM;
   if (ferror (stdout) || putchar (end) == EOF || fflush (stdout) == EOF)
     return errno ? errno : EIO;

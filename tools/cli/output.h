@@ -7,13 +7,30 @@
 #ifndef BLKSUM_OUTPUT_H
 #define BLKSUM_OUTPUT_H
 
-struct options;
+#include <stdbool.h>
+
+struct blkhash_opts;
 struct sum;
 
-/* Print SUM of the source NAME on stdout.  Returns 0, or an errno value if it
- * could not be formatted or written.
+/* The words of --output, in this order. */
+enum output_form {
+  OUTPUT_HUMAN,
+  OUTPUT_JSON,                  /* one JSON object on a line */
+  OUTPUT_MAPFILE,               /* a mapfile of GNU ddrescue */
+};
+
+struct output_options {
+  unsigned form;                /* enum output_form */
+  bool tag;                     /* blk-sha256/64k (NAME) = HEX, and not
+                                 * HEX  NAME */
+  bool no_names;
+  bool zero;                    /* NUL ends a line, and no name is escaped */
+};
+
+/* Print SUM of the source NAME, made with HASH, on stdout.  Returns 0, or an
+ * errno value if it could not be formatted or written.
  */
-int output_sum (const struct options *options, const char *name,
-                const struct sum *sum);
+int output_sum (const struct output_options *options, const char *name,
+                const struct blkhash_opts *hash, const struct sum *sum);
 
 #endif /* BLKSUM_OUTPUT_H */

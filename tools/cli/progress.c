@@ -28,6 +28,7 @@
 #include "../lib/common/numbers.h"
 #include "../lib/common/utf8.h"
 #include "cli/progress.h"
+#include "cli/program.h"
 #include "cli/report.h"
 #include "util/clock.h"
 #include "util/error.h"
@@ -393,7 +394,7 @@ print_status (void)
   SCOPED_LOCK (&lock);
 
   if (!begun) {
-    fputs ("blksum: nothing is being read\n", stderr);
+    fprintf (stderr, "%s: nothing is being read\n", program_name);
     return;
   }
   erase ();
@@ -401,7 +402,7 @@ print_status (void)
   if (now.name)
     report (now.name, &text);
   else
-    fprintf (stderr, "blksum: %s\n", text.text);
+    fprintf (stderr, "%s: %s\n", program_name, text.text);
   draw ();
 }
 

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "cli/report.h"
-#include "cli/usage.h"
+#include "cli/program.h"
 #include "util/broken-pipe.h"
 #include "util/error.h"
 
@@ -25,7 +25,7 @@ report (const char *name, const struct error *error)
   for (;;) {
     int len = strcspn (text, "\n");
 
-    fprintf (stderr, "blksum: %s: %.*s\n", prefix.text, len, text);
+    fprintf (stderr, "%s: %s: %.*s\n", program_name, prefix.text, len, text);
     if (text[len] == '\0')
       return;
     text += len + 1;
@@ -37,6 +37,7 @@ report_write_failed (int err)
 {
   if (err == EPIPE)
     die_of_broken_pipe ();
-  fprintf (stderr, "blksum: write error: %s\n", strerror (err));
+  fprintf (stderr, "%s: write error: %s\n", program_name,
+           strerror (err));
   exit (EXIT_TROUBLE);
 }

@@ -11,23 +11,56 @@
 #include <string.h>
 
 #include "../lib/common/memstream.h"
+#include "cli/program.h"
 #include "cli/usage.h"
 #include "util/error.h"
+
+const char *usage_command;
+
+/* Print the error in one line: error_set replaces its newlines. */
+static void
+print (const char *fmt, va_list args)
+{
+  char *text;
+  struct error line = { "" };
+
+  if (vasprintf (&text, fmt, args) == -1)
+    text = NULL;
+  error_set (&line, "%s", text ? text : "invalid usage");
+  free (text);
+  fprintf (stderr, "%s: %s", program_name, line.text);
+}
 
 void
 usage_error (const char *fmt, ...)
 {
   va_list args;
-  char *text;
-  struct error line = { "" };
 
   va_start (args, fmt);
-  if (vasprintf (&text, fmt, args) == -1)
-    text = NULL;
+  print (fmt, args);
   va_end (args);
-  error_set (&line, "%s", text ? text : "invalid usage");
-  free (text);
-  fprintf (stderr, "blksum: %s; try 'blksum --help'\n", line.text);
+  fprintf (stderr, "; try '%s%s%s --help'\n", program_name,
+           usage_command ? " " : "", usage_command ? usage_command : "");
+  exit (EXIT_TROUBLE);
+}
+
+void
+usage_invalid (const char *fmt, ...)
+{
+  va_list args;
+
+  va_start (args, fmt);
+  print (fmt, args);
+  va_end (args);
+  fputc ('\n', stderr);
+  exit (EXIT_TROUBLE);
+}
+
+void
+usage_failed (const char *what)
+{
+  fprintf (stderr, "%s: ", program_name);
+  perror (what);
   exit (EXIT_TROUBLE);
 }
 
@@ -51,6 +84,38 @@ ambiguous_option (const struct option *options, const char *name, int len)
                list ? list : "");
 }
 
+/* What options of earlier versions have become. */
+static const struct {
+  const char *name, *now;
+} retired[] = {
+  { "assume-unchanged", "blkhash parts --state NAME" },
+  { "audit", "blkhash update --audit" },
+  { "bitmap", "blkhash update --bitmap NAME --manifest NEW OLD URI" },
+  { "changed", "blkhash update --changed RANGES --manifest NEW OLD IMAGE" },
+  { "compare", "blkhash compare A B" },
+  { "dry-run", "blkhash repair --dry-run" },
+  { "expect-sum", "blkhash repair --sum SUM" },
+  { "image-opts", "qemu-nbd --image-opts, and blksum URI" },
+  { "linear", "-d sha256/64k/linear" },
+  { "manifest-dir", "blkhash parts --part I/N IMAGE DIR" },
+  { "merge", "blkhash merge PART..." },
+  { "object", "qemu-nbd --object, and blksum URI" },
+  { "repair-from", "blkhash repair --from SRC" },
+  { "repair-limit", "blkhash repair --limit N%" },
+  { "resume", "blkhash parts IMAGE DIR" },
+  { "streams", "-d sha256/64k/sN" },
+  { "subset", "--part I/N" },
+  { "update", "blkhash update --changed RANGES --manifest NEW OLD IMAGE" },
+};
+
+static void
+check_retired (const char *name)
+{
+  for (size_t i = 0; i < sizeof retired / sizeof retired[0]; i++)
+    if (strcmp (retired[i].name, name) == 0)
+      usage_invalid ("--%s is now: %s", name, retired[i].now);
+}
+
 void
 usage_unknown_option (const struct option *options, const char *arg)
 {
@@ -72,8 +137,6 @@ usage_unknown_option (const struct option *options, const char *arg)
     alike += strncmp (options[i].name, name, len) == 0;
   if (alike > 1)
     ambiguous_option (options, name, len);
-  if (strcmp (name, "streams") == 0 || strcmp (name, "linear") == 0)
-    usage_error ("unrecognized option '--%s': instead write -d sha256/64k/%s",
-                 name, *name == 's' ? "sN" : name);
+  check_retired (name);
   usage_error ("unrecognized option '--%s'", name);
 }

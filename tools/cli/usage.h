@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Errors in a command line.
+ * Errors in a command line.  Each is one line, and ends the program with status
+ * 2.
  */
 
 #ifndef BLKSUM_USAGE_H
@@ -9,20 +10,24 @@
 
 struct option;
 
-/* The exit statuses of failures. */
-#define EXIT_DIFFERS 1          /* an image does not match */
-#define EXIT_TROUBLE 2          /* an error occurred */
+/* The command of blkhash that is run, for errors; or NULL. */
+extern const char *usage_command;
 
-/* Print an error in one line, and exit with status 2. */
+/* Report an error of syntax, and where the syntax is described. */
 void usage_error (const char *fmt, ...)
   __attribute__ ((noreturn, format (printf, 1, 2)));
 
-/* Report the error for which getopt_long has returned '?', and exit with status
- * 2.  ARG is argv[optind - 1].  OPTIONS is the array of long options that was
- * passed to getopt_long, with at most USAGE_MAX_OPTIONS elements before its
- * end.
+/* Report that an option has a value that it cannot have. */
+void usage_invalid (const char *fmt, ...)
+  __attribute__ ((noreturn, format (printf, 1, 2)));
+
+/* Report an error that is not one of the user, such as that of strerror. */
+void usage_failed (const char *what) __attribute__ ((noreturn));
+
+/* Report the error for which getopt_long has returned '?'.  ARG is
+ * argv[optind - 1].  OPTIONS is the array of long options that was passed to
+ * getopt_long.
  */
-#define USAGE_MAX_OPTIONS 100
 void usage_unknown_option (const struct option *options, const char *arg)
   __attribute__ ((noreturn));
 

@@ -76,7 +76,10 @@ open_manifest (struct compare_input *input, bool check_sum)
 static int
 open_image (struct compare_input *input)
 {
-  if (source_open (&input->request->hash.source, input->operand, &input->source,
+  struct source_options options = input->request->hash.source;
+
+  options.format = input->format;
+  if (source_open (&options, input->operand, &input->source,
                    &input->error) == -1)
     return -1;
   input->size = input->source->size;
@@ -89,13 +92,14 @@ open_image (struct compare_input *input)
 
 int
 compare_input_open (struct compare_input *input,
-                    const struct compare_request *request, const char *operand,
+                    const struct compare_request *request, int i,
                     bool check_sum)
 {
   *input = (struct compare_input) {
-    .operand = operand, .request = request, .fd = -1
+    .operand = request->operands[i], .format = request->formats[i],
+    .request = request, .fd = -1
   };
-  return job_manifest_path (operand) ? open_manifest (input, check_sum)
+  return job_manifest_path (input->operand) ? open_manifest (input, check_sum)
                                      : open_image (input);
 }
 

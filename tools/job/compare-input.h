@@ -24,7 +24,7 @@ struct progress;
 struct source;
 
 struct compare_input {
-  const char *operand;
+  const char *operand, *format;
   const struct compare_request *request;
   struct source *source;        /* an image; or NULL */
   struct blkhash_manifest_reader *reader; /* a manifest; or NULL */
@@ -45,13 +45,13 @@ struct compare_input {
   struct manifest_runs manifest;
 };
 
-/* Open OPERAND.  If CHECK_SUM is set, the sum of a manifest is computed while
+/* Open operand I of REQUEST.  If CHECK_SUM is set, the sum of a manifest is computed while
  * its leaves are read, and verified at its end.  Returns 0, or -1 with the
  * reason in INPUT, which must be closed in any case.
  */
 int compare_input_open (struct compare_input *input,
-                        const struct compare_request *request,
-                        const char *operand, bool check_sum);
+                        const struct compare_request *request, int i,
+                        bool check_sum);
 void compare_input_close (struct compare_input *input);
 
 /* Open BOTH: the two inputs as one image, which is zero where they are

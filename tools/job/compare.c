@@ -343,7 +343,7 @@ job_compare (const struct compare_request *request,
     return error_set (error, "standard input cannot be both images");
   for (i = 0; i < 2 && r == 0; i++) {
     *operand = operands[i];
-    r = compare_input_open (&compare.input[i], request, operands[i], check_sum);
+    r = compare_input_open (&compare.input[i], request, i, check_sum);
     if (r == -1)
       *error = compare.input[i].error;
   }

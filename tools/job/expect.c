@@ -234,6 +234,7 @@ expect_part (const struct expect_request *request,
   const struct compare_request compare = {
     .hash = *hash,
     .operands = { request->expected, hash->operand },
+    .formats = { NULL, hash->source.format },
     .size = SOURCE_WHOLE,
     .part = request->part,
   };
@@ -254,8 +255,8 @@ expect_part (const struct expect_request *request,
   result->same = r == 0 && !difference.differ;
   result->first = difference.first_bytes[1];
   if (r == 0 && difference.differ)
-    error_set (&result->why, "differs in the block at %" PRIu64 "; --compare "
-               "prints all differences", difference.first);
+    error_set (&result->why, "differs in the block at %" PRIu64 "; "
+               "'blkhash compare' prints all differences", difference.first);
   free (difference.manifest_sum);
   return r;
 }

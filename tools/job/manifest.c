@@ -32,12 +32,18 @@ job_manifest_path (const char *operand)
   return operand + strlen (PREFIX);
 }
 
-bool
-job_manifest_is_stdin (const char *operand)
+const char *
+job_manifest_file (const char *operand)
 {
   const char *path = job_manifest_path (operand);
 
-  return strcmp (path ? path : operand, "-") == 0;
+  return path ? path : operand;
+}
+
+bool
+job_manifest_is_stdin (const char *operand)
+{
+  return strcmp (job_manifest_file (operand), "-") == 0;
 }
 
 struct blkhash_opts *

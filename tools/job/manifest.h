@@ -20,6 +20,9 @@ struct sum;
  */
 const char *job_manifest_path (const char *operand);
 
+/* Returns the path of a manifest that is given as FILE or manifest:FILE. */
+const char *job_manifest_file (const char *operand);
+
 /* Returns true if OPERAND, an image or a manifest, is standard input. */
 bool job_manifest_is_stdin (const char *operand);
 

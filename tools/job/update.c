@@ -372,7 +372,7 @@ check_operand (const struct update_request *request, struct error *error)
   const char *operand = request->hash.operand;
 
   if (job_manifest_path (operand))
-    return error_set (error, "--update is for images, and this is a manifest");
+    return error_set (error, "this is a manifest, and an image is updated");
   if (source->bitmap && !source_is_uri (operand))
     return error_set (error, "--bitmap is for NBD: \"qemu-nbd -r -t -B %s\" "
                       "serves an image with its dirty bitmap",
@@ -399,7 +399,7 @@ job_update (const struct update_request *request, struct sum *sum,
                    error) == -1)
     return -1;
   if (update.source->sequential)
-    error_set (error, "a pipe can only be read as a whole, not with --update");
+    error_set (error, "a pipe can only be read as a whole");
   else if (open_old (&update, error) == 0)
     r = update_manifest (&update, sum, error);
   ranges_free (&update.changed);

@@ -123,7 +123,7 @@ check_limit (const struct comparison *compared, uint64_t read,
   return error_set (error, "%zu of its first %" PRIu64 " blocks %s bad, more "
                     "than %g%% of the %" PRIu64
                     " with data in the manifest: it "
-                    "may be another disk; nothing was written; --repair-limit "
+                    "may be another disk; nothing was written; --limit "
                     "allows more", compared->list->count, read,
                     compared->list->count == 1 ? "is" : "are",
                     compared->share / (STRATA_ALL / 100.0),

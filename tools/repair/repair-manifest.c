@@ -33,10 +33,10 @@ compare_sum (const struct repair_manifest *manifest,
 
   if (!blkhash_opts_same_hash (expected->opts, manifest->opts))
     return error_set (error, "its digest, block size or construction is not "
-                      "that of --expect-sum");
+                      "that of --sum");
   memcpy (sum.md, manifest_index_sum (manifest->index), sum.md_len);
   if (!expected_sum_matches (hex, &sum))
-    return error_set (error, "its checksum is not that of --expect-sum");
+    return error_set (error, "its checksum is not that of --sum");
   return 0;
 }
 
@@ -55,7 +55,7 @@ check_sum (const struct repair_manifest *manifest,
 
   if (!text)
     return error_errno (error, ENOMEM, "cannot check the sum");
-  r = sum_text_parse (text, "--expect-sum", request->hash.opts, &expected, &hex,
+  r = sum_text_parse (text, "--sum", request->hash.opts, &expected, &hex,
                       error);
   if (r == 0)
     r = compare_sum (manifest, &expected, hex, error);
@@ -139,7 +139,7 @@ repair_manifest_open (struct repair_manifest *manifest,
                       const struct repair_request *request,
                       struct error *error)
 {
-  const char *path = job_manifest_path (request->expected);
+  const char *path = request->manifest;
 
   *manifest = (struct repair_manifest) { .path = path };
   if (strcmp (path, "-") == 0)

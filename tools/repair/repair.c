@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The job of --repair-from: replace the bad blocks of a disk.
+ * The job of blkhash repair: replace the bad blocks of a disk.
  *
  * Everything that can be checked is checked first.  Then the first pass reads
  * the disk and lists its bad blocks, and only then the second pass writes to
@@ -357,11 +357,7 @@ job_repair (const struct repair_request *request, struct repair_result *result,
   int r;
 
   *result = (struct repair_result) { .block_size = 0 };
-  *operand = NULL;
-  if (!job_manifest_path (request->expected))
-    return error_set (error, "--repair-from needs --expect manifest:FILE: a "
-                      "checksum does not say which blocks are bad");
-  *operand = request->expected;
+  *operand = request->manifest;
   if (repair_manifest_open (&repair.manifest, request, error) == -1)
     return -1;
   *operand = request->hash.operand;

@@ -77,10 +77,11 @@ struct expect_request {
                                  * manifest must have, or NULL for any */
 };
 
-/* The request of --compare. */
+/* The request of blkhash compare. */
 struct compare_request {
   struct hash_request hash;     /* hash parameters of the images */
   const char *operands[2];
+  const char *formats[2];       /* their formats; NULL to probe */
   uint64_t size;                /* with manifests, the number of bytes to
                                  * compare, or SOURCE_WHOLE */
   struct part part;             /* if N > 0, only this part is compared, and
@@ -96,10 +97,10 @@ struct compare_request {
   void *opaque;
 };
 
-/* The request of --repair-from. */
+/* The request of blkhash repair. */
 struct repair_request {
   struct hash_request hash;     /* the operand is the disk to repair */
-  const char *expected;         /* manifest:FILE */
+  const char *manifest;         /* a file */
   const char *expected_sum;     /* sum that the manifest must have, or
                                  * "none" for any */
   const char **sources;         /* operands */
@@ -116,21 +117,21 @@ struct repair_request {
   void *opaque;
 };
 
-/* The request of --part. */
+/* The request of blkhash parts. */
 struct part_request {
   struct hash_request hash;
   struct part part;
   const char *dir;              /* directory of the manifest of the part */
 };
 
-/* The request of --merge. */
+/* The request of blkhash merge. */
 struct merge_request {
   struct hash_request hash;
   char **paths;                 /* paths of the manifests of parts */
   size_t count;
 };
 
-/* The request of --update. */
+/* The request of blkhash update. */
 struct update_request {
   struct hash_request hash;
   const char *old;              /* the manifest of the image before the

@@ -80,7 +80,7 @@ struct repair_range {
   enum repair_state state;
 };
 
-/* The result of --repair-from. */
+/* The result of blkhash repair. */
 struct repair_result {
   uint32_t block_size;          /* bytes */
   uint64_t blocks[REPAIR_STATES]; /* number of bad blocks with each outcome */

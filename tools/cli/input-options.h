@@ -1,0 +1,69 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * The options of all commands that read images, and functions that store
+ * options which a row cannot describe with a type and a field.  Errors end the
+ * program: see usage.h.
+ */
+
+#ifndef BLKSUM_INPUT_OPTIONS_H
+#define BLKSUM_INPUT_OPTIONS_H
+
+#include <limits.h>
+#include <stdint.h>
+
+#include "cli/command-line.h"
+#include "cli/progress.h"
+#include "util/part.h"
+#include "util/request.h"
+
+/* The first member of the options of such a command, so that a pointer to these
+ * is also one to this.
+ */
+struct input_options {
+  struct hash_request hash;     /* for each operand; hash.operand is not set */
+  struct part part;             /* if part.n > 0, only this part is read */
+  uint32_t digest_block_size;   /* the block size in --digest, or 0 */
+  struct progress_target progress;
+};
+
+/* The group "Input" of --help; --format, its first row, is another table. */
+extern const struct option_row format_rows[], input_rows[];
+
+#define DIGEST_ROW(text) \
+  { 'd', "digest", "SPEC", text, .set = input_set_digest }
+#define PART_ROW(text) \
+  { 0, "part", "I/N", text, .set = input_set_part }
+#define PROGRESS_ROW \
+  { 'p', "progress", "[=FD]", "show progress, or write lines N/100 to FD", \
+    OPTION_NUMBER (0, INT_MAX), .set = input_set_progress }
+
+typedef void option_set_function (void *options, const struct option_use *use);
+
+/* OPTIONS is a struct input_options. */
+option_set_function input_set_digest,
+  input_set_block_size,
+  input_set_part,
+  input_set_progress;
+
+/* Print the digests on stdout, for --list-digests and completions. */
+void input_print_digests (const struct command *command);
+
+/* Returns the share "N%" of USE in millionths of a percent. */
+uint32_t input_parse_share (const struct option_use *use);
+
+/* Check that FORMAT, if it is not NULL, is the name of a format. */
+void input_check_format (const char *format);
+
+/* Set the defaults. */
+void input_init (struct input_options *input);
+
+/* Parse the options of COMMAND as command_line_parse does; INPUT begins its
+ * options.  Then check what depends on several of them, and start to show
+ * progress.  Returns the index of the first operand.
+ */
+int input_parse (const struct command *command, struct input_options *input,
+                 int argc, char *argv[]);
+void input_free (struct input_options *input);
+
+#endif /* BLKSUM_INPUT_OPTIONS_H */

@@ -1,0 +1,211 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * blksum --check: check the sums in lists, with the output of sha256sum --check.
+ * The rows are those of --expect, too.
+ */
+
+#include <config.h>
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/container.h"
+#include "cli/program.h"
+#include "cli/report.h"
+#include "cli/verdict.h"
+#include "command/blksum-options.h"
+#include "job/job.h"
+#include "util/error.h"
+#include "util/request.h"
+#include "util/result.h"
+
+#define FIELD(name) OPTION_FIELD (struct blksum_options, name)
+
+const struct option_row check_rows[] = {
+  { 0, "check", NULL, "check the sums in the LISTs",
+    FIELD (check), .value = true, .selects = MODE_CHECK },
+  { 0, "expect", "SUM", "check one image; SUM as any program here prints it",
+    FIELD (expect), .selects = MODE_EXPECT },
+  { 0, "part", "I/N", "read only part I of N, from 0; needs manifests",
+    .set = input_set_part, .modes = MODE_CHECK | MODE_EXPECT },
+  { 'q', "quiet", NULL, "do not print OK",
+    FIELD (report), .value = REPORT_QUIET,
+    .modes = MODE_CHECK | MODE_EXPECT },
+  { 0, "status", NULL, "print nothing, only set the exit status",
+    FIELD (report), .value = REPORT_STATUS,
+    .modes = MODE_CHECK | MODE_EXPECT },
+  { 'w', "warn", NULL, "report improperly formatted lines",
+    FIELD (report), .value = REPORT_WARN, .modes = MODE_CHECK },
+  { 0, "strict", NULL, "fail on improperly formatted lines",
+    FIELD (strict), .value = true, .modes = MODE_CHECK },
+  { 0, "ignore-missing", NULL, "skip files that do not exist",
+    FIELD (ignore_missing), .value = true, .modes = MODE_CHECK },
+  { 0, "allow-uris", NULL, "open URIs that are in a LIST",
+    FIELD (allow_uris), .value = true, .modes = MODE_CHECK },
+  { .name = NULL },
+};
+
+/* The state of the output for one list. */
+struct list_output {
+  const struct blksum_options *options;
+  const char *list;             /* its name in messages */
+  bool damage_reported;         /* an earlier line of the list is damaged */
+};
+
+/* ---- A line ---- */
+
+/* A damaged line makes the check fail, so at least the first one is reported,
+ * except with --status.
+ */
+static bool
+is_reported (const struct list_output *output, const struct check_line *line)
+{
+  enum verdict_report level = output->options->report;
+
+  switch (line->outcome) {
+  case LINE_MALFORMED:
+    return level == REPORT_WARN;
+  case LINE_DAMAGED:
+    return level == REPORT_WARN ||
+      (level != REPORT_STATUS && !output->damage_reported);
+  default:
+    return true;
+  }
+}
+
+/* Print the verdict and the error of LINE, if it has them, and the options do
+ * not suppress them.  This is the report function of a struct check_request.
+ */
+static void
+print_line (void *opaque, const struct check_line *line)
+{
+  struct list_output *output = opaque;
+  enum verdict_report level = output->options->report;
+  int err = 0;
+
+  if (line->error && is_reported (output, line))
+    report (line->name ? line->name : output->list, line->error);
+  output->damage_reported |= line->outcome == LINE_DAMAGED;
+  if (line->verdict && level != REPORT_STATUS &&
+      (level != REPORT_QUIET || line->outcome != LINE_MATCH))
+    err = verdict_print (line->name, line->verdict);
+  if (err)
+    report_write_failed (err);
+  if (line->first && level != REPORT_STATUS)
+    container_report (line->name, line->first, "sum");
+}
+
+/* ---- A list ---- */
+
+static void
+warn (uint64_t count, const char *one, const char *many)
+{
+  if (count > 0)
+    fprintf (stderr, "%s: WARNING: %ju %s\n", program_name,
+             (uintmax_t) count, count == 1 ? one : many);
+}
+
+static void
+warn_lines (const struct check_result *result)
+{
+  const uint64_t *lines = result->lines;
+
+  warn (lines[LINE_MALFORMED] + lines[LINE_DAMAGED],
+        "line is improperly formatted", "lines are improperly formatted");
+  warn (lines[LINE_UNREAD], "listed file could not be read",
+        "listed files could not be read");
+  warn (lines[LINE_INCOMPLETE], "listed file has no checksum",
+        "listed files have no checksum");
+  warn (lines[LINE_BAD], "listed file differs from its manifest",
+        "listed files differ from their manifests");
+  warn (lines[LINE_MISMATCH], "computed checksum did NOT match",
+        "computed checksums did NOT match");
+}
+
+static void
+report_list (const struct list_output *output, const char *what)
+{
+  struct error error = { "" };
+
+  error_set (&error, "%s", what);
+  report (output->list, &error);
+}
+
+/* Print the warnings about the whole list.  READABLE is false if the list could
+ * not be read to its end.  Returns the exit status.
+ */
+static int
+end_list (const struct list_output *output, const struct check_result *result,
+          bool readable)
+{
+  const struct blksum_options *options = output->options;
+  const uint64_t *lines = result->lines;
+  uint64_t failed = lines[LINE_UNREAD] + lines[LINE_INCOMPLETE];
+  uint64_t different = lines[LINE_MISMATCH] + lines[LINE_BAD];
+  uint64_t formatted = lines[LINE_MATCH] + different + failed +
+    lines[LINE_MISSING];
+  bool silent = options->report == REPORT_STATUS;
+  bool none_verified = options->ignore_missing && lines[LINE_MATCH] == 0;
+
+  if (formatted > 0 && !silent)
+    warn_lines (result);
+  if (formatted == 0 && readable)
+    report_list (output, result->foreign
+                 ? "no checksums of disks found: these are sums of files, as "
+                   "in the manifest of an OVF; check them with the program "
+                   "that wrote them, such as sha256sum"
+                 : "no properly formatted checksum lines found");
+  else if (none_verified && readable && !silent)
+    report_list (output, "no file was verified");
+
+  if (different > 0)
+    return EXIT_DIFFERS;
+  if (formatted == 0 || none_verified || !readable || failed > 0 ||
+      lines[LINE_DAMAGED] > 0 ||
+      (options->strict && lines[LINE_MALFORMED] > 0))
+    return EXIT_TROUBLE;
+  return EXIT_SUCCESS;
+}
+
+static int
+check_list (const struct blksum_options *options, const char *list)
+{
+  struct list_output output = {
+    .options = options,
+    .list = strcmp (list, "-") == 0 ? "standard input" : list,
+  };
+  const struct check_request request = {
+    .hash = options->input.hash,
+    .list = list,
+    .part = options->input.part,
+    .ignore_missing = options->ignore_missing,
+    .allow_uris = options->allow_uris,
+    .report = print_line,
+    .opaque = &output,
+  };
+  struct check_result result;
+  struct error error = { "" };
+  int r = job_check (&request, &result, &error);
+
+  if (r == -1)
+    report (output.list, &error);
+  return end_list (&output, &result, r == 0);
+}
+
+/* A mismatch in one list takes precedence over a list that could not be read. */
+int
+cmd_check (const struct blksum_options *options)
+{
+  int i, status = EXIT_SUCCESS;
+
+  for (i = 0; i < options->nr_operands; i++) {
+    int of_list = check_list (options, options->operands[i]);
+
+    if (of_list == EXIT_DIFFERS || status == EXIT_SUCCESS)
+      status = of_list;
+  }
+  return status;
+}

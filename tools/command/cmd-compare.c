@@ -1,0 +1,322 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * blkhash compare: print the ranges in which two images differ, as lines, JSON or
+ * a mapfile.
+ *
+ * The JSON of a comparison that fails is not terminated, so that it is invalid,
+ * and not mistaken for a complete result.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cli/container.h"
+#include "cli/domain.h"
+#include "cli/input-options.h"
+#include "cli/output.h"
+#include "cli/program.h"
+#include "cli/progress.h"
+#include "cli/report.h"
+#include "cli/usage.h"
+#include "cli/verdict.h"
+#include "command/commands.h"
+#include "job/job.h"
+#include "util/error.h"
+#include "util/ranges.h"
+#include "util/request.h"
+#include "util/result.h"
+
+struct compare_options {
+  struct input_options input;
+  const char *formats[2];       /* or NULL, to probe */
+  bool strict;                  /* different sizes count as a difference */
+  bool quiet;                   /* stop at the first difference */
+  unsigned form;                /* enum output_form */
+};
+
+#define FIELD(name) OPTION_FIELD (struct compare_options, name)
+
+static const struct option_row rows[] = {
+  { 'f', "a-format", "FMT", "format of A; default: probe",
+    FIELD (formats[0]) },
+  { 'F', "b-format", "FMT", "format of B; default: probe",
+    FIELD (formats[1]) },
+  DIGEST_ROW ("DIGEST[/SIZE]; SIZE is the unit, default 64k"),
+  PART_ROW ("compare only part I of N, counted from 0"),
+  { 's', "strict", NULL, "images of different sizes differ",
+    FIELD (strict), .value = true },
+  { 'q', "quiet", NULL, "print nothing, stop at the first difference",
+    FIELD (quiet), .value = true },
+  { 0, "output", "FORM", "human, json, or mapfile (of GNU ddrescue)",
+    .words = "human json mapfile", FIELD (form) },
+  { .name = NULL },
+};
+
+static const struct option_group groups[] = {
+  { NULL, rows },
+  { "Input", input_rows },
+  { "", standard_rows },
+  { NULL, NULL },
+};
+
+struct difference_output {
+  const struct compare_options *options;
+  char *const *operands;
+  bool sizes_printed;
+  struct ranges ranges;         /* for a mapfile: the reported ranges */
+  int error;                    /* the errno value with which print_range failed
+                                 * to write to stdout, or 0 */
+};
+
+/* Returns the size of the larger image, or UINT64_MAX while the size of a pipe
+ * is not known.
+ */
+static uint64_t
+larger_size (const struct difference *difference)
+{
+  return difference->size[0] > difference->size[1] ? difference->size[0]
+                                                   : difference->size[1];
+}
+
+/* Returns true if the JSON is only an array of ranges: the form that --changed
+ * reads.
+ */
+static bool
+is_list (const struct input_options *options)
+{
+  return options->hash.source.size == SOURCE_WHOLE && options->part.n == 0;
+}
+
+/* ---- JSON ---- */
+
+/* The size is printed only with --size or --part.  So it is known before the
+ * comparison: --size sets it, and --part refuses pipes.
+ */
+static void
+begin_json (const struct input_options *options,
+            const struct difference *difference)
+{
+  const struct part *part = &options->part;
+  uint64_t size = larger_size (difference);
+
+  if (!is_list (options)) {
+    printf ("{\"size\": %" PRIu64, size);
+    if (part->n > 0)
+      printf (", \"part\": \"%" PRIu32 "/%" PRIu32 "\", \"compared-bytes\": %"
+              PRIu64, part->i, part->n, difference->part_bytes);
+    fputs (", \"differences\": ", stdout);
+  }
+  putchar ('[');
+}
+
+static void
+end_json (const struct input_options *options, const struct difference *difference)
+{
+  if (difference->nr_ranges == 0)
+    begin_json (options, difference);
+  putchar (']');
+  puts (is_list (options) ? "" : "}");
+}
+
+/* ---- Lines ---- */
+
+/* Print the sizes if they differ, as soon as both are known: the size of a pipe
+ * is known only at its end.
+ */
+static void
+print_sizes (struct difference_output *output,
+             const struct difference *difference)
+{
+  if (output->sizes_printed ||
+      difference->size[0] == difference->size[1] ||
+      larger_size (difference) == UINT64_MAX)
+    return;
+  printf ("The sizes differ: %" PRIu64 " and %" PRIu64 " bytes.\n",
+          difference->size[0], difference->size[1]);
+  output->sizes_printed = true;
+}
+
+/* Print the compared part, because the result is valid only for it. */
+static void
+print_part (const struct part *part, const struct difference *difference)
+{
+  char text[PART_TEXT_SIZE];
+
+  part_describe (part, difference->part_bytes, difference->size[0], text);
+  printf ("%s %s.\n",
+          difference->differ ? "Compared" : "No difference in", text);
+}
+
+/* Returns 0, or an errno value. */
+static int
+end_lines (struct difference_output *output,
+           const struct difference *difference)
+{
+  const struct input_options *options = &output->options->input;
+  int i, err = 0;
+
+  print_sizes (output, difference);
+  if (options->part.n > 0)
+    print_part (&options->part, difference);
+  else if (!difference->differ &&
+           options->hash.source.size != SOURCE_WHOLE)
+    printf ("The first %" PRIu64 " bytes are identical.\n",
+            difference->size[0]);
+  else if (!difference->differ)
+    puts ("The images are identical.");
+  for (i = 0; i < 2 && err == 0; i++)
+    err = verdict_print_trailing (output->operands[i],
+                                  difference->trailing[i]);
+  return err;
+}
+
+/* ---- All forms ---- */
+
+static void
+print_text (struct difference_output *output,
+            const struct difference *difference, uint64_t start,
+            uint64_t length)
+{
+  const struct compare_options *options = output->options;
+  bool is_first = difference->nr_ranges == 1;
+
+  if (options->form != OUTPUT_JSON) {
+    print_sizes (output, difference);
+    printf ("At %" PRIu64 ": %" PRIu64 " bytes differ.\n", start, length);
+    return;
+  }
+  if (is_first)
+    begin_json (&options->input, difference);
+  printf ("%s{\"start\": %" PRIu64 ", \"length\": %" PRIu64 "}",
+          is_first ? "" : ", ", start, length);
+}
+
+/* Called before the comparison.  Returns 0, or an errno value. */
+static int
+begin (const struct compare_options *options)
+{
+  return options->form == OUTPUT_MAPFILE
+    ? domain_begin (options->input.part.n > 0) : 0;
+}
+
+/* The report function of a struct compare_request. */
+static int
+print_range (void *opaque, const struct difference *difference, uint64_t start,
+             uint64_t length)
+{
+  struct difference_output *output = opaque;
+
+  if (output->options->form == OUTPUT_MAPFILE)
+    return ranges_add (&output->ranges, start, length);
+  progress_hide ();
+  errno = 0;
+  print_text (output, difference, start, length);
+  output->error = ferror (stdout) ? errno ? errno : EIO : 0;
+  progress_show ();
+  return output->error;
+}
+
+/* Print what follows the last range.  Returns 0, or an errno value. */
+static int
+end (struct difference_output *output, const struct difference *difference)
+{
+  int err = 0;
+
+  errno = 0;
+  if (output->options->form == OUTPUT_JSON)
+    end_json (&output->options->input, difference);
+  else if (output->options->form == OUTPUT_MAPFILE)
+    domain_end (&output->ranges, larger_size (difference));
+  else
+    err = end_lines (output, difference);
+  if (err)
+    return err;
+  if (fflush (stdout) == EOF || ferror (stdout))
+    return errno ? errno : EIO;
+  return 0;
+}
+
+/* ---- The command ---- */
+
+/* Returns the exit status. */
+static int
+compare (const struct compare_options *options, char *const *operands)
+{
+  struct difference_output output = {
+    .options = options, .operands = operands
+  };
+  const struct compare_request request = {
+    .hash = options->input.hash,
+    .operands = { operands[0], operands[1] },
+    .formats = { options->formats[0], options->formats[1] },
+    .size = options->input.hash.source.size,
+    .part = options->input.part,
+    .same_size = options->strict,
+    .first_only = options->quiet,
+    .report = print_range,
+    .opaque = &output,
+  };
+  struct difference difference;
+  struct error error = { "" };
+  const char *operand;
+  int err = begin (options);
+
+  if (err)
+    report_write_failed (err);
+  /* Flush each range when it is found, also to a pipe. */
+  if (options->form == OUTPUT_HUMAN)
+    setvbuf (stdout, NULL, _IOLBF, 0);
+  if (job_compare (&request, &difference, &operand, &error) == -1) {
+    if (output.error)
+      report_write_failed (output.error);
+    report (operand, &error);
+    ranges_free (&output.ranges);
+    return EXIT_TROUBLE;
+  }
+  if (!request.first_only)
+    err = end (&output, &difference);
+  ranges_free (&output.ranges);
+  if (err)
+    report_write_failed (err);
+  free (difference.manifest_sum);
+  for (int i = 0; i < 2; i++)
+    container_report (operands[i], &difference.first_bytes[i], "comparison");
+  return difference.differ ? EXIT_DIFFERS : EXIT_SUCCESS;
+}
+
+static int
+run (int argc, char *argv[])
+{
+  struct compare_options options = { .form = OUTPUT_HUMAN };
+  int first, status;
+
+  input_init (&options.input);
+  first = input_parse (&cmd_compare, &options.input, argc, argv);
+  input_check_format (options.formats[0]);
+  input_check_format (options.formats[1]);
+  if (argc - first != 2)
+    usage_error ("two images are compared, and there %s %d operand%s",
+                 argc - first == 1 ? "is" : "are", argc - first,
+                 argc - first == 1 ? "" : "s");
+  if (options.form == OUTPUT_MAPFILE && options.quiet)
+    usage_error ("--output=mapfile cannot be used with --quiet");
+  status = compare (&options, argv + first);
+  input_free (&options.input);
+  return status;
+}
+
+const struct command cmd_compare = {
+  .name = "compare",
+  .summary = "print the ranges in which two images differ",
+  .usage =
+  "Usage: blkhash compare [OPTION]... A B\n"
+  "Print the ranges in which A and B differ.  Each is FILE, URI, - or\n"
+  "manifest:FILE.  Zeros at the end of the longer one do not count.\n",
+  .groups = groups,
+  .run = run,
+};

@@ -1,0 +1,324 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * blkhash repair: replace the blocks of a disk that differ from its manifest.
+ *
+ * Each range is printed when the repair of its blocks has succeeded or failed,
+ * so that memory use here does not depend on the number of ranges.  If the
+ * whole repair fails, the JSON is not terminated.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "../lib/common/json-string.h"
+#include "../lib/common/strata.h"
+#include "cli/input-options.h"
+#include "cli/output.h"
+#include "cli/program.h"
+#include "cli/progress.h"
+#include "cli/report.h"
+#include "cli/usage.h"
+#include "cli/verdict.h"
+#include "command/commands.h"
+#include "job/manifest.h"
+#include "repair/repair.h"
+#include "util/error.h"
+#include "util/request.h"
+#include "util/result.h"
+
+struct repair_options {
+  struct input_options input;
+  struct repair_request repair; /* its hash is not set */
+  unsigned form;                /* enum output_form */
+};
+
+static void
+add_source (void *options, const struct option_use *use)
+{
+  struct repair_request *repair = &((struct repair_options *) options)->repair;
+
+  repair->sources[repair->nr_sources++] = use->arg;
+}
+
+static void
+set_limit (void *options, const struct option_use *use)
+{
+  ((struct repair_options *) options)->repair.limit = input_parse_share (use);
+}
+
+#define FIELD(name) OPTION_FIELD (struct repair_options, name)
+
+static const struct option_row rows[] = {
+  { 0, "manifest", "FILE", "manifest of DISK when it was right",
+    FIELD (repair.manifest) },
+  { 0, "sum", "SUM", "sum that the manifest must have; none: trust it",
+    FIELD (repair.expected_sum) },
+  { 0, "from", "SRC", "an image; can be given several times",
+    .set = add_source, .repeats = true },
+  { 0, "limit", "N%", "most blocks that may differ; default 1%",
+    .set = set_limit },
+  { 0, "dry-run", NULL, "write nothing",
+    FIELD (repair.dry_run), .value = true },
+  { 0, "output", "FORM", "human or json", .words = "human json",
+    FIELD (form) },
+  { .name = NULL },
+};
+
+static const struct option_group groups[] = {
+  { NULL, rows },
+  { "Input", format_rows },
+  { NULL, input_rows },
+  { "", standard_rows },
+  { NULL, NULL },
+};
+
+struct repair_output {
+  const char *disk;
+  unsigned form;
+  bool begun;                   /* the start of the JSON was printed */
+  int error;                    /* the errno value with which stdout could not
+                                 * be written, or 0 */
+};
+
+/* Returns true if all blocks are good now. */
+static bool
+is_repaired (const struct repair_result *result)
+{
+  return result->blocks[REPAIR_POSSIBLE] == 0 &&
+    result->blocks[REPAIR_IMPOSSIBLE] == 0 &&
+    result->blocks[REPAIR_UNALIGNED] == 0 &&
+    result->blocks[REPAIR_FAILED] == 0;
+}
+
+/* ---- JSON ---- */
+
+static const char *const words[REPAIR_STATES] = {
+  [REPAIR_DONE] = "repaired",
+  [REPAIR_POSSIBLE] = "repairable",
+  [REPAIR_IMPOSSIBLE] = "bad",
+  [REPAIR_UNALIGNED] = "unaligned",
+  [REPAIR_FAILED] = "failed",
+};
+
+static void
+begin_json (struct repair_output *output)
+{
+  fputs ("{\"name\":", stdout);
+  json_string (stdout, output->disk);
+  fputs (",\"blocks\":[", stdout);
+  output->begun = true;
+}
+
+static void
+print_json_range (struct repair_output *output,
+                  const struct repair_range *range)
+{
+  bool is_first = !output->begun;
+
+  if (is_first)
+    begin_json (output);
+  printf ("%s{\"start\":%" PRIu64 ",\"length\":%" PRIu64 ",\"state\":"
+          "\"%s\"}", is_first ? "" : ",", range->start, range->length,
+          words[range->state]);
+}
+
+static void
+end_json (struct repair_output *output, const struct repair_result *result)
+{
+  unsigned i;
+
+  if (!output->begun)
+    begin_json (output);
+  printf ("],\"block-size\":%" PRIu32, result->block_size);
+  for (i = 0; i < REPAIR_STATES; i++)
+    printf (",\"%s\":%" PRIu64, words[i], result->blocks[i]);
+  printf (",\"verdict\":\"%s\"}\n", is_repaired (result) ? "OK" : "FAILED");
+}
+
+/* ---- Lines ---- */
+
+/* Ranges that are repaired or repairable are not reported. */
+static const char *const reasons[REPAIR_STATES] = {
+  [REPAIR_IMPOSSIBLE] = "are bad, and no source has them",
+  [REPAIR_UNALIGNED] = "are bad, and cannot be written directly: they are "
+                       "not whole units of direct I/O",
+  [REPAIR_FAILED] = "were written, and are still bad: the storage is failing",
+};
+
+static void
+report_bad (const struct repair_output *output,
+            const struct repair_range *range)
+{
+  struct error error = { "" };
+
+  if (!reasons[range->state])
+    return;
+  error_set (&error, "%" PRIu64 " bytes at %" PRIu64 " %s", range->length,
+             range->start, reasons[range->state]);
+  report (output->disk, &error);
+}
+
+/* Room for the largest number with the longest word, for each state. */
+#define LINE_SIZE \
+  (sizeof "FAILED ()" + \
+   REPAIR_STATES * sizeof ", 18446744073709551615 blocks repairable")
+
+/* Print a line such as "FAILED (2 blocks repaired, 1 bad)". */
+static int
+print_line (const struct repair_output *output,
+            const struct repair_result *result)
+{
+  const char *verdict = is_repaired (result) ? "OK" : "FAILED";
+  char text[LINE_SIZE];
+  int len = snprintf (text, sizeof text, "%s", verdict);
+  const char *before = " (";
+  unsigned i;
+
+  for (i = 0; i < REPAIR_STATES; i++) {
+    uint64_t count = result->blocks[i];
+
+    if (count == 0)
+      continue;
+    len += snprintf (text + len, sizeof text - len, "%s%" PRIu64 "%s %s",
+                     before, count, before[0] == ',' ? ""
+                     : count == 1 ? " block" : " blocks", words[i]);
+    before = ", ";
+  }
+  if (before[0] == ',')
+    snprintf (text + len, sizeof text - len, ")");
+  return verdict_print (output->disk, text);
+}
+
+/* ---- Both forms ---- */
+
+/* Print RANGE in JSON; or, without JSON, report RANGE as an error on stderr if
+ * its blocks stay bad.  The found function of a struct repair_request.
+ */
+static int
+print_range (void *opaque, const struct repair_range *range)
+{
+  struct repair_output *output = opaque;
+
+  progress_hide ();
+  errno = 0;
+  if (output->form == OUTPUT_JSON)
+    print_json_range (output, range);
+  else
+    report_bad (output, range);
+  output->error = ferror (stdout) ? errno ? errno : EIO : 0;
+  progress_show ();
+  return output->error;
+}
+
+/* Print the final result.  Returns 0, or an errno value. */
+static int
+end (struct repair_output *output, const struct repair_result *result)
+{
+  if (output->form != OUTPUT_JSON)
+    return print_line (output, result);
+  errno = 0;
+  end_json (output, result);
+  if (fflush (stdout) == EOF || ferror (stdout))
+    return errno ? errno : EIO;
+  return 0;
+}
+
+/* ---- The command ---- */
+
+#ifdef HAVE_LINUX_LOOP_H
+
+/* Returns the exit status. */
+static int
+repair (const struct repair_options *options, const char *disk)
+{
+  struct repair_output output = { .disk = disk, .form = options->form };
+  struct repair_request request = options->repair;
+  struct repair_result result;
+  struct error error = { "" };
+  const char *operand;
+  int err;
+
+  request.hash = options->input.hash;
+  request.hash.operand = disk;
+  request.found = print_range;
+  request.opaque = &output;
+  request.manifest = job_manifest_file (request.manifest);
+  if (job_repair (&request, &result, &operand, &error) == -1) {
+    if (output.error)
+      report_write_failed (output.error);
+    report (operand, &error);
+    return EXIT_TROUBLE;
+  }
+  err = end (&output, &result);
+  if (err)
+    report_write_failed (err);
+  return is_repaired (&result) ? EXIT_SUCCESS : EXIT_DIFFERS;
+}
+
+#else
+
+static int
+repair (const struct repair_options *options, const char *disk)
+{
+  (void) options;
+  (void) disk;
+  usage_invalid ("repair is only possible on Linux");
+}
+
+#endif
+
+static void
+check_usage (const struct repair_options *options, int nr_operands)
+{
+  const struct repair_request *repair = &options->repair;
+
+  if (!repair->manifest)
+    usage_error ("--manifest FILE is missing");
+  if (!repair->expected_sum)
+    usage_error ("--sum SUM is missing: it proves the manifest, which decides "
+                 "what is written; or --sum none, to trust it");
+  if (repair->nr_sources == 0)
+    usage_error ("--from SRC is missing");
+  if (nr_operands != 1)
+    usage_error ("one disk is repaired, and there are %d operands",
+                 nr_operands);
+}
+
+static int
+run (int argc, char *argv[])
+{
+  struct repair_options options = {
+    .repair = {
+      .sources = calloc (argc + 1, sizeof (char *)),
+      .limit = STRATA_ALL / 100,
+    },
+  };
+  int first, status;
+
+  if (!options.repair.sources)
+    usage_failed ("--from");
+  input_init (&options.input);
+  first = input_parse (&cmd_repair, &options.input, argc, argv);
+  check_usage (&options, argc - first);
+  status = repair (&options, argv[first]);
+  input_free (&options.input);
+  free (options.repair.sources);
+  return status;
+}
+
+const struct command cmd_repair = {
+  .name = "repair",
+  .summary = "replace blocks of a disk that differ from its manifest",
+  .usage =
+  "Usage: blkhash repair --manifest FILE --sum SUM --from SRC [OPTION]... DISK\n"
+  "Replace the blocks of DISK that differ from its manifest by those of other\n"
+  "images, if these have the content that the manifest proves.\n",
+  .groups = groups,
+  .run = run,
+};

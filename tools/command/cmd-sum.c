@@ -1,0 +1,92 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * blksum: print the sums of images.
+ */
+
+#include <config.h>
+
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "blkhash.h"
+
+#include "cli/container.h"
+#include "cli/program.h"
+#include "cli/report.h"
+#include "command/blksum-options.h"
+#include "job/job.h"
+#include "job/manifest-file.h"
+#include "util/error.h"
+#include "util/request.h"
+#include "util/result.h"
+
+#define MAX_READ_SIZE (32 * 1024 * 1024) /* all NBD servers accept requests of
+                                          * this size, unless they announce
+                                          * another limit: see nbd/read.c */
+
+#define FIELD(name) OPTION_FIELD (struct blksum_options, name)
+
+const struct option_row sum_rows[] = {
+  DIGEST_ROW ("DIGEST[/SIZE[/sN|/linear]]; default sha256/64k"),
+  { 'l', "list-digests", NULL, "list the digests and exit",
+    .print = input_print_digests },
+  { 0, "manifest", "FILE",
+    "write the digests of all blocks; - is stdout",
+    FIELD (input.hash.manifest), .modes = MODE_SUM },
+  { 0, "tag", NULL, "print blk-SPEC (NAME) = HEX",
+    FIELD (output.tag), .value = true, .modes = MODE_SUM },
+  { 0, "no-names", NULL, "print no names",
+    FIELD (output.no_names), .value = true, .modes = MODE_SUM },
+  { 'z', "zero", NULL, "end lines with NUL, and escape no names",
+    FIELD (output.zero), .value = true, .modes = MODE_SUM },
+  { 0, "output", "FORM", "human or json", .words = "human json",
+    FIELD (output.form), .modes = MODE_SUM },
+
+  /* For compatibility. */
+  { 'b', "block-size", "SIZE", NULL, OPTION_SIZE (0, UINT32_MAX),
+    .set = input_set_block_size },
+  { 0, "queue-depth", "N", NULL, OPTION_NUMBER (1, 1024),
+    FIELD (input.hash.source.queue_depth) },
+  { 0, "read-size", "SIZE", NULL, OPTION_SIZE (512, MAX_READ_SIZE),
+    FIELD (input.hash.source.read_size) },
+  { .name = NULL },
+};
+
+static int
+print_sum (const struct blksum_options *options,
+           const struct hash_request *request)
+{
+  struct error error = { "" };
+  struct sum sum;
+  int err = 0;
+
+  if (job_hash (request, &sum, &error) == -1) {
+    report (request->operand, &error);
+    return EXIT_TROUBLE;
+  }
+  if (!manifest_file_is_stdout (request->manifest))
+    err = output_sum (&options->output, request->operand,
+                      sum.hash ? sum.hash : request->opts, &sum);
+  blkhash_opts_free (sum.hash);
+  if (err)
+    report_write_failed (err);
+  container_report (request->operand, &sum.first, "sum");
+  return EXIT_SUCCESS;
+}
+
+int
+cmd_sum (const struct blksum_options *options)
+{
+  struct hash_request request = options->input.hash;
+  int i, status = EXIT_SUCCESS;
+
+  for (i = 0; i < options->nr_operands; i++) {
+    request.operand = options->operands[i];
+    if (options->nr_operands > 1)
+      request.progress.name = request.operand;
+    if (print_sum (options, &request) != EXIT_SUCCESS)
+      status = EXIT_TROUBLE;
+  }
+  return status;
+}

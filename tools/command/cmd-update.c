@@ -1,0 +1,132 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * blkhash update: hash what has changed in an image since its manifest was made.
+ */
+
+#include <config.h>
+
+#include <stdlib.h>
+
+#include "../lib/common/strata.h"
+#include "cli/container.h"
+#include "cli/input-options.h"
+#include "cli/output.h"
+#include "cli/program.h"
+#include "cli/report.h"
+#include "cli/usage.h"
+#include "command/commands.h"
+#include "job/job.h"
+#include "job/manifest.h"
+#include "job/manifest-file.h"
+#include "util/error.h"
+#include "util/request.h"
+#include "util/result.h"
+
+struct update_options {
+  struct input_options input;
+  struct update_request update; /* its hash is not set */
+  struct output_options output;
+};
+
+static void
+set_audit (void *options, const struct option_use *use)
+{
+  ((struct update_options *) options)->update.audit = input_parse_share (use);
+}
+
+#define FIELD(name) OPTION_FIELD (struct update_options, name)
+
+static const struct option_row rows[] = {
+  { 0, "changed", "RANGES",
+    "list of blkhash compare or nbdinfo --json",
+    FIELD (update.changed) },
+  { 0, "bitmap", "NAME", "or: dirty bitmap of the NBD server",
+    FIELD (input.hash.source.bitmap) },
+  { 0, "manifest", "NEW", "manifest to write, can be OLD; - is stdout",
+    FIELD (input.hash.manifest) },
+  { 0, "audit", "N%", "share of other blocks to verify; default 0.1%",
+    .set = set_audit },
+  { 0, "output", "FORM", "human or json", .words = "human json",
+    FIELD (output.form) },
+  { .name = NULL },
+};
+
+static const struct option_group groups[] = {
+  { NULL, rows },
+  { "Input", format_rows },
+  { NULL, input_rows },
+  { "", standard_rows },
+  { NULL, NULL },
+};
+
+/* Returns the exit status. */
+static int
+update (const struct update_options *options, const char *old,
+        const char *image)
+{
+  struct update_request request = options->update;
+  struct error error = { "" };
+  struct sum sum;
+  int r, err = 0;
+
+  request.hash = options->input.hash;
+  request.hash.operand = image;
+  request.old = job_manifest_file (old);
+  r = job_update (&request, &sum, &error);
+  if (r != 0) {
+    report (image, &error);
+    return r == 1 ? EXIT_DIFFERS : EXIT_TROUBLE;
+  }
+  if (!manifest_file_is_stdout (request.hash.manifest))
+    err = output_sum (&options->output, image, sum.hash, &sum);
+  blkhash_opts_free (sum.hash);
+  if (err)
+    report_write_failed (err);
+  container_report (image, &sum.first, "sum");
+  return EXIT_SUCCESS;
+}
+
+static void
+check_usage (const struct update_options *options, int nr_operands)
+{
+  const char *bitmap = options->input.hash.source.bitmap;
+
+  if (!options->update.changed && !bitmap)
+    usage_error ("--changed RANGES or --bitmap NAME is missing");
+  if (options->update.changed && bitmap)
+    usage_error ("--changed cannot be used with --bitmap");
+  if (bitmap && !*bitmap)
+    usage_error ("--bitmap: the name is empty");
+  if (!options->input.hash.manifest)
+    usage_error ("--manifest NEW is missing");
+  if (nr_operands != 2)
+    usage_error ("the operands are the manifest OLD and the image");
+}
+
+static int
+run (int argc, char *argv[])
+{
+  struct update_options options = {
+    .update.audit = STRATA_DEFAULT, .output.tag = true
+  };
+  int first, status;
+
+  input_init (&options.input);
+  first = input_parse (&cmd_update, &options.input, argc, argv);
+  check_usage (&options, argc - first);
+  status = update (&options, argv[first], argv[first + 1]);
+  input_free (&options.input);
+  return status;
+}
+
+const struct command cmd_update = {
+  .name = "update",
+  .summary = "hash what has changed since a manifest was made",
+  .usage =
+  "Usage: blkhash update --changed RANGES --manifest NEW [OPTION]... OLD IMAGE\n"
+  "       blkhash update --bitmap NAME --manifest NEW [OPTION]... OLD URI\n"
+  "Hash what has changed in an image since its manifest OLD was made.\n",
+  .groups = groups,
+  .run = run,
+};

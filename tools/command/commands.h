@@ -1,0 +1,15 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * The commands of blkhash, each in a file cmd-NAME.c.
+ */
+
+#ifndef BLKSUM_COMMANDS_H
+#define BLKSUM_COMMANDS_H
+
+#include "cli/command-line.h"
+
+extern const struct command cmd_compare, cmd_merge, cmd_parts, cmd_repair,
+  cmd_update;
+
+#endif /* BLKSUM_COMMANDS_H */
