@@ -18,19 +18,23 @@
 #include "../lib/common/json-string.h"
 #include "../lib/common/sum-line.h"
 #include "cli/output.h"
+#include "cli/program.h"
+#include "cli/report.h"
+#include "util/error.h"
 #include "util/result.h"
 
 /* ---- JSON ---- */
 
-/* The object is printed member by member, and not by json-c, which, if there is
+/* An object is printed member by member, and not by json-c, which, if there is
  * no memory, prints null or omits a part of the text.  After a write error
  * the closing brace is not printed, so that a truncated object is invalid.
  */
 
+/* Print a member, and before it a comma, unless it is the FIRST. */
 static void
-print_json_string (const char *key, const char *value)
+print_string (const char *key, const char *value, bool first)
 {
-  printf (",\"%s\":", key);
+  printf ("%s\"%s\":", first ? "" : ",", key);
   json_string (stdout, value);
 }
 
@@ -40,53 +44,54 @@ print_number (const char *key, uint64_t value)
   printf (",\"%s\":%" PRIu64, key, value);
 }
 
-static void
-print_checksum (const struct sum *sum)
+/* Returns true if the next member is the first one. */
+static bool
+begin_json (const struct output_options *options, const char *name)
 {
-  char hex[SUM_HEX_SIZE];
-
-  sum_line_hex (sum->md, sum->md_len, hex);
-  printf ("\"checksum\":\"%s\"", hex);
+  putchar ('{');
+  if (!options->no_names)
+    print_string ("name", name, true);
+  return options->no_names;
 }
 
-static void
-print_hash (const struct blkhash_opts *hash)
+void
+output_result (int status)
 {
-  unsigned streams = blkhash_opts_get_streams (hash);
+  static const char *const words[] = { "ok", "differs", "unknown" };
 
-  print_json_string ("digest", blkhash_opts_get_digest_name (hash));
-  print_number ("block-size", blkhash_opts_get_block_size (hash));
-  print_json_string ("construction",
-                     streams ? "streams"
-                     : blkhash_opts_get_linear (hash) ? "linear" : "flat");
-  if (streams)
-    print_number ("streams", streams);
+  print_string ("result", words[status], false);
+  if (!ferror (stdout))
+    putchar ('}');
+}
+
+void
+output_json_sum (const char *key, const struct blkhash_opts *hash,
+                 const char *hex, bool first)
+{
+  char tag[BLKHASH_MAX_TAG_SIZE];
+
+  blkhash_opts_get_tag (hash, tag, sizeof tag);
+  printf ("%s\"%s\":\"%s:%s\"", first ? "" : ",", key, tag, hex);
 }
 
 static void
 print_json (const struct output_options *options, const char *name,
             const struct blkhash_opts *hash, const struct sum *sum)
 {
-  putchar ('{');
-  if (!options->no_names) {
-    fputs ("\"name\":", stdout);
-    json_string (stdout, name);
-    putchar (',');
-  }
-  print_checksum (sum);
-  print_hash (hash);
-  print_json_string ("format", sum->format);
+  bool first = begin_json (options, name);
+  char hex[SUM_HEX_SIZE];
+
+  sum_line_hex (sum->md, sum->md_len, hex);
+  output_json_sum ("sum", hash, hex, first);
+  print_string ("format", sum->format, false);
   print_number ("size", sum->size);
   print_number ("data-bytes", sum->data);
   print_number ("zero-bytes", sum->zero);
   print_number ("hole-bytes", sum->hole);
-  if (sum->incremental) {
-    fputs (",\"incremental\":true", stdout);
-    print_number ("read", sum->read);
-  }
+  if (sum->incremental)
+    print_number ("read-bytes", sum->read);
   printf (",\"seconds\":%.6f", sum->seconds);
-  if (!ferror (stdout))
-    putchar ('}');
+  output_result (EXIT_SUCCESS);
 }
 
 /* ---- Lines and JSON ---- */
@@ -124,4 +129,18 @@ output_sum (const struct output_options *options, const char *name,
   if (ferror (stdout) || putchar (end) == EOF || fflush (stdout) == EOF)
     return errno ? errno : EIO;
   return 0;
+}
+
+void
+output_failure (const struct output_options *options, const char *name,
+                const struct error *error, int status)
+{
+  report (name, error);
+  if (options->form != OUTPUT_JSON)
+    return;
+  errno = 0;
+  print_string ("error", error->text, begin_json (options, name));
+  output_result (status);
+  if (ferror (stdout) || putchar ('\n') == EOF || fflush (stdout) == EOF)
+    report_write_failed (errno ? errno : EIO);
 }

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 
 struct blkhash_opts;
+struct error;
 struct sum;
 
 /* The words of --output, in this order. */
@@ -32,5 +33,20 @@ struct output_options {
  */
 int output_sum (const struct output_options *options, const char *name,
                 const struct blkhash_opts *hash, const struct sum *sum);
+
+/* Report ERROR, which is about NAME, and print it in an object of JSON, if that
+ * is the form.  STATUS is the exit status.  Exits if stdout cannot be written.
+ */
+void output_failure (const struct output_options *options, const char *name,
+                     const struct error *error, int status);
+
+/* For objects of JSON that are printed elsewhere: print the member "result" for
+ * the exit STATUS, and the end of the object.
+ */
+void output_result (int status);
+
+/* Print the member KEY, a sum made with HASH.  FIRST: it is the first member. */
+void output_json_sum (const char *key, const struct blkhash_opts *hash,
+                      const char *hex, bool first);
 
 #endif /* BLKSUM_OUTPUT_H */

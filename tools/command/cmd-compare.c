@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "../lib/common/json-string.h"
 #include "cli/container.h"
 #include "cli/domain.h"
 #include "cli/input-options.h"
@@ -36,7 +37,7 @@ struct compare_options {
   const char *formats[2];       /* or NULL, to probe */
   bool strict;                  /* different sizes count as a difference */
   bool quiet;                   /* stop at the first difference */
-  unsigned form;                /* enum output_form */
+  struct output_options output;
 };
 
 #define FIELD(name) OPTION_FIELD (struct compare_options, name)
@@ -53,7 +54,7 @@ static const struct option_row rows[] = {
   { 'q', "quiet", NULL, "print nothing, stop at the first difference",
     FIELD (quiet), .value = true },
   { 0, "output", "FORM", "human, json, or mapfile (of GNU ddrescue)",
-    .words = "human json mapfile", FIELD (form) },
+    .words = "human json mapfile", FIELD (output.form) },
   { .name = NULL },
 };
 
@@ -83,44 +84,28 @@ larger_size (const struct difference *difference)
                                                    : difference->size[1];
 }
 
-/* Returns true if the JSON is only an array of ranges: the form that --changed
- * reads.
- */
-static bool
-is_list (const struct input_options *options)
-{
-  return options->hash.source.size == SOURCE_WHOLE && options->part.n == 0;
-}
-
 /* ---- JSON ---- */
 
-/* The size is printed only with --size or --part.  So it is known before the
- * comparison: --size sets it, and --part refuses pipes.
- */
 static void
-begin_json (const struct input_options *options,
-            const struct difference *difference)
+end_json (const struct difference_output *output,
+          const struct difference *difference)
 {
-  const struct part *part = &options->part;
-  uint64_t size = larger_size (difference);
+  const struct part *part = &output->options->input.part;
+  int i;
 
-  if (!is_list (options)) {
-    printf ("{\"size\": %" PRIu64, size);
-    if (part->n > 0)
-      printf (", \"part\": \"%" PRIu32 "/%" PRIu32 "\", \"compared-bytes\": %"
-              PRIu64, part->i, part->n, difference->part_bytes);
-    fputs (", \"differences\": ", stdout);
+  printf ("%s],\"images\":[", difference->nr_ranges == 0 ? "{\"ranges\":[" : "");
+  for (i = 0; i < 2; i++) {
+    printf ("%s{\"name\":", i > 0 ? "," : "");
+    json_string (stdout, output->operands[i]);
+    printf (",\"size\":%" PRIu64 "}", difference->size[i]);
   }
-  putchar ('[');
-}
-
-static void
-end_json (const struct input_options *options, const struct difference *difference)
-{
-  if (difference->nr_ranges == 0)
-    begin_json (options, difference);
   putchar (']');
-  puts (is_list (options) ? "" : "}");
+  if (part->n > 0)
+    printf (",\"part\":\"%" PRIu32 "/%" PRIu32 "\"", part->i, part->n);
+  printf (",\"compared-bytes\":%" PRIu64,
+          part->n > 0 ? difference->part_bytes : larger_size (difference));
+  output_result (difference->differ ? EXIT_DIFFERS : EXIT_SUCCESS);
+  putchar ('\n');
 }
 
 /* ---- Lines ---- */
@@ -182,25 +167,21 @@ print_text (struct difference_output *output,
             const struct difference *difference, uint64_t start,
             uint64_t length)
 {
-  const struct compare_options *options = output->options;
-  bool is_first = difference->nr_ranges == 1;
-
-  if (options->form != OUTPUT_JSON) {
+  if (output->options->output.form == OUTPUT_JSON)
+    printf ("%s{\"start\":%" PRIu64 ",\"length\":%" PRIu64
+            ",\"result\":\"differs\"}",
+            difference->nr_ranges == 1 ? "{\"ranges\":[" : ",", start, length);
+  else {
     print_sizes (output, difference);
-    printf ("At %" PRIu64 ": %" PRIu64 " bytes differ.\n", start, length);
-    return;
+    printf ("%" PRIu64 " bytes at %" PRIu64 " differ\n", length, start);
   }
-  if (is_first)
-    begin_json (&options->input, difference);
-  printf ("%s{\"start\": %" PRIu64 ", \"length\": %" PRIu64 "}",
-          is_first ? "" : ", ", start, length);
 }
 
 /* Called before the comparison.  Returns 0, or an errno value. */
 static int
 begin (const struct compare_options *options)
 {
-  return options->form == OUTPUT_MAPFILE
+  return options->output.form == OUTPUT_MAPFILE
     ? domain_begin (options->input.part.n > 0) : 0;
 }
 
@@ -211,7 +192,7 @@ print_range (void *opaque, const struct difference *difference, uint64_t start,
 {
   struct difference_output *output = opaque;
 
-  if (output->options->form == OUTPUT_MAPFILE)
+  if (output->options->output.form == OUTPUT_MAPFILE)
     return ranges_add (&output->ranges, start, length);
   progress_hide ();
   errno = 0;
@@ -228,9 +209,9 @@ end (struct difference_output *output, const struct difference *difference)
   int err = 0;
 
   errno = 0;
-  if (output->options->form == OUTPUT_JSON)
-    end_json (&output->options->input, difference);
-  else if (output->options->form == OUTPUT_MAPFILE)
+  if (output->options->output.form == OUTPUT_JSON)
+    end_json (output, difference);
+  else if (output->options->output.form == OUTPUT_MAPFILE)
     domain_end (&output->ranges, larger_size (difference));
   else
     err = end_lines (output, difference);
@@ -269,16 +250,19 @@ compare (const struct compare_options *options, char *const *operands)
   if (err)
     report_write_failed (err);
   /* Flush each range when it is found, also to a pipe. */
-  if (options->form == OUTPUT_HUMAN)
+  if (options->output.form == OUTPUT_HUMAN)
     setvbuf (stdout, NULL, _IOLBF, 0);
   if (job_compare (&request, &difference, &operand, &error) == -1) {
     if (output.error)
       report_write_failed (output.error);
-    report (operand, &error);
+    if (difference.nr_ranges > 0)
+      report (operand, &error);
+    else
+      output_failure (&options->output, operand, &error, EXIT_TROUBLE);
     ranges_free (&output.ranges);
     return EXIT_TROUBLE;
   }
-  if (!request.first_only)
+  if (!options->quiet)
     err = end (&output, &difference);
   ranges_free (&output.ranges);
   if (err)
@@ -292,7 +276,7 @@ compare (const struct compare_options *options, char *const *operands)
 static int
 run (int argc, char *argv[])
 {
-  struct compare_options options = { .form = OUTPUT_HUMAN };
+  struct compare_options options = { .strict = false };
   int first, status;
 
   input_init (&options.input);
@@ -303,7 +287,7 @@ run (int argc, char *argv[])
     usage_error ("two images are compared, and there %s %d operand%s",
                  argc - first == 1 ? "is" : "are", argc - first,
                  argc - first == 1 ? "" : "s");
-  if (options.form == OUTPUT_MAPFILE && options.quiet)
+  if (options.output.form == OUTPUT_MAPFILE && options.quiet)
     usage_error ("--output=mapfile cannot be used with --quiet");
   status = compare (&options, argv + first);
   input_free (&options.input);

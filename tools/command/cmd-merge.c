@@ -76,7 +76,7 @@ merge (const struct merge_options *options, char **paths, int count)
   struct sum sum;
 
   if (job_merge (&request, &sum, &operand, &error) == -1) {
-    report (operand, &error);
+    output_failure (&options->output, operand, &error, EXIT_TROUBLE);
     return EXIT_TROUBLE;
   }
   if (!manifest_file_is_stdout (request.hash.manifest))

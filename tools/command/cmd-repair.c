@@ -35,7 +35,7 @@
 struct repair_options {
   struct input_options input;
   struct repair_request repair; /* its hash is not set */
-  unsigned form;                /* enum output_form */
+  struct output_options output;
 };
 
 static void
@@ -66,7 +66,7 @@ static const struct option_row rows[] = {
   { 0, "dry-run", NULL, "write nothing",
     FIELD (repair.dry_run), .value = true },
   { 0, "output", "FORM", "human or json", .words = "human json",
-    FIELD (form) },
+    FIELD (output.form) },
   { .name = NULL },
 };
 
@@ -98,12 +98,13 @@ is_repaired (const struct repair_result *result)
 
 /* ---- JSON ---- */
 
-static const char *const words[REPAIR_STATES] = {
-  [REPAIR_DONE] = "repaired",
-  [REPAIR_POSSIBLE] = "repairable",
-  [REPAIR_IMPOSSIBLE] = "bad",
-  [REPAIR_UNALIGNED] = "unaligned",
-  [REPAIR_FAILED] = "failed",
+static const char *const details[REPAIR_STATES] = {
+  [REPAIR_POSSIBLE] = "a source has them",
+  [REPAIR_IMPOSSIBLE] = "no source has them",
+  [REPAIR_UNALIGNED] = "they cannot be written directly: they are not whole "
+                       "units of direct I/O",
+  [REPAIR_FAILED] = "they were written, and are still bad: the storage is "
+                    "failing",
 };
 
 static void
@@ -111,7 +112,7 @@ begin_json (struct repair_output *output)
 {
   fputs ("{\"name\":", stdout);
   json_string (stdout, output->disk);
-  fputs (",\"blocks\":[", stdout);
+  fputs (",\"ranges\":[", stdout);
   output->begun = true;
 }
 
@@ -119,36 +120,37 @@ static void
 print_json_range (struct repair_output *output,
                   const struct repair_range *range)
 {
+  const char *detail = details[range->state];
   bool is_first = !output->begun;
 
   if (is_first)
     begin_json (output);
-  printf ("%s{\"start\":%" PRIu64 ",\"length\":%" PRIu64 ",\"state\":"
-          "\"%s\"}", is_first ? "" : ",", range->start, range->length,
-          words[range->state]);
+  printf ("%s{\"start\":%" PRIu64 ",\"length\":%" PRIu64 ",\"result\":\"%s\"",
+          is_first ? "" : ",", range->start, range->length,
+          range->state == REPAIR_DONE ? "repaired" : "differs");
+  if (detail)
+    printf (",\"detail\":\"%s\"", detail);
+  putchar ('}');
 }
 
 static void
 end_json (struct repair_output *output, const struct repair_result *result)
 {
-  unsigned i;
-
   if (!output->begun)
     begin_json (output);
-  printf ("],\"block-size\":%" PRIu32, result->block_size);
-  for (i = 0; i < REPAIR_STATES; i++)
-    printf (",\"%s\":%" PRIu64, words[i], result->blocks[i]);
-  printf (",\"verdict\":\"%s\"}\n", is_repaired (result) ? "OK" : "FAILED");
+  putchar (']');
+  output_result (is_repaired (result) ? EXIT_SUCCESS : EXIT_DIFFERS);
+  putchar ('\n');
 }
 
 /* ---- Lines ---- */
 
-/* Ranges that are repaired or repairable are not reported. */
-static const char *const reasons[REPAIR_STATES] = {
-  [REPAIR_IMPOSSIBLE] = "are bad, and no source has them",
-  [REPAIR_UNALIGNED] = "are bad, and cannot be written directly: they are "
-                       "not whole units of direct I/O",
-  [REPAIR_FAILED] = "were written, and are still bad: the storage is failing",
+static const char *const words[REPAIR_STATES] = {
+  [REPAIR_DONE] = "repaired",
+  [REPAIR_POSSIBLE] = "repairable",
+  [REPAIR_IMPOSSIBLE] = "without a source",
+  [REPAIR_UNALIGNED] = "unaligned",
+  [REPAIR_FAILED] = "failed",
 };
 
 static void
@@ -157,10 +159,10 @@ report_bad (const struct repair_output *output,
 {
   struct error error = { "" };
 
-  if (!reasons[range->state])
+  if (range->state == REPAIR_DONE || range->state == REPAIR_POSSIBLE)
     return;
-  error_set (&error, "%" PRIu64 " bytes at %" PRIu64 " %s", range->length,
-             range->start, reasons[range->state]);
+  error_set (&error, "%" PRIu64 " bytes at %" PRIu64 " differ; %s",
+             range->length, range->start, details[range->state]);
   report (output->disk, &error);
 }
 
@@ -237,7 +239,7 @@ end (struct repair_output *output, const struct repair_result *result)
 static int
 repair (const struct repair_options *options, const char *disk)
 {
-  struct repair_output output = { .disk = disk, .form = options->form };
+  struct repair_output output = { .disk = disk, .form = options->output.form };
   struct repair_request request = options->repair;
   struct repair_result result;
   struct error error = { "" };
@@ -252,7 +254,10 @@ repair (const struct repair_options *options, const char *disk)
   if (job_repair (&request, &result, &operand, &error) == -1) {
     if (output.error)
       report_write_failed (output.error);
-    report (operand, &error);
+    if (output.begun)
+      report (operand, &error);
+    else
+      output_failure (&options->output, operand, &error, EXIT_TROUBLE);
     return EXIT_TROUBLE;
   }
   err = end (&output, &result);

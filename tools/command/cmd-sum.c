@@ -62,7 +62,7 @@ print_sum (const struct blksum_options *options,
   int err = 0;
 
   if (job_hash (request, &sum, &error) == -1) {
-    report (request->operand, &error);
+    output_failure (&options->output, request->operand, &error, EXIT_TROUBLE);
     return EXIT_TROUBLE;
   }
   if (!manifest_file_is_stdout (request->manifest))

@@ -68,15 +68,16 @@ update (const struct update_options *options, const char *old,
   struct update_request request = options->update;
   struct error error = { "" };
   struct sum sum;
-  int r, err = 0;
+  int r, status, err = 0;
 
   request.hash = options->input.hash;
   request.hash.operand = image;
   request.old = job_manifest_file (old);
   r = job_update (&request, &sum, &error);
   if (r != 0) {
-    report (image, &error);
-    return r == 1 ? EXIT_DIFFERS : EXIT_TROUBLE;
+    status = r == 1 ? EXIT_DIFFERS : EXIT_TROUBLE;
+    output_failure (&options->output, image, &error, status);
+    return status;
   }
   if (!manifest_file_is_stdout (request.hash.manifest))
     err = output_sum (&options->output, image, sum.hash, &sum);
