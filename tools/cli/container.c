@@ -18,8 +18,7 @@
 
 #include "../lib/common/memstream.h"
 #include "cli/container.h"
-#include "cli/report.h"
-#include "cli/shell-word.h"
+#include "cli/program.h"
 #include "format/format.h"
 #include "format/probe.h"
 #include "util/control.h"
@@ -66,6 +65,27 @@ has_controls (const char *name)
   return false;
 }
 
+/* Print WORD, in single quotes if a shell may interpret its characters. */
+static void
+print_shell_word (FILE *out, const char *word)
+{
+  static const char plain[] =
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+    "%+,-./:=@_";
+
+  if (*word && strspn (word, plain) == strlen (word)) {
+    fputs (word, out);
+    return;
+  }
+  putc ('\'', out);
+  for (; *word; word++)
+    if (*word == '\'')
+      fputs ("'\\''", out);
+    else
+      putc (*word, out);
+  putc ('\'', out);
+}
+
 /* Print NAME as an argument of a command, so that no program takes it for an
  * option, nor 7z for a list of files, nor tar for a file on another host.
  * Control characters would not reach the terminal, and the command would be
@@ -81,7 +101,7 @@ print_argument (FILE *out, const char *name, bool is_file)
   if (is_file && *name != '/' &&
       (*name == '-' || *name == '@' || strchr (name, ':')))
     fputs ("./", out);
-  shell_word_print (out, name);
+  print_shell_word (out, name);
 }
 
 static void

@@ -16,7 +16,7 @@
 #include "../lib/common/hash-spec.h"
 #include "../lib/common/strata.h"
 #include "cli/input-options.h"
-#include "cli/report.h"
+#include "cli/program.h"
 #include "cli/usage.h"
 #include "format/format.h"
 

@@ -19,7 +19,6 @@
 #include "../lib/common/sum-line.h"
 #include "cli/output.h"
 #include "cli/program.h"
-#include "cli/report.h"
 #include "util/error.h"
 #include "util/result.h"
 

@@ -9,13 +9,17 @@
 
 #include <config.h>
 
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "cli/program.h"
+#include "util/broken-pipe.h"
+#include "util/error.h"
 
 const char *program_name;
 
@@ -48,4 +52,31 @@ void
 program_print_version (void)
 {
   printf ("%s (" PACKAGE_NAME ") " PACKAGE_VERSION "\n", program_name);
+}
+
+/* NAME is printed in one line: error_set replaces its newlines. */
+void
+report (const char *name, const struct error *error)
+{
+  const char *text = error->text;
+  struct error prefix = { "" };
+
+  error_set (&prefix, "%s", name);
+  for (;;) {
+    int len = strcspn (text, "\n");
+
+    fprintf (stderr, "%s: %s: %.*s\n", program_name, prefix.text, len, text);
+    if (text[len] == '\0')
+      return;
+    text += len + 1;
+  }
+}
+
+void
+report_write_failed (int err)
+{
+  if (err == EPIPE)
+    die_of_broken_pipe ();
+  fprintf (stderr, "%s: write error: %s\n", program_name, strerror (err));
+  exit (EXIT_TROUBLE);
 }

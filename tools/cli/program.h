@@ -1,11 +1,14 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * What blksum and blkhash have in common as programs.
+ * What blksum and blkhash have in common as programs: their beginning, and the
+ * errors that they print on stderr.  For errors in the command line see usage.h.
  */
 
 #ifndef BLKSUM_PROGRAM_H
 #define BLKSUM_PROGRAM_H
+
+struct error;
 
 /* The exit statuses of failures. */
 #define EXIT_DIFFERS 1          /* an image does not match */
@@ -21,5 +24,14 @@ void program_start (const char *name);
 
 /* Print the version on stdout. */
 void program_print_version (void);
+
+/* Print ERROR, which is about NAME, with NAME in front of each line. */
+void report (const char *name, const struct error *error);
+
+/* Report that standard output could not be written, because of the errno value
+ * ERR, and exit with status 2.  EPIPE ends the program by SIGPIPE, without a
+ * report.
+ */
+void report_write_failed (int err) __attribute__ ((noreturn));
 
 #endif /* BLKSUM_PROGRAM_H */

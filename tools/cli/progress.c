@@ -29,7 +29,6 @@
 #include "../lib/common/utf8.h"
 #include "cli/progress.h"
 #include "cli/program.h"
-#include "cli/report.h"
 #include "util/clock.h"
 #include "util/error.h"
 

@@ -14,7 +14,6 @@
 
 #include "cli/container.h"
 #include "cli/program.h"
-#include "cli/report.h"
 #include "cli/verdict.h"
 #include "command/blksum-options.h"
 #include "job/job.h"

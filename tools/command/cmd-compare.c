@@ -22,7 +22,6 @@
 #include "cli/output.h"
 #include "cli/program.h"
 #include "cli/progress.h"
-#include "cli/report.h"
 #include "cli/usage.h"
 #include "cli/verdict.h"
 #include "command/commands.h"

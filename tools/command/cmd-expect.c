@@ -11,7 +11,6 @@
 
 #include "cli/container.h"
 #include "cli/program.h"
-#include "cli/report.h"
 #include "cli/usage.h"
 #include "cli/verdict.h"
 #include "command/blksum-options.h"

@@ -15,7 +15,6 @@
 #include "cli/input-options.h"
 #include "cli/output.h"
 #include "cli/program.h"
-#include "cli/report.h"
 #include "cli/usage.h"
 #include "command/commands.h"
 #include "job/job.h"

@@ -13,7 +13,6 @@
 
 #include "cli/container.h"
 #include "cli/program.h"
-#include "cli/report.h"
 #include "command/blksum-options.h"
 #include "job/job.h"
 #include "job/manifest-file.h"
