@@ -11,12 +11,16 @@
 #include <string.h>
 
 #include "cli/complete.h"
+#include "cli/input-options.h"
 #include "cli/program.h"
 #include "cli/usage.h"
 #include "command/commands.h"
 
 static const struct command *const commands[] = {
-  &cmd_compare, &cmd_update, &cmd_parts, &cmd_merge, &cmd_repair,
+  &cmd_compare, &cmd_update, &cmd_parts, &cmd_merge,
+#ifdef HAVE_LINUX_LOOP_H
+  &cmd_repair,
+#endif
 };
 
 #define NR_COMMANDS (sizeof commands / sizeof commands[0])
@@ -89,7 +93,7 @@ main (int argc, char *argv[])
     usage_error ("a command is missing");
   command = find (name);
   if (command)
-    return command->run (argc - 1, argv + 1);
+    return input_run (command, argc - 1, argv + 1);
   if (strcmp (name, "--complete") == 0)
     complete (argc - 2, argv + 2);
   else if (strcmp (name, "--help") == 0 || strcmp (name, "-h") == 0)

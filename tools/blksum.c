@@ -6,6 +6,7 @@
 
 #include <config.h>
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +35,21 @@ static const struct option_group groups[] = {
   { NULL, NULL },
 };
 
-static int run (int argc, char *argv[]);
+static int
+run (void *opaque, int nr_operands, char *operands[])
+{
+  static char *standard_input[] = { (char *) "-", NULL };
+  struct blksum_options *options = opaque;
+
+  if (nr_operands > 1 && options->input.hash.manifest)
+    usage_error ("--manifest is for one image");
+  if (nr_operands > 1 && options->expect)
+    usage_error ("--expect is for one image");
+  options->operands = nr_operands > 0 ? operands : standard_input;
+  options->nr_operands = nr_operands > 0 ? nr_operands : 1;
+  return options->check ? cmd_check (options)
+    : options->expect ? cmd_expect (options) : cmd_sum (options);
+}
 
 static const struct command blksum = {
   .usage = usage,
@@ -42,41 +57,10 @@ static const struct command blksum = {
   .groups = groups,
   .default_mode = MODE_SUM,
   .file_modes = MODE_CHECK,
+  .options_size = sizeof (struct blksum_options),
+  .max_operands = INT_MAX,
   .run = run,
 };
-
-static void
-check_operands (const struct blksum_options *options)
-{
-  if (options->nr_operands == 1)
-    return;
-  if (options->input.hash.manifest)
-    usage_error ("--manifest is for one image");
-  if (options->expect)
-    usage_error ("--expect is for one image");
-}
-
-static int
-run (int argc, char *argv[])
-{
-  static char *standard_input[] = { (char *) "-", NULL };
-  struct blksum_options options = { .check = false };
-  int first, status;
-
-  input_init (&options.input);
-  first = input_parse (&blksum, &options.input, argc, argv);
-  options.nr_operands = argc - first;
-  options.operands = argv + first;
-  if (options.nr_operands == 0) {
-    options.operands = standard_input;
-    options.nr_operands = 1;
-  }
-  check_operands (&options);
-  status = options.check ? cmd_check (&options)
-    : options.expect ? cmd_expect (&options) : cmd_sum (&options);
-  input_free (&options.input);
-  return status;
-}
 
 int
 main (int argc, char *argv[])
@@ -89,5 +73,5 @@ main (int argc, char *argv[])
     complete_print (&blksum, argc - 2, argv + 2);
     return fflush (stdout) == EOF ? EXIT_TROUBLE : EXIT_SUCCESS;
   }
-  return blksum.run (argc, argv);
+  return input_run (&blksum, argc, argv);
 }

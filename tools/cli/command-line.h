@@ -91,10 +91,12 @@ struct command {
   unsigned file_modes;          /* modes in which no operand is manifest:FILE,
                                  * for completion */
 
-  /* Run the command.  ARGV[0] is not used, and the command line follows.
-   * Returns the exit status.
-   */
-  int (*run) (int argc, char *argv[]);
+  /* See input_run in input-options.h. */
+  size_t options_size;
+  void (*set_defaults) (void *options);
+  int min_operands, max_operands;
+  const char *operands;         /* the error if there are fewer or more */
+  int (*run) (void *options, int nr_operands, char *operands[]);
 };
 
 /* The rows of --help and --version. */

@@ -222,8 +222,8 @@ warn (const char *name, const struct error *error)
   progress_show ();
 }
 
-void
-input_init (struct input_options *input)
+static void
+set_defaults (struct input_options *input)
 {
   long cpus = sysconf (_SC_NPROCESSORS_ONLN);
 
@@ -250,20 +250,27 @@ input_init (struct input_options *input)
 }
 
 int
-input_parse (const struct command *command, struct input_options *input,
-             int argc, char *argv[])
+input_run (const struct command *command, int argc, char *argv[])
 {
-  int first = command_line_parse (command, input, argc, argv);
+  struct input_options *input = calloc (1, command->options_size);
+  int first, nr_operands, status;
 
+  if (!input)
+    usage_failed ("options");
+  set_defaults (input);
+  if (command->set_defaults)
+    command->set_defaults (input);
+  first = command_line_parse (command, input, argc, argv);
+  nr_operands = argc - first;
+  if (nr_operands < command->min_operands ||
+      nr_operands > command->max_operands)
+    usage_error ("%s", command->operands);
   input_check_format (input->hash.source.format);
   resolve_block_size (input);
   input->hash.source.threads = blkhash_opts_get_threads (input->hash.opts);
   progress_start (&input->progress);
-  return first;
-}
-
-void
-input_free (struct input_options *input)
-{
+  status = command->run (input, nr_operands, argv + first);
   blkhash_opts_free (input->hash.opts);
+  free (input);
+  return status;
 }

@@ -55,15 +55,11 @@ uint32_t input_parse_share (const struct option_use *use);
 /* Check that FORMAT, if it is not NULL, is the name of a format. */
 void input_check_format (const char *format);
 
-/* Set the defaults. */
-void input_init (struct input_options *input);
-
-/* Parse the options of COMMAND as command_line_parse does; INPUT begins its
- * options.  Then check what depends on several of them, and start to show
- * progress.  Returns the index of the first operand.
+/* Run COMMAND with the command line ARGV.  Its options, of options_size bytes,
+ * begin with a struct input_options.  They get their defaults, those of
+ * set_defaults if it is not NULL, and what ARGV has.  Returns what the function
+ * run of COMMAND returns, the exit status.
  */
-int input_parse (const struct command *command, struct input_options *input,
-                 int argc, char *argv[]);
-void input_free (struct input_options *input);
+int input_run (const struct command *command, int argc, char *argv[]);
 
 #endif /* BLKSUM_INPUT_OPTIONS_H */

@@ -223,10 +223,10 @@ end (struct difference_output *output, const struct difference *difference)
 
 /* ---- The command ---- */
 
-/* Returns the exit status. */
 static int
-compare (const struct compare_options *options, char *const *operands)
+run (void *opaque, int nr_operands, char *operands[])
 {
+  const struct compare_options *options = opaque;
   struct difference_output output = {
     .options = options, .operands = operands
   };
@@ -244,8 +244,14 @@ compare (const struct compare_options *options, char *const *operands)
   struct difference difference;
   struct error error = { "" };
   const char *operand;
-  int err = begin (options);
+  int err;
 
+  (void) nr_operands;
+  input_check_format (options->formats[0]);
+  input_check_format (options->formats[1]);
+  if (options->output.form == OUTPUT_MAPFILE && options->quiet)
+    usage_error ("--output=mapfile cannot be used with --quiet");
+  err = begin (options);
   if (err)
     report_write_failed (err);
   /* Flush each range when it is found, also to a pipe. */
@@ -272,27 +278,6 @@ compare (const struct compare_options *options, char *const *operands)
   return difference.differ ? EXIT_DIFFERS : EXIT_SUCCESS;
 }
 
-static int
-run (int argc, char *argv[])
-{
-  struct compare_options options = { .strict = false };
-  int first, status;
-
-  input_init (&options.input);
-  first = input_parse (&cmd_compare, &options.input, argc, argv);
-  input_check_format (options.formats[0]);
-  input_check_format (options.formats[1]);
-  if (argc - first != 2)
-    usage_error ("two images are compared, and there %s %d operand%s",
-                 argc - first == 1 ? "is" : "are", argc - first,
-                 argc - first == 1 ? "" : "s");
-  if (options.output.form == OUTPUT_MAPFILE && options.quiet)
-    usage_error ("--output=mapfile cannot be used with --quiet");
-  status = compare (&options, argv + first);
-  input_free (&options.input);
-  return status;
-}
-
 const struct command cmd_compare = {
   .name = "compare",
   .summary = "print the ranges in which two images differ",
@@ -301,5 +286,8 @@ const struct command cmd_compare = {
   "Print the ranges in which A and B differ.  Each is FILE, URI, - or\n"
   "manifest:FILE.  Zeros at the end of the longer one do not count.\n",
   .groups = groups,
+  .options_size = sizeof (struct compare_options),
+  .min_operands = 2, .max_operands = 2,
+  .operands = "two images are compared",
   .run = run,
 };

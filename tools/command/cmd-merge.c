@@ -7,6 +7,7 @@
 #include <config.h>
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -61,10 +62,10 @@ print (const struct merge_options *options, const struct sum *sum)
     report_write_failed (err);
 }
 
-/* Returns the exit status. */
 static int
-merge (const struct merge_options *options, char **paths, int count)
+run (void *opaque, int count, char *paths[])
 {
+  const struct merge_options *options = opaque;
   const struct merge_request request = {
     .hash = options->input.hash,
     .paths = paths,
@@ -74,6 +75,8 @@ merge (const struct merge_options *options, char **paths, int count)
   const char *operand;
   struct sum sum;
 
+  if (!request.hash.manifest)
+    usage_error ("--manifest FILE is missing");
   if (job_merge (&request, &sum, &operand, &error) == -1) {
     output_failure (&options->output, operand, &error, EXIT_TROUBLE);
     return EXIT_TROUBLE;
@@ -84,21 +87,10 @@ merge (const struct merge_options *options, char **paths, int count)
   return EXIT_SUCCESS;
 }
 
-static int
-run (int argc, char *argv[])
+static void
+set_defaults (void *options)
 {
-  struct merge_options options = { .output.tag = true };
-  int first, status;
-
-  input_init (&options.input);
-  first = input_parse (&cmd_merge, &options.input, argc, argv);
-  if (!options.input.hash.manifest)
-    usage_error ("--manifest FILE is missing");
-  if (first == argc)
-    usage_error ("the manifests of the parts are missing");
-  status = merge (&options, argv + first, argc - first);
-  input_free (&options.input);
-  return status;
+  ((struct merge_options *) options)->output.tag = true;
 }
 
 const struct command cmd_merge = {
@@ -108,5 +100,9 @@ const struct command cmd_merge = {
   "Usage: blkhash merge [OPTION]... PART...\n"
   "Print the sum of an image from its parts, if they are all of it.\n",
   .groups = groups,
+  .options_size = sizeof (struct merge_options),
+  .set_defaults = set_defaults,
+  .min_operands = 1, .max_operands = INT_MAX,
+  .operands = "the manifests of the parts are missing",
   .run = run,
 };

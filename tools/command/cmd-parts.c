@@ -34,40 +34,25 @@ static const struct option_group groups[] = {
   { NULL, NULL },
 };
 
-/* Returns the exit status. */
 static int
-hash_part (const struct parts_options *options, const char *image,
-           const char *dir)
+run (void *opaque, int nr_operands, char *operands[])
 {
+  const struct parts_options *options = opaque;
   struct part_request request = {
     .hash = options->input.hash,
     .part = options->input.part,
-    .dir = dir,
+    .dir = operands[1],
   };
   struct error error = { "" };
 
-  request.hash.operand = image;
+  (void) nr_operands;
+  if (options->input.part.n == 0)
+    usage_error ("--part I/N is missing");
+  request.hash.operand = operands[0];
   if (job_part (&request, &error) == 0)
     return EXIT_SUCCESS;
-  report (image, &error);
+  report (operands[0], &error);
   return EXIT_TROUBLE;
-}
-
-static int
-run (int argc, char *argv[])
-{
-  struct parts_options options;
-  int first, status;
-
-  input_init (&options.input);
-  first = input_parse (&cmd_parts, &options.input, argc, argv);
-  if (options.input.part.n == 0)
-    usage_error ("--part I/N is missing");
-  if (argc - first != 2)
-    usage_error ("the operands are the image and the directory of the parts");
-  status = hash_part (&options, argv[first], argv[first + 1]);
-  input_free (&options.input);
-  return status;
 }
 
 const struct command cmd_parts = {
@@ -77,5 +62,8 @@ const struct command cmd_parts = {
   "Usage: blkhash parts [OPTION]... IMAGE DIR\n"
   "Hash the parts of an image that are missing in DIR.\n",
   .groups = groups,
+  .options_size = sizeof (struct parts_options),
+  .min_operands = 2, .max_operands = 2,
+  .operands = "the operands are the image and the directory of its parts",
   .run = run,
 };

@@ -42,6 +42,10 @@ add_source (void *options, const struct option_use *use)
 {
   struct repair_request *repair = &((struct repair_options *) options)->repair;
 
+  repair->sources = reallocarray (repair->sources, repair->nr_sources + 1,
+                                  sizeof (char *));
+  if (!repair->sources)
+    usage_failed ("--from");
   repair->sources[repair->nr_sources++] = use->arg;
 }
 
@@ -232,25 +236,40 @@ end (struct repair_output *output, const struct repair_result *result)
 
 /* ---- The command ---- */
 
-#ifdef HAVE_LINUX_LOOP_H
-
-/* Returns the exit status. */
-static int
-repair (const struct repair_options *options, const char *disk)
+static void
+check_usage (const struct repair_request *repair)
 {
+  if (!repair->manifest)
+    usage_error ("--manifest FILE is missing");
+  if (!repair->expected_sum)
+    usage_error ("--sum SUM is missing: it proves the manifest, which decides "
+                 "what is written; or --sum none, to trust it");
+  if (repair->nr_sources == 0)
+    usage_error ("--from SRC is missing");
+}
+
+static int
+run (void *opaque, int nr_operands, char *operands[])
+{
+  const struct repair_options *options = opaque;
+  const char *disk = operands[0];
   struct repair_output output = { .disk = disk, .form = options->output.form };
   struct repair_request request = options->repair;
   struct repair_result result;
   struct error error = { "" };
   const char *operand;
-  int err;
+  int r, err;
 
+  (void) nr_operands;
+  check_usage (&request);
   request.hash = options->input.hash;
   request.hash.operand = disk;
   request.found = print_range;
   request.opaque = &output;
   request.manifest = job_manifest_file (request.manifest);
-  if (job_repair (&request, &result, &operand, &error) == -1) {
+  r = job_repair (&request, &result, &operand, &error);
+  free (request.sources);
+  if (r == -1) {
     if (output.error)
       report_write_failed (output.error);
     if (output.begun)
@@ -265,55 +284,10 @@ repair (const struct repair_options *options, const char *disk)
   return is_repaired (&result) ? EXIT_SUCCESS : EXIT_DIFFERS;
 }
 
-#else
-
-static int
-repair (const struct repair_options *options, const char *disk)
-{
-  (void) options;
-  (void) disk;
-  usage_invalid ("repair is only possible on Linux");
-}
-
-#endif
-
 static void
-check_usage (const struct repair_options *options, int nr_operands)
+set_defaults (void *options)
 {
-  const struct repair_request *repair = &options->repair;
-
-  if (!repair->manifest)
-    usage_error ("--manifest FILE is missing");
-  if (!repair->expected_sum)
-    usage_error ("--sum SUM is missing: it proves the manifest, which decides "
-                 "what is written; or --sum none, to trust it");
-  if (repair->nr_sources == 0)
-    usage_error ("--from SRC is missing");
-  if (nr_operands != 1)
-    usage_error ("one disk is repaired, and there are %d operands",
-                 nr_operands);
-}
-
-static int
-run (int argc, char *argv[])
-{
-  struct repair_options options = {
-    .repair = {
-      .sources = calloc (argc + 1, sizeof (char *)),
-      .limit = STRATA_ALL / 100,
-    },
-  };
-  int first, status;
-
-  if (!options.repair.sources)
-    usage_failed ("--from");
-  input_init (&options.input);
-  first = input_parse (&cmd_repair, &options.input, argc, argv);
-  check_usage (&options, argc - first);
-  status = repair (&options, argv[first]);
-  input_free (&options.input);
-  free (options.repair.sources);
-  return status;
+  ((struct repair_options *) options)->repair.limit = STRATA_ALL / 100;
 }
 
 const struct command cmd_repair = {
@@ -324,5 +298,9 @@ const struct command cmd_repair = {
   "Replace the blocks of DISK that differ from its manifest by those of other\n"
   "images, if these have the content that the manifest proves.\n",
   .groups = groups,
+  .options_size = sizeof (struct repair_options),
+  .set_defaults = set_defaults,
+  .min_operands = 1, .max_operands = 1,
+  .operands = "one disk is repaired",
   .run = run,
 };

@@ -59,19 +59,36 @@ static const struct option_group groups[] = {
   { NULL, NULL },
 };
 
-/* Returns the exit status. */
-static int
-update (const struct update_options *options, const char *old,
-        const char *image)
+static void
+check_usage (const struct update_options *options)
 {
+  const char *bitmap = options->input.hash.source.bitmap;
+
+  if (!options->update.changed && !bitmap)
+    usage_error ("--changed RANGES or --bitmap NAME is missing");
+  if (options->update.changed && bitmap)
+    usage_error ("--changed cannot be used with --bitmap");
+  if (bitmap && !*bitmap)
+    usage_error ("--bitmap: the name is empty");
+  if (!options->input.hash.manifest)
+    usage_error ("--manifest NEW is missing");
+}
+
+static int
+run (void *opaque, int nr_operands, char *operands[])
+{
+  const struct update_options *options = opaque;
+  const char *image = operands[1];
   struct update_request request = options->update;
   struct error error = { "" };
   struct sum sum;
   int r, status, err = 0;
 
+  (void) nr_operands;
+  check_usage (options);
   request.hash = options->input.hash;
   request.hash.operand = image;
-  request.old = job_manifest_file (old);
+  request.old = job_manifest_file (operands[0]);
   r = job_update (&request, &sum, &error);
   if (r != 0) {
     status = r == 1 ? EXIT_DIFFERS : EXIT_TROUBLE;
@@ -88,36 +105,12 @@ update (const struct update_options *options, const char *old,
 }
 
 static void
-check_usage (const struct update_options *options, int nr_operands)
+set_defaults (void *opaque)
 {
-  const char *bitmap = options->input.hash.source.bitmap;
+  struct update_options *options = opaque;
 
-  if (!options->update.changed && !bitmap)
-    usage_error ("--changed RANGES or --bitmap NAME is missing");
-  if (options->update.changed && bitmap)
-    usage_error ("--changed cannot be used with --bitmap");
-  if (bitmap && !*bitmap)
-    usage_error ("--bitmap: the name is empty");
-  if (!options->input.hash.manifest)
-    usage_error ("--manifest NEW is missing");
-  if (nr_operands != 2)
-    usage_error ("the operands are the manifest OLD and the image");
-}
-
-static int
-run (int argc, char *argv[])
-{
-  struct update_options options = {
-    .update.audit = STRATA_DEFAULT, .output.tag = true
-  };
-  int first, status;
-
-  input_init (&options.input);
-  first = input_parse (&cmd_update, &options.input, argc, argv);
-  check_usage (&options, argc - first);
-  status = update (&options, argv[first], argv[first + 1]);
-  input_free (&options.input);
-  return status;
+  options->update.audit = STRATA_DEFAULT;
+  options->output.tag = true;
 }
 
 const struct command cmd_update = {
@@ -128,5 +121,9 @@ const struct command cmd_update = {
   "       blkhash update --bitmap NAME --manifest NEW [OPTION]... OLD URI\n"
   "Hash what has changed in an image since its manifest OLD was made.\n",
   .groups = groups,
+  .options_size = sizeof (struct update_options),
+  .set_defaults = set_defaults,
+  .min_operands = 2, .max_operands = 2,
+  .operands = "the operands are the manifest OLD and the image",
   .run = run,
 };
