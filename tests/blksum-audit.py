@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Measures how often the audit of blksum --update detects that a list of
+"""Measures how often the audit of blkhash update detects that a list of
 changes is wrong, and compares that with the formula of the manual.
 
     blksum-audit.py --dir DIR [--seed S] [--rounds N]
@@ -42,9 +42,9 @@ def need(condition, *why):
         raise Failure(*why)
 
 
-def blksum(*arguments):
-    return subprocess.run(["blksum", *arguments], capture_output=True,
-                          text=True)
+def update(*arguments):
+    return subprocess.run(["blkhash", "update", *arguments],
+                          capture_output=True, text=True)
 
 
 def tail(n, p, low, high):
@@ -88,8 +88,8 @@ class Update:
 
     def found(self, changed, audit):
         """Run once with CHANGED blocks; true if the audit detects that."""
-        run = blksum("--update", self.old, "--changed", self.list, "--audit",
-                     audit, "--manifest", self.new, self.image)
+        run = update("--changed", self.list, "--audit", audit, "--manifest",
+                     self.new, self.old, self.image)
         if run.returncode == 0:
             with open(self.new, "rb") as f:
                 need(f.read() == self.manifest, "the manifest differs")

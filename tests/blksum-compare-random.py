@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Random pairs of images: blksum --compare finds where their bytes differ.
+"""Random pairs of images: blkhash compare finds where their bytes differ.
 
     blksum-compare-random.py --dir DIR [--seed S] [--rounds N] [--qemu]
 
@@ -120,7 +120,7 @@ def random_pair(rng, args):
 
 
 def random_options(rng, block_size):
-    options = ["-b", str(block_size), "-t", str(rng.randrange(1, 5))]
+    options = ["-d", "sha256/%d" % block_size, "-t", str(rng.randrange(1, 5))]
     if rng.random() < 0.2:
         options.append("--no-extents")
     if rng.random() < 0.2:
@@ -131,7 +131,7 @@ def random_options(rng, block_size):
 def check_size(rng, argv, contents, block_size):
     """The lines about trailing data: see test-blksum-compare-size.sh."""
     size = rng.randrange(min(map(len, contents)) + 1)
-    argv = [argv[0], "--size", str(size), *argv[1:]]
+    argv = [*argv, "--size", str(size)]
     done = subprocess.run(argv, stdout=subprocess.PIPE, timeout=LIMIT)
     found = differences(*(content[:size] for content in contents), block_size)
     if json.loads(done.stdout)["differences"] != found:
@@ -146,7 +146,7 @@ def run_round(rng, args):
     found = differences(*contents, block_size)
     other_size = "--strict" in options and len(contents[0]) != len(contents[1])
     status = 1 if found or other_size else 0
-    argv = ["blksum", "--compare", *options]
+    argv = ["blkhash", "compare", *options]
     check([*argv, "--output=json", *names], None, status, found)
     check([*argv, "-q", *names], None, status, None)
     if names[0] == "a":

@@ -52,14 +52,15 @@ class Blksum:
     def run(self, *args, data=b""):
         """Exit status, lines of output, lines of messages."""
         limited = {"preexec_fn": self.limit} if self.memory else {}
-        with subprocess.Popen(["blksum", "-t", "1", *args],
+        program = "blkhash" if args[0] == "compare" else "blksum"
+        with subprocess.Popen([program, *args, "-t", "1"],
                               stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, **limited) as process:
             try:
                 out, err = process.communicate(data, timeout=LIMIT)
             except subprocess.TimeoutExpired:
                 process.kill()
-                raise Failure("no end: blksum %s" % " ".join(args)[:300])
+                raise Failure("no end: %s %s" % (program, " ".join(args)[:300]))
         return (process.returncode, out.decode("latin-1").splitlines(),
                 err.decode("latin-1").splitlines())
 
@@ -164,17 +165,17 @@ def refused_by_all(blksum, name, data, sum_, regex):
                       (["--expect", "blk-md5/64:" + sum_, operand], []),
                       (["--check", "list"],
                        [operand + ": FAILED open or read"]),
-                      (["--compare", operand, "image"], []),
-                      (["--compare", "image", operand], []),
-                      (["--compare", "manifest:-", "image"], []),
-                      (["--compare", operand, "manifest:right"], []),
-                      (["--compare", "manifest:right", operand], [])):
+                      (["compare", operand, "image"], []),
+                      (["compare", "image", operand], []),
+                      (["compare", "manifest:-", "image"], []),
+                      (["compare", operand, "manifest:right"], []),
+                      (["compare", "manifest:right", operand], [])):
         if "image" in args:
-            args = ["-d", "md5", "-b", "64", *args]
+            args = [*args, "-d", "md5/64"]
         status, got, err = blksum.run(*args, data=data)
         what = "%s, %s" % (name, " ".join(args))
         expect(what, (2, out), (status, got))
-        if not err or not re.match("blksum: manifest:(%s|-|right): .*(%s)"
+        if not err or not re.match("blk(sum|hash): manifest:(%s|-|right): .*(%s)"
                                    % (name, regex), err[0]):
             raise Failure("%s: %s does not say %s" % (what, err, regex))
         blksum.check_memory(what)
@@ -272,11 +273,11 @@ def test_long(blksum):
         raise Failure("%d bytes are not long" % size)
     blksum.check_memory("writing")
     expect("it is right", (0, ["The images are identical."], []),
-           blksum.run("--compare", "manifest:long.blkm", "long"))
+           blksum.run("compare", "manifest:long.blkm", "long"))
     os.truncate("long.blkm", size - 1)
     for args in ((["manifest:long.blkm"],
-                  ["--compare", "manifest:long.blkm", "long"],
-                  ["--compare", "manifest:long.blkm", "manifest:long.blkm"])):
+                  ["compare", "manifest:long.blkm", "long"],
+                  ["compare", "manifest:long.blkm", "manifest:long.blkm"])):
         status, out, err = blksum.run(*args)
         expect(" ".join(args), (2, []), (status, out))
         if "cut off" not in err[0]:

@@ -119,7 +119,7 @@ def offsets(rng, segments, rounds):
 
 def compare(a, b):
     """Exit status and output."""
-    done = subprocess.run(["blksum", "--compare", "--output=json",
+    done = subprocess.run(["blkhash", "compare", "--output=json",
                            "manifest:" + a, "manifest:" + b], text=True,
                           stdout=subprocess.PIPE, check=False)
     return done.returncode, done.stdout

@@ -233,12 +233,12 @@ class Feeder(threading.Thread):
 
 
 class Blksum:
-    """Runs blksum, and counts the runs."""
+    """Runs blksum or blkhash, and counts the runs."""
 
     def __init__(self):
         self.runs = 0
 
-    def run(self, args, env=None, segments=None, data=None):
+    def run(self, command, env=None, segments=None, data=None):
         """Returns exit status, output and messages.  Standard input is empty,
         or a pipe with the SEGMENTS or the DATA."""
         self.runs += 1
@@ -247,7 +247,7 @@ class Blksum:
             how = {"stdin": feeder.fd}
         else:
             how = {"input": data or b""}
-        done = subprocess.run(["blksum", *args], stdout=subprocess.PIPE,
+        done = subprocess.run(command, stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, check=False,
                               env={**os.environ, **(env or {})}, **how)
         if feeder:
@@ -315,18 +315,24 @@ class CaseTest:
 
     # -- How blksum is run --
 
-    def sum_options(self):
-        """Options for the hash parameters, in one of their spellings."""
+    def spec(self):
+        """The hash parameters, in one of their spellings."""
         size = self.rng.choice((str(self.case.block_size),
                                 "%dk" % (self.case.block_size // KIB)))
-        spec = "%s/%s" % (self.case.digest, size)
+        spec = "%s%s/%s" % (self.rng.choice(("", "blk-")), self.case.digest,
+                            size)
         if self.streams:
             spec += "/s%d" % self.streams
         elif self.case.construction == "linear":
             spec += "/linear"
-        elif self.rng.random() < 0.7:
-            return ["--digest=" + self.case.digest, "-b", size]
-        return ["-d", self.rng.choice(("", "blk-")) + spec]
+        return spec
+
+    def sum_options(self):
+        """Options for the hash parameters, of blksum."""
+        digest, size, *construction = self.spec().split("/")
+        if not construction and self.rng.random() < 0.7:
+            return ["--digest=" + digest, "-b", size]
+        return ["-d", "/".join((digest, size, *construction))]
 
     def run(self, *args, which="right", data=None):
         """Run with the image, on standard input unless DATA is given."""
@@ -342,8 +348,9 @@ class CaseTest:
         segments = None
         if self.case.kind == "pipe" and data is None:
             segments = self.images.segments[which]
-        self.command = "blksum " + " ".join(args)
-        return self.blksum.run(args, env, segments, data)
+        command = [*(() if args[0] == "blkhash" else ("blksum",)), *args]
+        self.command = " ".join(command)
+        return self.blksum.run(command, env, segments, data)
 
     def prints(self, output, result, status=0, messages=""):
         expect(self.command, (status, output, messages),
@@ -441,11 +448,11 @@ class CaseTest:
 
     def compares(self, which, ranges):
         """Compare with the image in another kind, or with a manifest."""
-        options = ["--compare", "--output=json"]
+        options = ["blkhash", "compare", "--output=json"]
         other = self.rng.choice(("manifest:" + self.ref_path,
                                  self.images.operand("raw", "right")))
         if not other.startswith("manifest:") or self.rng.random() < 0.5:
-            options += self.sum_options()
+            options += ["-d", self.spec()]
         operands = [self.images.operand(self.case.kind, which), other]
         if self.rng.random() < 0.5:
             operands.reverse()

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Repairs random disks from random sources by blksum --repair-from.
+"""Repairs random disks from random sources by blkhash repair.
 
     blksum-repair-random.py --dir DIR [--seed S] [--rounds N] [--kill]
 
@@ -285,12 +285,11 @@ class Round:
         write_file("disk", self.bad + self.trailing, self.rng.random() < 0.5)
         name = os.path.abspath("disk")
         self.command = [
-            "blksum", "--output=json", "--expect=manifest:blkm",
-            "--expect-sum=" + self.rng.choice((tag.strip(), "none")),
-            "--repair-limit=%d%%" % self.limit]
+            "blkhash", "repair", "--output=json", "--manifest=blkm",
+            "--sum=" + self.rng.choice((tag.strip(), "none")),
+            "--limit=%d%%" % self.limit]
         for source in self.sources:
-            self.command.append(
-                "--repair-from=" + source.make(self.rng, self.servers))
+            self.command.append("--from=" + source.make(self.rng, self.servers))
         if self.dry:
             self.command.append("--dry-run")
         if self.trailing:
@@ -423,13 +422,12 @@ def main():
     if args.kill:
         print("%d of %d kills were within the writes" %
               (sum(results), args.kills * args.rounds))
-        faultreport.add("killed at a random moment: blksum --repair-from",
+        faultreport.add("killed at a random moment: blkhash repair",
                         args.kills * args.rounds)
         return
     for state in ("refused", "repaired", "repairable", "bad", "unaligned"):
         print(state, sum(states.count(state) for states in results))
-    faultreport.add("sources lie, fail or stall: blksum --repair-from",
-                    args.rounds)
+    faultreport.add("sources lie, fail or stall: blkhash repair", args.rounds)
 
 
 main()

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
 # Sourced first by every test script: tests/README.md says how to write one.  It
-# sets up the environment: "blksum" and "blkhash" in PATH are those of this build, $dir is an
-# empty directory that is removed at the end, and TMPDIR is inside it.
+# sets up the environment: "blksum" and "blkhash" in PATH are those of this build,
+# $dir is an empty directory that is removed at the end, and TMPDIR is inside it.
 #
 # Tests run in the tests directory of the build, which has env.sh.
 
@@ -175,7 +175,7 @@ real_program () {
 # however busy the machine is.
 limit=300
 
-# $wrapper is put before our programs; blksum runs $prepare before it.
+# $wrapper is put before our programs; blksum and blkhash run $prepare before it.
 wrapper=
 prepare=
 if [ "${BLKHASH_VALGRIND:-0}" != 0 ]; then
@@ -395,7 +395,7 @@ wait_until () {
   becomes_true "$@" || fail "waited in vain for: $*"
 }
 
-# ---- Expected behaviour of blksum ----
+# ---- Expected behaviour of blksum and blkhash ----
 
 # run STATUS COMMAND: the exit status must be STATUS; output goes to $dir/stdout
 # and $dir/stderr.  With ASan, to search for leaks takes a quarter of the time of
@@ -413,8 +413,8 @@ run () {
     fail "exit status $status, not $wanted_status: $*"
 }
 
-# prints_sum SUM COMMAND: COMMAND, which runs blksum, succeeds without a
-# message, and prints one line, whose first word is SUM.
+# prints_sum SUM COMMAND: COMMAND, which runs blksum or blkhash, succeeds without a
+# message, and prints one line, which begins with SUM, or is "blk-SPEC (NAME) = SUM".
 prints_sum () {
   wanted_sum=$1
   shift
@@ -424,14 +424,17 @@ prints_sum () {
     IFS= read -r got_line || :
     ! read -r got_more || fail "more than one line: $*"
   } < "$dir/stdout"
-  got_sum=${got_line%% *}       # the digest "null" has an empty sum
+  case $got_line in
+    blk-*) got_sum=${got_line##* } ;;
+    *) got_sum=${got_line%% *} ;; # the digest "null" has an empty sum
+  esac
   [ "$got_sum" = "$wanted_sum" ] || fail "$*
   expected $wanted_sum
   got      $got_sum"
 }
 
-# refuses REGEX COMMAND: COMMAND, which runs blksum, exits with status 2, prints
-# no sum, and one line of error that matches REGEX.
+# refuses REGEX COMMAND: COMMAND, which runs blksum or blkhash, exits with status 2,
+# prints no sum, and one line of error that matches REGEX.
 refuses () {
   regex=$1
   shift
@@ -468,8 +471,8 @@ says_of () {
     fail "a line that does not begin with $1"
 }
 
-# midway EVENT ARGUMENT...: runs blksum ARGUMENT..., and when it has read a part
-# of the image, the shell command EVENT, in which $pid is the process of blksum.
+# midway EVENT [blkhash COMMAND] ARGUMENT...: runs blksum, or blkhash, and when it has
+# read a part of the image, the shell command EVENT, in which $pid is its process.
 midway () {
   "$PYTHON" "$abs_top_srcdir/tests/midway.py" "$@"
 }

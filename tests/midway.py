@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Runs blksum, and a command while it is in the middle of an image.
+"""Runs blksum or blkhash, and a command while it is in the middle of an image.
 
-    midway.py EVENT ARGUMENT...
+    midway.py EVENT [blkhash COMMAND] ARGUMENT...
 
 blksum gets a pipe for --progress that has room for its first two lines only: 0%
 before it begins, and the next one when it has read something.  When both are
@@ -30,6 +30,8 @@ BOTH = len(b"0/100\n" + b"1/100\n")  # there is no room for a third line
 LIMIT = 300                     # timeout in seconds, far above a passing run
 
 event, arguments = sys.argv[1], sys.argv[2:]
+if arguments[:1] != ["blkhash"]:
+    arguments.insert(0, "blksum")
 reader, writer = os.pipe()
 fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)
 size = fcntl.fcntl(writer, fcntl.F_GETPIPE_SZ)
@@ -43,7 +45,7 @@ def listen():
 
 
 process = subprocess.Popen(
-    ["blksum", "--progress=%d" % writer, *arguments], pass_fds=[writer],
+    [*arguments, "--progress=%d" % writer], pass_fds=[writer],
     preexec_fn=listen)
 os.close(writer)
 

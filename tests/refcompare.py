@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Finds where two images differ: an independent reference for blksum --compare.
+"""Finds where two images differ: an independent reference for blkhash compare.
 
 Leaves of images and manifests come from refmanifest.py; it shares no code with
 the library.  Beyond the end of the shorter image there are zeros.
 
-As a command:  refcompare.py [-d NAME] [-b SIZE] [--size N] [--part I/N] A B
+As a command:  refcompare.py [-d DIGEST[/SIZE]] [--size N] [--part I/N] A B
 where A and B are files or manifest:FILE: prints the ranges of blocks that
-differ, as blksum --compare --output=json prints a list; with --size of the
+differ, as blkhash compare --output=json prints a list; with --size of the
 first N bytes; with --part as the object that it prints of one part.
 """
 
@@ -105,24 +105,24 @@ def compare(a, b, size, digest, block_size, limit):
 
 
 def main():
-    parser = argparse.ArgumentParser(description="the reference of --compare")
-    parser.add_argument("-d", "--digest", default="sha256")
-    parser.add_argument("-b", "--block-size", type=reference.size_argument,
-                        default=65536, help="takes k, m, g")
+    parser = argparse.ArgumentParser(description="the reference of compare")
+    parser.add_argument("-d", "--digest", default="sha256", metavar="SPEC")
     parser.add_argument("--size", type=reference.size_argument)
     parser.add_argument("--part", metavar="I/N")
     parser.add_argument("a")
     parser.add_argument("b")
     args = parser.parse_args()
+    digest, block_size = (args.digest.split("/") + ["64k"])[:2]
+    block_size = reference.size_argument(block_size)
     a, b = Image(args.a), Image(args.b)
     size = max(a.size, b.size) if args.size is None else args.size
     limit = 0, size
     if args.part:
-        blocks = refmanifest.part_blocks(size, args.block_size,
+        blocks = refmanifest.part_blocks(size, block_size,
                                          *map(int, args.part.split("/")))
-        limit = [min(block * args.block_size, size)
+        limit = [min(block * block_size, size)
                  for block in (blocks[0], sum(blocks))]
-    found = compare(a, b, size, args.digest, args.block_size, limit)
+    found = compare(a, b, size, digest, block_size, limit)
     if args.part:
         found = {"size": size, "part": args.part,
                  "compared-bytes": limit[1] - limit[0], "differences": found}

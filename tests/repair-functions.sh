@@ -1,14 +1,14 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Sourced after functions.sh by the tests of --repair-from.
+# Sourced after functions.sh by the tests of blkhash repair.
 
 # can_repair: can files in $dir be repaired?  Not on all file systems.
 can_repair () {
   head -c 65536 /dev/zero > "$dir/tmp/probe"
   blksum --manifest "$dir/tmp/probe.blkm" "$dir/tmp/probe" > "$dir/tmp/probe.out"
-  ! blksum --expect "manifest:$dir/tmp/probe.blkm" --expect-sum none \
-      --repair-from /dev/null/none "$dir/tmp/probe" 2>&1 |
+  ! blkhash repair --manifest "$dir/tmp/probe.blkm" --sum none \
+      --from /dev/null/none "$dir/tmp/probe" 2>&1 |
     grep "probe: cannot be repaired"
 }
 
@@ -63,7 +63,7 @@ make_manifest () {
 
 # by_good ARGUMENT...: runs blksum to repair a disk by the manifest good.blkm.
 by_good () {
-  blksum --expect manifest:good.blkm --expect-sum "$sum" --repair-limit 50% "$@"
+  blkhash repair --manifest good.blkm --sum "$sum" --limit 50% "$@"
 }
 
 # repair STATUS OUTPUT ARGUMENT...: the same; the exit status must be STATUS, and the

@@ -93,9 +93,9 @@ grep -q "none.raw is missing" "$dir/stderr" ||
 grep -q "sum  *full  *upstream blksum  *not measured here" "$dir/stderr" ||
   fail "no message that upstream's blksum was not measured"
 has peers "blksum disk.raw" "blksum disk.qcow2" sha256sum \
-    "blksum --compare disk.raw copy.raw" \
+    "blkhash compare disk.raw copy.raw" \
     "qemu-img compare disk.raw copy.raw" \
-    "blksum --compare disk.raw disk.qcow2" \
+    "blkhash compare disk.raw disk.qcow2" \
     "qemu-img compare disk.raw disk.qcow2"
 [ "$(ls "$dir/images" | grep -c peers)" = 0 ] || fail "left a copy behind"
 

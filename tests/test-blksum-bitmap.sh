@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# --update --bitmap reads the ranges that are dirty in a bitmap of qemu, and
-# computes the same sum as a run that reads all.
+# blkhash update --bitmap reads the ranges that are dirty in a bitmap of qemu,
+# and computes the same sum as a run that reads all.
 
 . "$(dirname "$0")/functions.sh"
 requires_qemu
@@ -32,7 +32,7 @@ stop () {
 updates () {
   wanted_sum=$1
   shift
-  run 0 blksum --output=json --update "$dir/old" --manifest "$dir/new" "$@"
+  run 0 blkhash update --output=json "$dir/old" --manifest "$dir/new" "$@"
   [ ! -s "$dir/stderr" ] || fail "unexpected message"
   grep -q "\"checksum\":\"$wanted_sum\"" "$dir/stdout" || fail "not $wanted_sum"
   grep -q '"incremental":true' "$dir/stdout" || fail "not incremental"
@@ -44,7 +44,7 @@ updates () {
 
 # updates_from_stdin: the old manifest is standard input.
 updates_from_stdin () {
-  prints_sum "$new" blksum --update - --bitmap "$bitmap" \
+  prints_sum "$new" blkhash update - --bitmap "$bitmap" \
     --manifest "$dir/new" "$1" < "$dir/old"
   cmp "$dir/new" "$dir/expected" || fail "the manifest differs"
   rm "$dir/new"
@@ -54,7 +54,7 @@ updates_from_stdin () {
 refuses_update () {
   regex=$1
   shift
-  refuses "$regex" blksum --update "$dir/old" --manifest "$dir/new" "$@"
+  refuses "$regex" blkhash update "$dir/old" --manifest "$dir/new" "$@"
   [ ! -e "$dir/new" ] || fail "a manifest was written"
 }
 
@@ -104,20 +104,19 @@ updates "$new" --bitmap "$bitmap" --no-extents "$uri"
 # bitmaps.
 refuses_update "no dirty bitmap 'x'; it has '$bitmap'" --bitmap x "$uri"
 refuses "'$bitmap' records the changes since a different sum, not since $new" \
-        blksum --update "$dir/expected" --bitmap "$bitmap" \
+        blkhash update "$dir/expected" --bitmap "$bitmap" \
         --manifest "$dir/new" "$uri"
 # With --bitmap the manifest is read twice, so it cannot be a pipe.
-refuses "cannot read - twice" sh -c 'cat "$0" | blksum --update - "$@"' \
+refuses "cannot read - twice" sh -c 'cat "$0" | blkhash update - "$@"' \
         "$dir/old" --bitmap "$bitmap" --manifest "$dir/new" "$uri"
 updates_from_stdin "$uri"
 refuses_update "is for NBD" --bitmap "$bitmap" "$image"
 refuses_update "base:allocation\|no dirty bitmap has" --changed - "$uri" << END
 $(nbdinfo --json --map "$uri")
 END
-run 2 blksum --bitmap "$bitmap" "$uri"
-run 2 blksum --update "$dir/old" --bitmap "$bitmap" --changed "$dir/list" \
+run 2 blkhash update "$dir/old" --bitmap "$bitmap" --changed "$dir/list" \
     --manifest "$dir/new" "$uri"
-run 2 blksum --update "$dir/old" --bitmap "" --manifest "$dir/new" "$uri"
+run 2 blkhash update "$dir/old" --bitmap "" --manifest "$dir/new" "$uri"
 stop TERM
 
 # A server that accepts one connection, and ends with it.
@@ -149,12 +148,12 @@ qemu-img resize -q -f qcow2 --shrink "$image" 2m
 qemu-img resize -q -f qcow2 "$image" 4m
 run 1 blksum --expect "manifest:$dir/old" "$image"
 serve -r -f qcow2 -B resized -t "$image"
-run 0 blksum --update "$dir/old" --bitmap resized --audit 0% \
+run 0 blkhash update "$dir/old" --bitmap resized --audit 0% \
   --manifest "$dir/new" "$uri"
 cmp "$dir/new" "$dir/old" ||
   fail "this qemu has it in the bitmap: the manual is out of date"
 rm "$dir/new" "$dir/small"
-run 1 blksum --update "$dir/old" --bitmap resized --audit 100% \
+run 1 blkhash update "$dir/old" --bitmap resized --audit 100% \
   --manifest "$dir/new" "$uri"
 says_once "block 32 (65536 bytes at 2097152) differs from $dir/old"
 stop TERM
@@ -174,7 +173,7 @@ done
 # Extents beyond the request: libnbd 1.24 rejects them, older versions pass them
 # on.
 start_evil_server "$dir/small" bitmap-beyond 130000+300000
-if blksum --update "$dir/old" --bitmap evil --manifest "$dir/new" "$uri" \
+if blkhash update "$dir/old" --bitmap evil --manifest "$dir/new" "$uri" \
      > "$dir/stdout" 2> "$dir/stderr"; then
   cmp "$dir/new" "$dir/expected" || fail "the manifest differs"
   rm "$dir/new"
@@ -213,7 +212,7 @@ stop_evil_server
 
 # The bitmap does not have all changes.
 start_evil_server "$dir/small" bitmap 0+100000
-run 1 blksum --update "$dir/old" --bitmap evil --audit 100% \
+run 1 blkhash update "$dir/old" --bitmap evil --audit 100% \
     --manifest "$dir/new" "$uri"
 [ ! -s "$dir/stdout" ] && [ ! -e "$dir/new" ] || fail "printed a sum"
 says_once "block [2-6] (65536 bytes at "

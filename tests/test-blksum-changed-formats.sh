@@ -2,10 +2,10 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# --update makes the same manifest with each list that --changed reads as a run
-# over the whole disk, and with the lists that the commands in docs/passes.md
+# blkhash update makes the same manifest with each list that --changed reads as a
+# run over the whole disk, and with the lists that the commands in docs/passes.md
 # convert.  These refuse a list that is cut off at any byte, or odd.  Unit tests
-# have the details of what blksum reads: tools/changes/test-list.c.
+# have the details of what it reads: tools/changes/test-list.c.
 
 . "$(dirname "$0")/functions.sh"
 cd "$dir"
@@ -22,25 +22,25 @@ blksum --manifest after.blkm after > stdout
 last=$((size - 65536))
 
 echo '[{"start": 65536, "length": 65536}, {"start": 196608, "length": 65536},
-       {"start": '$last', "length": 65536}]' > blksum
+       {"start": '$last', "length": 65536}]' > compare
 echo '[{"offset": 0, "length": 65536, "type": 0},
        {"offset": 65536, "length": 196608, "type": 1},
        {"offset": 262144, "length": '$((last - 262144))', "type": 0},
        {"offset": '$last', "length": 65536, "type": 1}]' > nbdinfo
-blksum --compare --output=mapfile before after > mapfile || :
+blkhash compare --output=mapfile before after > mapfile || :
 
 # update LIST ARGUMENT...
 update () {
   update_list=$1
   shift
   rm -f new
-  blksum --update before.blkm --changed "$update_list" --manifest new "$@" after
+  blkhash update before.blkm --changed "$update_list" --manifest new "$@" after
 }
 
-for list in blksum nbdinfo mapfile; do
+for list in compare nbdinfo mapfile; do
   run 0 update $list --audit 100%
   cmp new after.blkm || fail "$list: the manifest differs"
-  cat $list | blksum --update before.blkm --changed - --manifest - after |
+  cat $list | blkhash update before.blkm --changed - --manifest - after |
     cmp - after.blkm || fail "$list: from a pipe it differs"
 done
 
@@ -49,21 +49,19 @@ truncate -s 8m larger
 blksum --manifest larger.blkm larger > stdout
 for list in nbdinfo mapfile; do
   refuses "'$list': it ends at 4194304 of the 8388608 bytes" \
-          blksum --update larger.blkm --changed $list --manifest new larger
+          blkhash update larger.blkm --changed $list --manifest new larger
 done
 head -n 5 mapfile > odd
 refuses "it ends at 65536 of the 4194304 bytes" update odd
 
 # Mapfiles in which "?" is not what is unchanged.
-blksum --compare --part 1/2 --output=mapfile before after > odd || :
+blkhash compare --part 1/2 --output=mapfile before after > odd || :
 refuses "not a mapfile that .* created for the whole disk" update odd
 sed '1s/by .*/by GNU ddrescue version 1.27/' mapfile > odd
 refuses "in a mapfile of ddrescue '+' means copied, not changed" update odd
 
 refuses "unrecognized option '--changed-format" \
         update mapfile --changed-format ddrescue
-refuses "needs --update" blksum --compare --changed blksum before after
-refuses "needs --update" blksum --changed blksum after
 
 # ---- docs/passes.md ----
 
@@ -193,7 +191,7 @@ for name, text in good.items():
     assert any(row["type"] for row in full), full
     for cut in range(len(text)):
         rows = convert(name, text[:cut])
-        # Else blksum sees that the last reply is missing.
+        # Else blkhash sees that the last reply is missing.
         if rows is not None and not (name == "vmware" and covered(rows) < SIZE):
             assert rows == full and not text[cut:].strip(), (name, text[:cut])
 

@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# --compare prints differences as it finds them, for any number of differences.
+# blkhash compare prints differences as it finds them, for any number of them.
 
 . "$(dirname "$0")/functions.sh"
 cd "$dir"
@@ -41,7 +41,7 @@ assert os.waitstatus_to_exitcode(status) == 1, status
 print(usage.ru_maxrss // 1024)
 END
 run 0 "$PYTHON" compare.py $pairs $wrapper \
-  "$(real_program "$abs_top_builddir/tools/blksum")" --compare -t 2 -b 4 a b
+  "$(real_program "$BLKHASH")" compare -t 2 -d sha256/4 a b
 peak=$(cat "$dir/stdout")
 echo "$peak MiB"
 if [ "$(uname)" = Linux ] && [ -z "$wrapper" ] && [ "$SANITIZE" = no ]; then
@@ -49,7 +49,7 @@ if [ "$(uname)" = Linux ] && [ -z "$wrapper" ] && [ "$SANITIZE" = no ]; then
 fi
 
 # As JSON.
-run 1 blksum --compare -b 4 --output=json a b
+run 1 blkhash compare -d sha256/4 --output=json a b
 "$PYTHON" - stdout $pairs << 'END'
 import json, sys
 found = json.load(open(sys.argv[1]))
@@ -57,22 +57,22 @@ pairs = int(sys.argv[2])
 assert found == [{"start": 8 * i + 4, "length": 4} for i in range(pairs)]
 END
 
-# --compare ends early if its output has no reader, or cannot be written.
-blksum --compare -b 4 a b | head -n 1 > first
+# blkhash compare ends early if its output has no reader, or cannot be written.
+blkhash compare -d sha256/4 a b | head -n 1 > first
 [ "$(cat first)" = "At 4: 4 bytes differ." ] || fail "the first line differs"
-run 2 sh -c '"$@" > /dev/full' -- blksum --compare -b 4 a b
+run 2 sh -c '"$@" > /dev/full' -- blkhash compare -d sha256/4 a b
 says_once "write error: No space left on device"
-run 2 sh -c '"$@" > /dev/full' -- blksum --compare -b 4m a b
+run 2 sh -c '"$@" > /dev/full' -- blkhash compare -d sha256/4m a b
 says_once "write error: No space left on device"
 
 # A comparison that fails has printed the differences before; the output must
 # not look complete.
 blksum -b 4 --manifest b.blkm b > stdout
 head -c $((pairs * 13)) b.blkm > cut.blkm
-run 2 blksum --compare a manifest:cut.blkm
+run 2 blkhash compare a manifest:cut.blkm
 says_once "cut.blkm: the manifest is cut off"
 [ "$(head -n 1 stdout)" = "At 4: 4 bytes differ." ] || fail "no line"
-run 2 blksum --compare --output=json a manifest:cut.blkm
+run 2 blkhash compare --output=json a manifest:cut.blkm
 says_once "cut.blkm: the manifest is cut off"
 if "$PYTHON" -c 'import json; json.load(open("stdout"))' 2> stderr; then
   fail "complete JSON of a comparison that failed"
@@ -82,6 +82,6 @@ fi
 truncate -s 8t c 2> stderr || exit 0
 truncate -s 8t d
 printf x | dd of=d bs=1 seek=6442450944 conv=notrunc status=none
-run 1 blksum --compare -b 512 --output=json c d
+run 1 blkhash compare -d sha256/512 --output=json c d
 [ "$(cat stdout)" = '[{"start": 6442450944, "length": 512}]' ] ||
   fail "the difference is at another offset"

@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# --compare reads NBD exports, and never leaves a server in a bad state.
+# blkhash compare reads NBD exports, and never leaves a server in a bad state.
 
 . "$(dirname "$0")/functions.sh"
 requires_nbd
@@ -19,7 +19,7 @@ blksum --manifest b.blkm b.raw > /dev/null
 for fault in first late; do
   rm -f reached
   start_evil_server a.raw $fault "$dir/reached"
-  run 1 timeout $limit blksum --compare -q manifest:b.blkm "$uri"
+  run 1 timeout $limit blkhash compare -q manifest:b.blkm "$uri"
   wait_until test -e reached
   read -r unanswered seconds < reached
   [ "$unanswered" = 0 ] || [ "$seconds" -ge 5 ] ||
@@ -30,16 +30,16 @@ done
 requires_nbdkit file
 start_nbdkit file a.raw
 for a in a.raw manifest:a.blkm "$uri"; do
-  run 0 blksum --compare --output=json "$uri" "$a"
+  run 0 blkhash compare --output=json "$uri" "$a"
   [ "$(cat "$dir/stdout")" = "[]" ] || fail "not []"
-  run 0 blksum --compare -q "$a" "$uri"
+  run 0 blkhash compare -q "$a" "$uri"
 done
 for b in b.raw manifest:b.blkm; do
   for order in "$b $uri" "$uri $b"; do
-    run 1 blksum --compare --output=json $order
+    run 1 blkhash compare --output=json $order
     [ "$(cat "$dir/stdout")" = '[{"start": 65536, "length": 65536}]' ] ||
       fail "the ranges differ"
-    run 1 blksum --compare -q $order
+    run 1 blkhash compare -q $order
   done
 done
 
@@ -50,6 +50,6 @@ printf x | dd of=larger.raw bs=1 conv=notrunc status=none
 blksum --manifest larger.blkm larger.raw > /dev/null
 start_nbdkit file large.raw
 for i in 1 2 3 4 5 6 7 8; do
-  run 1 blksum --compare -q "$uri" manifest:larger.blkm
+  run 1 blkhash compare -q "$uri" manifest:larger.blkm
 done
 kill -0 "$server" || fail "the server died"

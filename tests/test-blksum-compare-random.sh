@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# --compare finds where the bytes of two random images differ: see
+# blkhash compare finds where the bytes of two random images differ: see
 # blksum-compare-random.py, which reads BLKHASH_SEED and BLKHASH_ROUNDS from the
 # environment.
 

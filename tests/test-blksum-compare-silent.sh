@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# --compare ends when one image fails, even if the server of the other one does
-# not reply any more.
+# blkhash compare ends when one image fails, even if the server of the other one
+# does not reply any more.
 
 . "$(dirname "$0")/functions.sh"
 requires_nbdkit eval
@@ -19,6 +19,6 @@ cut_off () {
   { head -c 4194304 /dev/zero | tr '\0' '\1'
     wait_until test -e "$dir/held"; } | timeout 120 "$@"
 }
-run 2 cut_off blksum --compare --size 64m "$uri" -
+run 2 cut_off blkhash compare --size 64m "$uri" -
 says_once "ended after 4194304 bytes"
 touch "$dir/go"

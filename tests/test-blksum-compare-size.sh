@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# --compare --size compares the first bytes of two disks, of any format, and
-# reports how many bytes after them were not read.
+# blkhash compare --size compares the first bytes of two disks, of any format,
+# and reports how many bytes after them were not read.
 
 . "$(dirname "$0")/functions.sh"
 cd "$dir"
@@ -23,12 +23,12 @@ compares () {
   status=0
   [ "$json" = "[]" ] || status=1
   for order in "$a $b" "$b $a"; do
-    run $status blksum --compare --size $size --output=json $also "$@" $order
+    run $status blkhash compare --size $size --output=json $also "$@" $order
     [ ! -s stderr ] || fail "unexpected message"
     echo "{\"size\": $size, \"differences\": $json}" | cmp - stdout ||
       fail "not $json"
     is_long || [ "$order" = "$a $b" ] || continue
-    run $status blksum --compare -q --size $size $also "$@" $order
+    run $status blkhash compare -q --size $size $also "$@" $order
     [ ! -s stdout ] && [ ! -s stderr ] || fail "not quiet"
   done
 }
@@ -38,7 +38,7 @@ compares () {
 reports () {
   lines=$1 size=$2 a=$3 b=$4
   shift 4
-  run 0 blksum --compare --size $size "$@" "$a" "$b"
+  run 0 blkhash compare --size $size "$@" "$a" "$b"
   [ ! -s stderr ] || fail "unexpected message"
   printf '%s\n' "The first $size bytes are identical." ${lines:+"$lines"} \
     > expected
@@ -58,7 +58,7 @@ done
 for size in 0 1 70000 2949120 2999999 3000000 3000001 3014656 4000000 8388608; do
   every 1 2 || continue
   compares $size a b
-  compares $size a b -b 4k -d md5
+  compares $size a b -d md5/4k
   also="-t 1 --no-extents -d sha256/64k/s4"
   compares $size a b
   also=
@@ -69,7 +69,7 @@ for size in 0 1 70000 2949120 2999999 3000000 3000001 3014656 4000000 8388608; d
       compares $size $pair
     else
       refuses "manifest:.*: .*--size ends within one" \
-              blksum --compare --size $size $pair
+              blkhash compare --size $size $pair
     fi
   done
 done
@@ -82,10 +82,10 @@ do
 done
 
 # Without --size all is compared; data beyond the shorter image is not zero.
-run 1 blksum --compare b short
-run 0 blksum --compare --size 3000001 b short
-run 0 blksum --compare --size 3000001 --strict b short
-run 1 blksum --compare --size 3000002 b a
+run 1 blkhash compare b short
+run 0 blkhash compare --size 3000001 b short
+run 0 blkhash compare --size 3000001 --strict b short
+run 1 blkhash compare --size 3000002 b a
 
 # ---- Trailing data ----
 
@@ -118,10 +118,10 @@ reports "one: 3999996 $unread" 1000004 manifest:image.blkm one
 # It is reported for images that differ, too, and not in JSON.
 cp one other
 write_data other 100 1
-run 1 blksum --compare --size 1000004 image other
+run 1 blkhash compare --size 1000004 image other
 printf '%s\n' "At 0: 65536 bytes differ." "other: 3999996 $unread" |
   cmp - stdout || fail "the output for images that differ"
-run 0 blksum --compare --output=json --size 1000004 image one
+run 0 blkhash compare --output=json --size 1000004 image one
 echo '{"size": 1000004, "differences": []}' | cmp - stdout || fail "other JSON"
 
 # A newline in a name does not make another line.
@@ -131,23 +131,23 @@ reports "\\a\\nb: 3999996 $unread" 1000004 image "$newline"
 
 # ---- Standard input ----
 
-from_pipe () { cat zeros | blksum "$@"; }
-from_file () { blksum "$@" < zeros; }
-run 0 from_pipe --compare --size 1000004 - image
+from_pipe () { cat zeros | blkhash compare "$@"; }
+from_file () { blkhash compare "$@" < zeros; }
+run 0 from_pipe --size 1000004 - image
 printf '%s\n' "The first 1000004 bytes are identical." \
   "-: any $unread" | cmp - stdout || fail "the output for a pipe"
-run 0 from_pipe --compare --size 5000000 - zeros
-run 1 from_pipe --compare --size 5000000 - one
-run 0 from_file --compare --size 1000004 image -
+run 0 from_pipe --size 5000000 - zeros
+run 1 from_pipe --size 5000000 - one
+run 0 from_file --size 1000004 image -
 grep -qx -e "-: 3999996 $unread" stdout ||
   fail "the output for a file on standard input"
 refuses "-: ended after 5000000 bytes, fewer than" \
-        from_pipe --compare --size 5000001 - a
-run 0 from_pipe --compare - zeros
+        from_pipe --size 5000001 - a
+run 0 from_pipe - zeros
 for both in "- -" "manifest:- -" "- manifest:-" "manifest:- manifest:-"; do
   for from in from_pipe from_file; do
     refuses "-: standard input cannot be both" \
-            $from --compare --size 1000004 $both
+            $from --size 1000004 $both
   done
 done
 
@@ -156,28 +156,28 @@ done
 # An image that is shorter than SIZE; it is opened and closed once.
 for order in "image one" "one image"; do
   refuses "image: has only 1000004 bytes, fewer than the 4000000" \
-          blksum --compare --size 4000000 $order
+          blkhash compare --size 4000000 $order
 done
 refuses "manifest:image.blkm: has only 1000004 bytes, fewer than" \
-        blksum --compare --size 4000000 one manifest:image.blkm
+        blkhash compare --size 4000000 one manifest:image.blkm
 # A manifest is read to its end, and its sum is verified.
 size=$(stat -c %s one.blkm)
 head -c $((size - 1)) one.blkm > cut.blkm
 refuses "manifest:cut.blkm: the manifest is cut off" \
-        blksum --compare --size 65536 manifest:cut.blkm one
+        blkhash compare --size 65536 manifest:cut.blkm one
 corpus=$abs_top_srcdir/tests/fuzz/manifest
 for other in flat wrong-sum; do
-  refuses "wrong-sum.blkm: the sum is not that of the leaves" blksum --compare \
+  refuses "wrong-sum.blkm: the sum is not that of the leaves" blkhash compare \
     --size 0 "manifest:$corpus/wrong-sum.blkm" "manifest:$corpus/$other.blkm"
 done
 
 # SIZE is 0.
 : > empty
-run 0 blksum --compare --size 0 empty a
+run 0 blkhash compare --size 0 empty a
 [ "$(cat "$dir/stdout")" = "The first 0 bytes are identical.
 a: 8388608 $unread" ] ||
   fail "the output for an empty file"
-run 0 blksum --compare --size 0 empty empty
+run 0 blkhash compare --size 0 empty empty
 [ "$(cat "$dir/stdout")" = "The first 0 bytes are identical." ] ||
   fail "the output for two empty files"
 
@@ -191,7 +191,7 @@ if [ \$4 -ge 2097152 ]; then echo EIO broken >&2; exit 1; fi
 head -c \$((\$4 + \$3)) '$dir/zeros' | tail -c \$3"
   reports "$uri: 3999996 $unread" 1000004 image "$uri"
   reports "$uri: 3999996 $unread" 1000004 manifest:image.blkm "$uri"
-  refuses "$uri: cannot read at offset" blksum --compare image "$uri"
+  refuses "$uri: cannot read at offset" blkhash compare image "$uri"
 fi
 
 requires_qemu
@@ -200,9 +200,9 @@ for format in qcow2 vmdk; do
     qemu-img convert -f raw -O $format $name $name.$format
   done
   for direct in 0 1; do
-    BLKSUM_DIRECT=$direct run 0 blksum --compare --size 2999999 a b.$format
-    BLKSUM_DIRECT=$direct run 1 blksum --compare --size 3000001 a b.$format
-    BLKSUM_DIRECT=$direct run 0 blksum --compare --size 70000 a.$format \
+    BLKSUM_DIRECT=$direct run 0 blkhash compare --size 2999999 a b.$format
+    BLKSUM_DIRECT=$direct run 1 blkhash compare --size 3000001 a b.$format
+    BLKSUM_DIRECT=$direct run 0 blkhash compare --size 70000 a.$format \
                                 b.$format
     [ "$(tail -n 2 stdout)" = "a.$format: 8318608 $unread
 b.$format: 8318608 $unread" ] || fail "the output for $format"

@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# --compare finds where two images differ, in any combination of images and
+# blkhash compare finds where two images differ, in any combination of images and
 # manifests.
 
 . "$(dirname "$0")/functions.sh"
@@ -14,11 +14,11 @@ compares () {
   wanted=$1 json=$2 a=$3 b=$4
   shift 4
   for order in "$a $b" "$b $a"; do
-    run $wanted blksum --compare --output=json "$@" $order
+    run $wanted blkhash compare --output=json "$@" $order
     [ ! -s "$dir/stderr" ] || fail "unexpected message"
     [ "$(cat "$dir/stdout")" = "$json" ] || fail "expected $json"
     is_long || [ "$order" = "$a $b" ] || continue
-    run $wanted blksum --compare -q "$@" $order
+    run $wanted blkhash compare -q "$@" $order
     [ ! -s "$dir/stdout" ] && [ ! -s "$dir/stderr" ] || fail "not quiet"
   done
 }
@@ -65,12 +65,12 @@ for a in $a_kinds; do
 done
 compares 1 "$differences" a.raw b.raw -t 1 --no-extents
 compares 1 "$differences" a.raw b.raw -d md5/64k/s4
-compares 1 '[{"start": 69632, "length": 4096}, {"start": 2998272, "length": 204800}, {"start": 5242880, "length": 4096}, {"start": 8384512, "length": 4096}]' a.raw b.raw -b 4k
+compares 1 '[{"start": 69632, "length": 4096}, {"start": 2998272, "length": 204800}, {"start": 5242880, "length": 4096}, {"start": 8384512, "length": 4096}]' a.raw b.raw -d sha256/4k
 
-run 0 blksum --compare a.raw manifest:a.blkm
+run 0 blkhash compare a.raw manifest:a.blkm
 grep -qx "The images are identical." "$dir/stdout" ||
   fail "no message that they are identical"
-run 1 blksum --compare a.raw manifest:b.blkm
+run 1 blkhash compare a.raw manifest:b.blkm
 [ "$(cat "$dir/stdout")" = "At 65536: 65536 bytes differ.
 At 2949120: 262144 bytes differ.
 At 5242880: 65536 bytes differ.
@@ -78,19 +78,19 @@ At 8323072: 65536 bytes differ." ] || fail "the lines differ"
 
 # A manifest that another process writes into a pipe.
 run 1 sh -c 'blksum --manifest - a.raw |
-             blksum --compare --output=json manifest:- b.raw'
+             blkhash compare --output=json manifest:- b.raw'
 [ "$(cat "$dir/stdout")" = "$differences" ] ||
   fail "the ranges from a pipe differ"
 
 # Leaves of other hash specs; constructions may differ.
-for options in "-b 4k" "-d sha512" "-d md5 -b 1m"; do
+for options in "-d sha256/4k" "-d sha512" "-d md5/1m"; do
   blksum $options --manifest other.blkm a.raw > /dev/null
   compares 0 "[]" a.raw manifest:other.blkm
   compares 0 "[]" a.raw manifest:other.blkm $options
   refuses "manifest of blk-.* cannot be compared with blk-sha256/64k" \
-          blksum --compare manifest:a.blkm manifest:other.blkm
+          blkhash compare manifest:a.blkm manifest:other.blkm
   refuses "cannot be compared with" \
-          blksum --compare -d sha1 a.raw manifest:other.blkm
+          blkhash compare -d sha1 a.raw manifest:other.blkm
 done
 for construction in linear s64; do
   blksum -d sha256/64k/$construction --manifest other.blkm a.raw > /dev/null
@@ -98,19 +98,19 @@ for construction in linear s64; do
   compares 0 "[]" manifest:other.blkm a.raw
 done
 # Only options that are given must agree with a manifest, not their defaults.
-blksum -d sha512 -b 4k --manifest other.blkm a.raw > /dev/null
-for options in "-d sha512" "-b 4k" "-d sha512/4k/linear" "-d sha512/4k/s4"; do
+blksum -d sha512/4k --manifest other.blkm a.raw > /dev/null
+for options in "-d sha512" "-d sha512/4k" "-d sha512/4k/linear" "-d sha512/4k/s4"; do
   compares 0 "[]" a.raw manifest:other.blkm $options
 done
 refuses "manifest of blk-sha512/4k, .* compared with blk-sha1/4k" \
-        blksum --compare -d sha1 a.raw manifest:other.blkm
+        blkhash compare -d sha1 a.raw manifest:other.blkm
 refuses "manifest of blk-sha512/4k, .* compared with blk-sha512/64k" \
-        blksum --compare -b 64k manifest:other.blkm a.raw
+        blkhash compare -d sha512/64k manifest:other.blkm a.raw
 # Two manifests must agree in all of them.
-blksum -b 4k --manifest other.blkm a.raw > /dev/null
+blksum -d sha256/4k --manifest other.blkm a.raw > /dev/null
 refuses "other.blkm: it is a manifest of blk-sha256/4k, .* with blk-sha256/64k" \
-        blksum --compare -d sha256 manifest:a.blkm manifest:other.blkm
-refuses "a digest whose length is zero" blksum --compare -d null a.raw b.raw
+        blkhash compare -d sha256 manifest:a.blkm manifest:other.blkm
+refuses "a digest whose length is zero" blkhash compare -d null a.raw b.raw
 
 # Different sizes: beyond the end of the shorter image there are zeros.
 for size in 0 1 511 65535 65536 65537 1048577; do
@@ -120,7 +120,7 @@ for size in 0 1 511 65535 65536 65537 1048577; do
     cp short.raw long.raw
     truncate -s $((size + more)) long.raw
     compares 0 "[]" short.raw long.raw
-    run 1 blksum --compare --strict short.raw long.raw
+    run 1 blkhash compare --strict short.raw long.raw
     [ "$(cat "$dir/stdout")" = \
       "The sizes differ: $size and $((size + more)) bytes." ] ||
       fail "the result of --strict differs"
@@ -145,8 +145,8 @@ blksum --manifest short.blkm short.raw > /dev/null
 blksum --manifest long.blkm long.raw > /dev/null
 compares 0 "[]" short.raw manifest:long.blkm
 for long in long.raw manifest:long.blkm; do
-  refuses "cannot decide" blksum --compare manifest:short.blkm $long
-  refuses "cannot decide" blksum --compare $long manifest:short.blkm
+  refuses "cannot decide" blkhash compare manifest:short.blkm $long
+  refuses "cannot decide" blkhash compare $long manifest:short.blkm
 done
 # That block is reported as different if the images differ elsewhere: so copying
 # the reported ranges makes the images equal.
@@ -184,7 +184,7 @@ sys.stdout.buffer.write(head + record(0, 2**47 | ZERO, b"") +
                         end(head, 2**47, bytes(32)))
 END
 for order in "manifest:huge.blkm a.raw" "a.raw manifest:huge.blkm"; do
-  run 1 timeout 300 blksum --compare -q $order
+  run 1 timeout 300 blkhash compare -q $order
   [ ! -s "$dir/stderr" ] || fail "unexpected message"
 done
 
@@ -205,30 +205,29 @@ for c in $c_kinds; do
 done
 
 # Operands that cannot be compared; the error names the right one.
-refuses "none: cannot open" blksum --compare a.raw none
-refuses "none: cannot open" blksum --compare none a.raw
-refuses "manifest:none: cannot open" blksum --compare a.raw manifest:none
-refuses "two images" blksum --compare a.raw
-refuses "two images" blksum --compare a.raw b.raw c.raw
-refuses "--compare cannot be used with .*--tag" blksum --compare --tag a.raw b.raw
-refuses "cannot read: Is a directory" blksum --compare a.raw "$dir"
+refuses "none: cannot open" blkhash compare a.raw none
+refuses "none: cannot open" blkhash compare none a.raw
+refuses "manifest:none: cannot open" blkhash compare a.raw manifest:none
+refuses "two images" blkhash compare a.raw
+refuses "two images" blkhash compare a.raw b.raw c.raw
+refuses "cannot read: Is a directory" blkhash compare a.raw "$dir"
 head -c 700 a.blkm > cut.blkm
 refuses "cut.blkm: the manifest is cut off" \
-        blksum --compare manifest:cut.blkm a.raw
+        blkhash compare manifest:cut.blkm a.raw
 refuses "cut.blkm: the manifest is cut off" \
-        blksum --compare manifest:a.blkm manifest:cut.blkm
+        blkhash compare manifest:a.blkm manifest:cut.blkm
 corpus=$abs_top_srcdir/tests/fuzz/manifest
 refuses "the sum of this manifest or of the other" \
-  blksum --compare "manifest:$corpus/flat.blkm" "manifest:$corpus/wrong-sum.blkm"
+  blkhash compare "manifest:$corpus/flat.blkm" "manifest:$corpus/wrong-sum.blkm"
 refuses "part.blkm: .*part of an image" \
-  blksum --compare "manifest:$corpus/flat.blkm" "manifest:$corpus/part.blkm"
-refuses "a.blkm: .*looks like a manifest" blksum --compare a.blkm a.raw
+  blkhash compare "manifest:$corpus/flat.blkm" "manifest:$corpus/part.blkm"
+refuses "a.blkm: .*looks like a manifest" blkhash compare a.blkm a.raw
 : > large.raw
 write_data large.raw 0 60000000
 cp large.raw larger.raw
-refuses "large.raw: .*changed" midway "touch large.raw" -t 1 --compare \
+refuses "large.raw: .*changed" midway "touch large.raw" blkhash compare -t 1 \
         large.raw larger.raw
-refuses "larger.raw: .*changed" midway "touch larger.raw" -t 1 --compare \
+refuses "larger.raw: .*changed" midway "touch larger.raw" blkhash compare -t 1 \
         large.raw larger.raw
 refuses "larger.raw: .*while it was read" midway "truncate -s 1m larger.raw" \
-        -t 1 --compare large.raw larger.raw
+        blkhash compare -t 1 large.raw larger.raw

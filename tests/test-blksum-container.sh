@@ -177,9 +177,9 @@ notes "$line" 0 blksum --check --part 0/1 list
 notes "$line" 0 blksum --expect manifest:disk.gz.blkm --part 0/1 disk.gz
 compared="this is the comparison of the file, not of the disk in it"
 notes "disk.gz: is gzip data; $compared: gzip -dc disk.gz | blksum" 1 \
-  blksum --compare disk disk.gz
-compare_stdin () { blksum --compare disk - < disk.gz; }
-compare_pipe () { cat disk.gz | blksum --compare disk -; }
+  blkhash compare disk disk.gz
+compare_stdin () { blkhash compare disk - < disk.gz; }
+compare_pipe () { cat disk.gz | blkhash compare disk -; }
 notes "-: is gzip data; $compared: pass it through gzip -dc" 1 compare_stdin
 notes "-: is gzip data; $compared: pass it through gzip -dc" 1 compare_pipe
 

@@ -11,7 +11,7 @@ cd "$dir"
 
 # within FILES COMMAND...: with this limit, and without a shell, which needs
 # files too.
-blksum=$(real_program "$abs_top_builddir/tools/blksum")
+blksum=$(real_program "$BLKSUM")
 within () {
   "$PYTHON" -c '
 import os, resource, sys

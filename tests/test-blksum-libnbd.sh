@@ -25,7 +25,7 @@ grep -q libnbd "$dir/nbd" || fail "LD_DEBUG does not show libnbd"
 
 if command -v objcopy > "$dir/stdout"; then
   objcopy -O binary -j .note.dlopen \
-    "$(real_program "$abs_top_builddir/tools/blksum")" "$dir/note" ||
+    "$(real_program "$BLKSUM")" "$dir/note" ||
     fail "no section .note.dlopen"
   "$PYTHON" - "$dir/note" "$dir/nbd" << 'END' || fail "the note is wrong"
 import json, struct, sys

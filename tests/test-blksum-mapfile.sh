@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# --compare --output=mapfile prints the ranges that differ as a mapfile, with
+# blkhash compare --output=mapfile prints the ranges that differ as a mapfile, with
 # which ddrescue copies these and nothing else.  The output of a comparison that
 # failed is no mapfile.
 
@@ -44,8 +44,8 @@ maps () {
   map_size=$1
   shift
   status=0
-  blksum --compare --output=json "$@" > json || status=$?
-  run $status blksum --compare --output=mapfile "$@"
+  blkhash compare --output=json "$@" > json || status=$?
+  run $status blkhash compare --output=mapfile "$@"
   [ ! -s stderr ] || fail "unexpected message"
   cp stdout domain
   "$PYTHON" check.py domain json $map_size ||
@@ -87,7 +87,7 @@ for at in "" 0 700000 "65535 65536" "0 200000 327680 393216 700000"; do
   blksum --manifest a.blkm a > stdout
   blksum --manifest b.blkm b > stdout
   for operands in "a b" "manifest:a.blkm b" "a manifest:b.blkm" \
-                  "manifest:a.blkm manifest:b.blkm" "-b 4k a b"; do
+                  "manifest:a.blkm manifest:b.blkm" "-d sha256/4k a b"; do
     maps 700001 $operands
     [ -n "$at" ] || ! grep -q '+$' domain || fail "a range differs"
     copies a b
@@ -95,8 +95,8 @@ for at in "" 0 700000 "65535 65536" "0 200000 327680 393216 700000"; do
 done
 
 # A size that is not known before, other sizes, a part of the disk, no bytes.
-blksum --compare --output=mapfile - b < a > expected || :
-cat a | blksum --compare --output=mapfile - b > piped || :
+blkhash compare --output=mapfile - b < a > expected || :
+cat a | blkhash compare --output=mapfile - b > piped || :
 cmp expected piped || fail "another result from a pipe"
 head -c 300000 b > short
 maps 700001 a short
@@ -118,13 +118,13 @@ truncate -s 5t large 2> stderr && {
 truncate -s 1g tail
 cp a padded
 truncate -s 1g padded
-run 1 blksum --compare --output=mapfile --size 700001 b padded
+run 1 blkhash compare --output=mapfile --size 700001 b padded
 ! grep "not read" stdout || fail "trailing data is in the mapfile"
 
 # A comparison that fails has printed no mapfile, and ddrescue copies nothing.
 head -c 300 a.blkm > cut.blkm
 for operands in "a nothing" "a manifest:cut.blkm" "- -"; do
-  run 2 blksum --compare --output=mapfile $operands
+  run 2 blkhash compare --output=mapfile $operands
   cp stdout domain
   [ "$(grep -c -v '^#' domain)" = 1 ] && ! grep -q '+' domain ||
     fail "printed a mapfile"
@@ -138,16 +138,14 @@ for operands in "a nothing" "a manifest:cut.blkm" "- -"; do
 done
 # A manifest whose end is damaged: all of it was compared before.
 head -c $(($(stat -c %s b.blkm) - 1)) b.blkm > cut.blkm
-run 2 blksum --compare --output=mapfile a manifest:cut.blkm
+run 2 blkhash compare --output=mapfile a manifest:cut.blkm
 ! grep -q '+' stdout || fail "printed ranges"
-run 2 sh -c '"$@" > /dev/full' -- blksum --compare --output=mapfile a b
+run 2 sh -c '"$@" > /dev/full' -- blkhash compare --output=mapfile a b
 says_once "write error: No space left on device"
 # It is an error at once, not after a comparison of hours.
-run 2 sh -c '"$@" > /dev/full' -- blksum --compare --output=mapfile a missing
+run 2 sh -c '"$@" > /dev/full' -- blkhash compare --output=mapfile a missing
 says_once "write error: No space left on device"
 
-refuses "--output=mapfile needs --compare" blksum --output=mapfile a
-refuses "--output=mapfile needs --compare, without --quiet" \
-        blksum --output=mapfile --compare -q a b
-refuses "is none of human, json and mapfile" blksum --compare --output=map a b
+refuses "without --quiet" blkhash compare --output=mapfile -q a b
+refuses "is none of human, json and mapfile" blkhash compare --output=map a b
 $have_ddrescue || skip "ddrescue is missing (the rest passed)"

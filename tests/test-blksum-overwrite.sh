@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# blksum replaces only files that it wrote, and never the disk, for all paths
-# that it writes.  It refuses before it reads an image, or if the file was put
+# Our programs replace only files that they wrote, and never the disk, for all
+# paths that they write.  They refuse before it reads an image, or if the file was put
 # there meanwhile, when it has read it; and the file is unchanged.
 
 . "$(dirname "$0")/functions.sh"
@@ -13,11 +13,12 @@ make_image image
 blksum --manifest whole image > stdout
 cp whole old
 echo "[]" > changes
-mkdir parts
-blksum --part 0/2 --manifest-dir parts image
-blksum --part 1/2 --manifest-dir parts image
+mkdir parts three
+blkhash parts --part 0/2 image parts
+blkhash parts --part 1/2 image parts
+blkhash parts --part 1/3 image three
 
-# keeps REGEX FILE ARGUMENT...: blksum ARGUMENT... refuses to replace FILE.
+# keeps REGEX FILE COMMAND...: COMMAND refuses to replace FILE.
 # There is no progress before an image is read.
 keeps () {
   keeps_regex=$1 file=$2
@@ -25,22 +26,22 @@ keeps () {
   cp -p $file before
   inode=$(stat -c %i $file)
   : > progress
-  refuses "$keeps_regex" blksum --progress=9 "$@" 9> progress
+  refuses "$keeps_regex" "$@" --progress=9 9> progress
   [ ! -s progress ] || fail "an image was read"
   cmp before $file || fail "$file was changed"
   [ "$(stat -c %i $file)" = $inode ] || fail "$file was replaced"
 }
 
 # All paths that are written; "part" has the name that --part chooses.
-part=parts/part-000000-of-000003.blkm
+part=three/part-000000-of-000003.blkm
 keeps_all () {
-  keeps "$1" m --manifest m image
-  keeps "$1" m --update old --changed changes --manifest m image
-  keeps "$1" m --merge parts/part-00000?-of-000002.blkm --manifest m
+  keeps "$1" m blksum --manifest m image
+  keeps "$1" m blkhash update --changed changes --manifest m old image
+  keeps "$1" m blkhash merge --manifest m parts/part-00000?-of-000002.blkm
 }
 keeps_part () {
   cp m $part
-  keeps "$1" $part --part 0/3 --manifest-dir parts image
+  keeps "$1" $part blkhash parts --part 0/3 image three
   rm $part
 }
 
@@ -93,16 +94,17 @@ for image in empty manifest; do
   ln -s $image link
   ln $image hard
   for name in $image ./$image link hard; do
-    keeps "$name $both" $image --manifest $name -f raw $image
+    keeps "$name $both" $image blksum --manifest $name -f raw $image
     refuses "$name $both" from_stdin --manifest $name
   done
   blksum --manifest old.$image -f raw $image > stdout
-  keeps "$image $both" $image --update old.$image --changed changes \
-        --manifest $image -f raw $image
-  cp -p $image parts/part-000000-of-000001.blkm
-  keeps "$both" parts/part-000000-of-000001.blkm --part 0/1 \
-        --manifest-dir parts -f raw parts/part-000000-of-000001.blkm
-  rm link hard parts/part-000000-of-000001.blkm
+  keeps "$image $both" $image blkhash update --changed changes \
+        --manifest $image -f raw old.$image $image
+  mkdir one
+  cp -p $image one/part-000000-of-000001.blkm
+  keeps "$both" one/part-000000-of-000001.blkm blkhash parts --part 0/1 \
+        -f raw one/part-000000-of-000001.blkm one
+  rm -r link hard one
 done
 
 # Another program puts a file there while the image is read: it is not replaced,
@@ -117,14 +119,14 @@ while read -r target how; do
     rm -rf beside/*
     [ -z "$before" ] || cp $before beside/$target
     refuses "$target $no" midway "echo notes > put; mv put beside/$target" \
-            -t 1 $how large
+            $how -t 1
     [ "$(cat beside/$target)" = notes ] || fail "their file was changed"
     [ "$(ls beside)" = $target ] || fail "left behind: $(ls beside)"
   done
 done << 'END'
-m --manifest beside/m
-m --update of.large --changed all --manifest beside/m
-part-000000-of-000002.blkm --part 0/2 --manifest-dir beside
+m --manifest beside/m large
+m blkhash update --changed all --manifest beside/m of.large large
+part-000000-of-000002.blkm blkhash parts --part 0/2 large beside
 END
 
 # An image of several files: none of them is replaced.
@@ -134,5 +136,5 @@ qemu-img create -q -f qcow2 -b base -F raw top 1m
 for direct in 1 0; do
   BLKSUM_DIRECT=$direct
   export BLKSUM_DIRECT
-  keeps "base $both" base --manifest base -f qcow2 top
+  keeps "base $both" base blksum --manifest base -f qcow2 top
 done

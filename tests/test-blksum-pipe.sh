@@ -121,7 +121,7 @@ done
 
 # blksum has no descriptor for a pipe of its own, or few.
 [ -z "$wrapper" ] || exit 0     # valgrind needs files of its own
-blksum=$(real_program "$abs_top_builddir/tools/blksum")
+blksum=$(real_program "$BLKSUM")
 few_files () { (ulimit -n "$1" && exec "$blksum" -t 7) < fifo; }
 for files in 4 5 6 8 12; do
   cat data > fifo &

@@ -49,9 +49,8 @@ prints_sum "$sum" to_full blksum --progress=3 "$dir/image"
 truncate -s 64g "$dir/large"
 large_sum=$(blksum --manifest "$dir/old" "$dir/large" | cut -d' ' -f1)
 echo '[]' > "$dir/changes"
-prints_sum "$large_sum" with_fd3 blksum --progress=3 --audit 0% \
-  --update "$dir/old" --changed "$dir/changes" --manifest "$dir/new" \
-  "$dir/large"
+prints_sum "$large_sum" with_fd3 blkhash update --progress=3 --audit 0% \
+  --changed "$dir/changes" --manifest "$dir/new" "$dir/old" "$dir/large"
 check_lines 100/100
 [ "$(wc -l < "$dir/lines")" -gt 3 ] || fail "no lines in between"
 
@@ -60,10 +59,10 @@ cat > "$dir/drawn.py" << 'END'
 import os, pty, subprocess
 
 
-def drawn(*args):
-    """Of blksum on a terminal: exit status, what it printed, what it drew."""
+def drawn(*command):
+    """Of a program on a terminal: exit status, what it printed, what it drew."""
     ours, theirs = pty.openpty()
-    process = subprocess.Popen(["blksum", "-p", *args], stderr=theirs,
+    process = subprocess.Popen([*command, "-p"], stderr=theirs,
                                stdout=subprocess.PIPE)
     os.close(theirs)
     text = b""
@@ -77,7 +76,7 @@ END
 PYTHONPATH=$dir "$PYTHON" - "$dir/image" "$sum" << 'END' || fail "the bar"
 import sys
 from drawn import drawn
-status, out, text = drawn(sys.argv[1])
+status, out, text = drawn("blksum", sys.argv[1])
 assert status == 0
 assert out.split()[0].decode() == sys.argv[2]
 assert text.startswith(b"\r["), text
@@ -103,12 +102,11 @@ if can_repair; then
 import sys
 from drawn import drawn
 manifest, twin, disk = sys.argv[1:]
-status, out, text = drawn("--expect", "manifest:" + manifest, "--expect-sum",
-                          "none", "--repair-limit", "100%", "--repair-from",
-                          twin, disk)
+status, out, text = drawn("blkhash", "repair", "--manifest", manifest, "--sum",
+                          "none", "--limit", "100%", "--from", twin, disk)
 assert status == 1, (status, text)
 assert text.startswith(b"\r["), text
-assert text.count(b"\r\033[Kblksum: %s: " % disk.encode()) == 2, text
+assert text.count(b"\r\033[Kblkhash: %s: " % disk.encode()) == 2, text
 assert text.endswith(b"\r\033[K"), text
 END
     fail "the bar of a repair"

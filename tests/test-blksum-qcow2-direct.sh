@@ -83,7 +83,7 @@ then
   done
   qemu-img convert -f raw -O qcow2 "$dir/scattered" "$dir/scattered.qcow2"
   run 0 strace -f -qq -e signal=none -e trace=pread64 -o "$dir/reads" \
-    "$(real_program "$abs_top_builddir/tools/blksum")" -c -f qcow2 --no-names \
+    "$(real_program "$BLKSUM")" -c -f qcow2 --no-names \
     "$dir/scattered.qcow2"
   [ "$(cat "$dir/stdout")" = "$(reference "$dir/scattered")" ] ||
     fail "the sum of scattered clusters"

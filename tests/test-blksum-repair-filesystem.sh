@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# blksum --repair-from refuses a file on a file system whose direct I/O can use the
+# blkhash repair refuses a file on a file system whose direct I/O can use the
 # page cache.
 
 . "$(dirname "$0")/functions.sh"
@@ -20,7 +20,7 @@ refuses_on () {
   name=$1 file=$2
   shift 2
   refuses "$file: cannot be repaired: direct I/O on its file system, of type 0x[0-9a-f]*, can be answered from the page cache; repair it on the host that stores it on ext4, xfs or a block device$" \
-    by_good --repair-from good "$@" "$file"
+    by_good --from good "$@" "$file"
   same "$file" bad
   tested="$tested $name"
 }

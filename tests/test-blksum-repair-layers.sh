@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# blksum --repair-from refuses a disk that is in use under another name: as a partition
+# blkhash repair refuses a disk that is in use under another name: as a partition
 # or as its disk, as the file of a loop device, or as a loop device over it.
 
 . "$(dirname "$0")/functions.sh"
@@ -19,7 +19,7 @@ refuses_writer () {
   hold "$3"
   leaves_alone "$1" refuses \
     "$2: is in use: process $holder ([^)]*) has a device or file that overlaps it open for writing$" \
-    by_good --repair-from good "$2"
+    by_good --from good "$2"
   release
 }
 
@@ -40,17 +40,17 @@ refuses_writer disk disk "$device"
 # The node of the device below is that of another device.
 requires_program unshare
 leaves_alone disk run 2 unshare --mount sh -c 'mount --bind "$1" "$2" && shift 2 &&
-    exec "$@"' sh "$second" "$first" blksum --expect manifest:good.blkm \
-  --expect-sum "$sum" --repair-limit 50% --repair-from good "$device"
+    exec "$@"' sh "$second" "$first" blkhash repair --manifest good.blkm \
+  --sum "$sum" --limit 50% --from good "$device"
 says_once "$device: cannot be repaired: the backing file of its loop device, '$first', is another file now$"
-repair 0 "$first: OK (1 block repaired)" --repair-from good "$first"
+repair 0 "$first: OK (1 block repaired)" --from good "$first"
 same disk good
 
 # The locks of a program of qemu that reads the file of a loop device.
 damage disk 3
 hold_lock disk
 leaves_alone disk refuses "$first: .* the backing file of its loop device, '.*/disk', is in use by another program, which reads or writes it" \
-  by_good --repair-from good "$first"
+  by_good --from good "$first"
 release
 
 # ---- A partition and its disk, but not two partitions ----
@@ -67,12 +67,12 @@ if addpart "$device" 1 2048 8200 2> addpart.log &&
   refuses_writer partitions "${device}p1" "$device"
   refuses_writer partitions "${device}p1" partitions
   hold "${device}p1"
-  leaves_alone partitions refuses "$device: is in use: process $holder " blksum \
-    --expect manifest:partitions.blkm --expect-sum none --repair-from good.partitions \
+  leaves_alone partitions refuses "$device: is in use: process $holder " \
+    blkhash repair --manifest partitions.blkm --sum none --from good.partitions \
     "$device"
   release
   hold "${device}p2"
-  repair 0 "${device}p1: OK (1 block repaired)" --repair-from good "${device}p1"
+  repair 0 "${device}p1: OK (1 block repaired)" --from good "${device}p1"
   release
   same partitions good.partitions
   delpart "$device" 1
@@ -97,7 +97,7 @@ cat > repair-mounted << 'END'
 mkdir -p at
 mount -o "$1" "$2" at || exit 99
 status=0
-blksum --expect manifest:fs.blkm --expect-sum none --repair-from good.fs "$3" ||
+blkhash repair --manifest fs.blkm --sum none --from good.fs "$3" ||
   status=$?
 umount at
 exit $status
@@ -115,7 +115,7 @@ then
   run 2 unshare --mount sh repair-mounted ro,noload "$device" fs
   says_once "fs: is in use: the loop device '$device' over it is mounted, or in exclusive use$"
   same fs before.fs
-  run 0 blksum --expect manifest:fs.blkm --expect-sum none --repair-from good.fs fs
+  run 0 blkhash repair --manifest fs.blkm --sum none --from good.fs fs
   same fs good.fs
 else
   echo "no mounted loop device is tested: $(cat mount.log)"

@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# blksum --repair-from refuses another disk than that of the manifest, also if most of
+# blkhash repair refuses another disk than that of the manifest, also if most of
 # both is zeros: the limit is a share of the blocks with data in the manifest, and all
 # bad blocks count.
 
@@ -24,8 +24,8 @@ sparse () {
 with () {
   wanted_status=$1 manifest=$2 disk=$3
   shift 3
-  run "$wanted_status" blksum --expect "manifest:$manifest" --expect-sum none \
-    --repair-from good "$@" "$disk"
+  run "$wanted_status" blkhash repair --manifest "$manifest" --sum none \
+    --from good "$@" "$disk"
 }
 
 # refused OUTPUT MANIFEST DISK [OPTION]...
@@ -34,7 +34,7 @@ refused () {
   shift
   cp --sparse=always "$refused_disk" before
   with 2 "$@"
-  says_once "$refused_disk: $refused_output: it may be another disk; nothing was written; --repair-limit allows more$"
+  says_once "$refused_disk: $refused_output: it may be another disk; nothing was written; --limit allows more$"
   same "$refused_disk" before
 }
 
@@ -66,18 +66,18 @@ sparse more 100 32
 write_data more $((6103 * 4096)) 8192
 refused "2 of its first 6105 blocks are bad, more than 1% of the 32 .*" blkm more
 refused "2 of its first 6105 blocks are bad, more than 6.24% of the 32 .*" blkm more \
-  --repair-limit 6.24%
-repaired "2 blocks repaired" blkm more --repair-limit 6.25%
+  --limit 6.24%
+repaired "2 blocks repaired" blkm more --limit 6.25%
 
 # ---- A few blocks of data: one may be bad, but not with 0% ----
 
 cp --sparse=always good disk
 damage_blocks 4096 disk 110
 refused "1 of its first 111 blocks is bad, more than 0% of the 32 .*" blkm disk \
-  --repair-limit 0%
+  --limit 0%
 repaired "1 block repaired" blkm disk
 damage_blocks 4096 disk 8000
-repaired "1 block repaired" blkm disk --repair-limit 0.00001%
+repaired "1 block repaired" blkm disk --limit 0.00001%
 
 # ---- One percent of 299 blocks ----
 
@@ -96,8 +96,8 @@ blksum -b 4k --manifest blkm good > stdout
 sparse disk 5 1
 refused "1 of its first 6 blocks is bad, more than 1% of the 0 .*" blkm disk
 refused "1 of its first 6 blocks is bad, more than 99.9% of the 0 .*" blkm disk \
-  --repair-limit 99.9%
-repaired "1 block repaired" blkm disk --repair-limit 100%
+  --limit 99.9%
+repaired "1 block repaired" blkm disk --limit 100%
 
 # ---- One block of data: it is all of the disk ----
 
@@ -107,8 +107,8 @@ cp --sparse=always good disk
 damage_blocks 4096 disk 0
 refused "1 of its first 1 blocks is bad, more than 1% of the 1 .*" blkm disk
 refused "1 of its first 1 blocks is bad, more than 99.9% of the 1 .*" blkm disk \
-  --repair-limit 99.9%
-repaired "1 block repaired" blkm disk --repair-limit 100%
+  --limit 99.9%
+repaired "1 block repaired" blkm disk --limit 100%
 
 # ---- More bad blocks than blocks with data ----
 
@@ -116,5 +116,5 @@ sparse good 0 2
 blksum -b 4k --manifest blkm good > stdout
 sparse disk 5 3000
 refused "2 of its first 2 .* more than 99.9% of the 2 .*" blkm disk \
-  --repair-limit 99.9%
-repaired "3002 blocks repaired" blkm disk --repair-limit 100%
+  --limit 99.9%
+repaired "3002 blocks repaired" blkm disk --limit 100%

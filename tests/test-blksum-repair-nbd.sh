@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# blksum --repair-from repairs from NBD exports, by servers that fail, lie or do not
+# blkhash repair repairs from NBD exports, by servers that fail, lie or do not
 # answer.  An NBD export itself is not repaired.
 
 . "$(dirname "$0")/functions.sh"
@@ -27,7 +27,7 @@ stop () {
 cp bad disk
 start_nbdkit --filter=log file disk logfile="$dir/log"
 leaves_alone disk refuses "$uri: an NBD export cannot be repaired, .*; repair the file" \
-  by_good --repair-from good "$uri"
+  by_good --from good "$uri"
 ! grep ' Connect ' log || fail "it was connected to"
 stop
 blksum -b 512 --manifest small.blkm good > stdout
@@ -41,7 +41,7 @@ from () {
   cp bad disk
   sources=
   for source; do
-    sources="$sources --repair-from $source"
+    sources="$sources --from $source"
   done
   repair "${wanted%% *}" "disk: ${wanted#* }" $sources disk
 }
@@ -56,8 +56,8 @@ good_uri=$uri
 # used.  A source is reported once.
 start_nbdkit --filter=error file good error-pread-rate=100%
 from 1 "FAILED (1 block repaired, 3 bad)" "$uri"
-[ "$(grep -c "^blksum: nbd+unix:.*cannot read" stderr)" = 1 ] || fail "not once"
-[ "$(grep -c "^blksum: disk: .* are bad, and no source has them$" stderr)" = 3 ] ||
+[ "$(grep -c "^blkhash: nbd+unix:.*cannot read" stderr)" = 1 ] || fail "not once"
+[ "$(grep -c "^blkhash: disk: .* are bad, and no source has them$" stderr)" = 3 ] ||
   fail "not three ranges"
 from 0 "OK (4 blocks repaired)" "$uri" "$good_uri"
 says_once "cannot read"
@@ -66,7 +66,7 @@ start_nbdkit eval get_size="echo 4198400" \
   pread="[ \$4 -ge 393216 ] || [ \$((\$4 + \$3)) -le 327680 ] || { echo EIO >&2; exit 1; }
     dd if=$dir/good bs=64k skip=\$4 count=\$3 iflag=skip_bytes,count_bytes status=none"
 from 1 "FAILED (3 blocks repaired, 1 bad)" "$uri"
-grep -q "^blksum: disk: 65536 bytes at 327680 are bad" stderr || fail "another one"
+grep -q "^blkhash: disk: 65536 bytes at 327680 are bad" stderr || fail "another one"
 from 0 "OK (4 blocks repaired)" "$uri" "$good_uri"
 same disk good
 
@@ -83,8 +83,8 @@ stop
 cp good disk
 damage disk 3
 start_nbdkit --filter=log file good logfile="$dir/log4"
-run 1 blksum --expect manifest:small.blkm --expect-sum none --repair-limit 5% \
-  --repair-from "$uri" disk
+run 1 blkhash repair --manifest small.blkm --sum none --limit 5% \
+  --from "$uri" disk
 says_once "disk: 512 bytes at 196608 are bad, and cannot be written directly"
 ! grep ' Read ' log4 || fail "it is read"
 stop
@@ -102,17 +102,17 @@ for failing in 15 16; do
       dd if=$dir/good bs=64k skip=\$4 count=\$3 iflag=skip_bytes,count_bytes status=none"
   cp worse disk
   if [ $failing = 15 ]; then
-    repair 1 "disk: FAILED (7 blocks repaired, 15 bad)" --repair-from "$uri" disk
+    repair 1 "disk: FAILED (7 blocks repaired, 15 bad)" --from "$uri" disk
     says "$uri: cannot read at offset " "disk: 983040 bytes at 0 are bad, "
   else
-    repair 1 "disk: FAILED (1 block repaired, 21 bad)" --repair-from "$uri" disk
+    repair 1 "disk: FAILED (1 block repaired, 21 bad)" --from "$uri" disk
     says "$uri: cannot read at offset " \
       "$uri: could not be read in 16 blocks in a row, and is not used any more$" \
       "disk: 1310720 bytes at 0 are bad, " "disk: 4096 bytes at 4194304 are bad, "
     [ "$(sort -u -n reads | wc -l)" -le 22 ] || fail "it was read after that"
     cp worse disk
-    repair 0 "disk: OK (22 blocks repaired)" --repair-from "$uri" \
-      --repair-from "$good_uri" disk
+    repair 0 "disk: OK (22 blocks repaired)" --from "$uri" \
+      --from "$good_uri" disk
     same disk good
   fi
   stop
@@ -124,7 +124,7 @@ start_nbdkit eval get_size="echo 4198400" \
   pread="[ \$4 -ge 1310720 ] || { [ \$4 -ge 655360 ] && [ \$4 -lt 720896 ]; } || $eio
     dd if=$dir/good bs=64k skip=\$4 count=\$3 iflag=skip_bytes,count_bytes status=none"
 cp worse disk
-repair 1 "disk: FAILED (3 blocks repaired, 19 bad)" --repair-from "$uri" disk
+repair 1 "disk: FAILED (3 blocks repaired, 19 bad)" --from "$uri" disk
 says "$uri: cannot read at offset " "disk: 655360 bytes at 0 are bad, " \
   "disk: 589824 bytes at 720896 are bad, "
 stop
@@ -153,14 +153,14 @@ says "$uri: lost the connection" "$uri: cannot connect"
 same disk good
 
 # One that has gone when it is needed: there is no server at the socket then.
-refuses "nbd+unix://.*none: cannot connect" blksum --expect manifest:good.blkm \
-  --expect-sum "$sum" --repair-from "nbd+unix:///?socket=$dir/none" disk
+refuses "nbd+unix://.*none: cannot connect" blkhash repair --manifest good.blkm \
+  --sum "$sum" --from "nbd+unix:///?socket=$dir/none" disk
 
 # One that does not answer is waited for, until a signal ends the command.
 cp bad disk
 start_evil_server good hold-read reached
-blksum --expect manifest:good.blkm --expect-sum "$sum" --repair-limit 50% \
-  --repair-from "$uri" disk > stdout 2> stderr &
+blkhash repair --manifest good.blkm --sum "$sum" --limit 50% \
+  --from "$uri" disk > stdout 2> stderr &
 pid=$!
 wait_until test -e reached
 kill -TERM $pid

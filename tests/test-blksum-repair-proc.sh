@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# blksum --repair-from refuses a disk if /proc does not show whether it is in use, and
+# blkhash repair refuses a disk if /proc does not show whether it is in use, and
 # sees the files of all threads.
 
 . "$(dirname "$0")/functions.sh"
@@ -17,8 +17,8 @@ damage disk 3
 
 # repair_with COMMAND...: repairs the disk, with a blksum that COMMAND runs.
 repair_with () {
-  "$@" blksum --expect manifest:good.blkm --expect-sum "$sum" --repair-limit 50% \
-    --repair-from good disk
+  "$@" blkhash repair --manifest good.blkm --sum "$sum" --limit 50% \
+    --from good disk
 }
 
 # ---- Threads ----
@@ -115,4 +115,4 @@ if [ "$(id -u)" = 0 ] && $user blksum --version > version 2> setpriv.log; then
 else
   echo "another user is not tested"
 fi
-repair 0 "disk: OK (1 block repaired)" --repair-from good disk
+repair 0 "disk: OK (1 block repaired)" --from good disk

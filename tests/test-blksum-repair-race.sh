@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# blksum --repair-from writes a block only if it is still bad immediately before:
+# blkhash repair writes a block only if it is still bad immediately before:
 # the disk changes while a source is waited for, and is read again.
 
 . "$(dirname "$0")/functions.sh"
@@ -33,8 +33,8 @@ repair_meanwhile () {
   damage disk 3 9
   strace -f -qq -P "$dir/disk" -o trace \
     -e trace=pwrite64,write,pwritev,pwritev2,ftruncate,fdatasync,pread64,preadv2 \
-    blksum --expect manifest:good.blkm --expect-sum "$sum" --repair-limit 50% \
-    --repair-from "$uri" "$dir/disk" > stdout 2> stderr &
+    blkhash repair --manifest good.blkm --sum "$sum" --limit 50% \
+    --from "$uri" "$dir/disk" > stdout 2> stderr &
   pid=$!
   wait_until test -e reached
   "$@"
@@ -68,8 +68,8 @@ for n in 1 2; do
   cp good disk
   damage disk 3 9
   run 2 strace -f -qq -P "$dir/disk" -o trace -e trace=pwrite64 \
-    -e inject=pwrite64:error=EIO:when=$n+ blksum --expect manifest:good.blkm \
-    --expect-sum "$sum" --repair-limit 50% --repair-from good "$dir/disk"
+    -e inject=pwrite64:error=EIO:when=$n+ blkhash repair --manifest good.blkm \
+    --sum "$sum" --limit 50% --from good "$dir/disk"
   says_once "disk: cannot write at offset $(((n * 6 - 3) * 65536)): Input/output error"
   if [ $n = 2 ]; then
     says_once "; 1 block was repaired before$"
@@ -86,9 +86,9 @@ blksum -b 16m --manifest 16m.blkm big > stdout
 cp big big.bad
 damage big.bad 0 306
 run 2 strace -f -qq -P "$dir/big.bad" -o trace -e trace=pwrite64 \
-  -e inject=pwrite64:error=EIO:when=2+ blksum --output=json \
-  --expect manifest:16m.blkm --expect-sum none --repair-limit 100% \
-  --repair-from big "$dir/big.bad"
+  -e inject=pwrite64:error=EIO:when=2+ blkhash repair --output=json \
+  --manifest 16m.blkm --sum none --limit 100% \
+  --from big "$dir/big.bad"
 says_once "cannot write at offset 16777216: .*; 1 block was repaired before$"
 grep -q '"blocks":\[{"start":0,"length":16777216,"state":"repaired"}$' stdout ||
   fail "the first block is not in the result"
@@ -172,8 +172,8 @@ stopped_after () {
   touch -d @1000000000.5 disk
   : > trace
   timeout $limit strace -f -qq ${path:+-P "$path"} -o trace -e trace="$call" \
-    -e inject="$call":signal=SIGSTOP:when=1 blksum --expect manifest:good.blkm \
-    --expect-sum "$sum" --repair-limit 50% --repair-from good --size 4198400 \
+    -e inject="$call":signal=SIGSTOP:when=1 blkhash repair --manifest good.blkm \
+    --sum "$sum" --limit 50% --from good --size 4198400 \
     "$dir/disk" > stdout 2> stderr &
   pid=$!
   wait_until grep -q "stopped by SIGSTOP" trace
@@ -228,8 +228,8 @@ at_exit "kill \$(cat $dir/holder) 2> kill.log || :"
 status=0
 midway '"$PYTHON" holder.py > holder.log 2>&1 & echo $! > holder
     until [ -e opened ]; do sleep 0.05; done' \
-  --no-extents --expect manifest:large.blkm --expect-sum none --repair-limit 100% \
-  --repair-from twin large > stdout 2> stderr || status=$?
+  blkhash repair --no-extents --manifest large.blkm --sum none --limit 100% \
+  --from twin large > stdout 2> stderr || status=$?
 kill "$(cat holder)" 2> kill.log || :
 [ $status = 2 ] || fail "exit status $status"
 says_once "large: is in use: process $(cat holder) ([^)]*) has it open for writing$"
@@ -237,18 +237,18 @@ same large before
 wait_until has_ended "$(cat holder)"
 
 # Another blksum reads the file.
-midway 'blksum --expect manifest:large.blkm --expect-sum none --repair-limit 100% \
-    --repair-from twin large > other.out 2> other.err || :' \
+midway 'blkhash repair --manifest large.blkm --sum none --limit 100% \
+    --from twin large > other.out 2> other.err || :' \
   --no-extents large > stdout || fail "not hashed"
-[ ! -s other.out ] && grep -q "^blksum: large: is in use by another program" other.err ||
+[ ! -s other.out ] && grep -q "^blkhash: large: is in use by another program" other.err ||
   fail "not refused: $(cat other.out other.err)"
 same large before
 
 # The same file changes while it is read for the first time.
 status=0
 midway 'printf x | dd of=large bs=1 seek=250000000 conv=notrunc status=none' \
-  --no-extents --expect manifest:large.blkm --expect-sum none --repair-limit 100% \
-  --repair-from twin large > stdout 2> stderr || status=$?
+  blkhash repair --no-extents --manifest large.blkm --sum none --limit 100% \
+  --from twin large > stdout 2> stderr || status=$?
 [ $status = 2 ] || fail "exit status $status"
 says_once "large: the file changed while it was read"
 printf x | dd of=before bs=1 seek=250000000 conv=notrunc status=none

@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# blksum --repair-from writes all bad blocks that a source has, and nothing else:
+# blkhash repair writes all bad blocks that a source has, and nothing else:
 # see blksum-repair-random.py, which reads BLKHASH_SEED and BLKHASH_ROUNDS from the
 # environment.
 

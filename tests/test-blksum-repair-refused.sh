@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# blksum --repair-from writes nothing if anything indicates a mistake: it says
-# what, and exits with status 2.
+# blkhash repair writes nothing if anything indicates a mistake: it says what, and
+# exits with status 2.
 
 . "$(dirname "$0")/functions.sh"
 . "$abs_top_srcdir/tests/repair-functions.sh"
@@ -25,26 +25,19 @@ not () {
 no () {
   says=$1
   shift
-  not "$says" by_good --repair-from good "$@"
+  not "$says" by_good --from good "$@"
 }
 
 # ---- The command line ----
 
-from="--repair-from good disk"
-not "needs --expect-sum SUM, the checksum that proves the manifest" \
-  blksum --expect manifest:good.blkm $from
-not "needs --expect manifest:FILE" blksum --expect "$sum" --expect-sum none $from
-not "repair-from needs --expect" blksum --expect-sum none $from
-not "expect-sum needs --repair-from" \
-  blksum --expect manifest:good.blkm --expect-sum none disk
-not "repair-limit needs --repair-from" \
-  blksum --expect manifest:good.blkm --repair-limit 5% disk
-not "dry-run needs --repair-from" blksum --expect manifest:good.blkm --dry-run disk
-no "cannot be used with --part" --part 0/2 disk
-no "cannot be used with .*--manifest" --manifest other.blkm disk
-no "is for one image" disk good
+from="--from good disk"
+not "needs --sum SUM, the .* that proves the manifest" \
+  blkhash repair --manifest good.blkm $from
+not "needs --manifest" blkhash repair --sum "$sum" $from
+not "needs --from" blkhash repair --manifest good.blkm --sum none disk
+no "one" disk good
 for share in 5 101% -1% x%; do
-  no "is not a number from 0 to 100" --repair-limit "$share" disk
+  no "is not a number from 0 to 100" --limit "$share" disk
 done
 
 # ---- The manifest ----
@@ -55,9 +48,9 @@ for digest in xxh64 xxh3-128; do
   blksum -l | grep -q -x $digest || continue
   weak=$(blksum -d $digest --tag --no-names --manifest $digest.blkm good)
   not "manifest:$digest.blkm: its digest, $digest, detects only accidental changes: " \
-    blksum --expect manifest:$digest.blkm --expect-sum "$weak" --repair-limit 50% $from
-  leaves_alone disk run 1 blksum --expect manifest:$digest.blkm --expect-sum "$weak" \
-    --repair-limit 50% --dry-run $from
+    blkhash repair --manifest $digest.blkm --sum "$weak" --limit 50% $from
+  leaves_alone disk run 1 blkhash repair --manifest $digest.blkm --sum "$weak" \
+    --limit 50% --dry-run $from
   grep -q "^disk: FAILED (1 block repairable)$" stdout || fail "not what is repairable"
 done
 
@@ -65,38 +58,35 @@ sums="$zeros|blk-sha256/4k:${sum##* }|blk-md5/64k:d41d8cd98f00b204e9800998ecf842
 sums="$sums|sha256:${sum##* }|${sum##* }0|x|"
 echo "$sums" | tr '|' '\n' > sums
 while IFS= read -r wrong; do
-  not "manifest:good.blkm: \(its checksum is not\|its digest, block size or\|--expect-sum: \)" \
-    blksum --expect manifest:good.blkm --expect-sum "$wrong" $from
+  not "manifest:good.blkm: \(its checksum is not\|its digest, block size or\|--sum: \)" \
+    blkhash repair --manifest good.blkm --sum "$wrong" $from
 done < sums
-no "it is a manifest of blk-sha256/64k, not of" -b 4k disk
-# Digits alone are a sum by the options.
+# Digits alone are a sum by the default digest.
 for kind in "-b 4k" "-d blake2b512" "-d sha256/64k/s8"; do
   blksum $kind --manifest kind.blkm good > stdout
   read -r hex name < stdout
-  not "manifest:kind.blkm: \(its digest, block size or construction is not that of\|--expect-sum: it has 128 digits\)" \
-    blksum --expect manifest:kind.blkm --expect-sum "$hex" --repair-limit 50% $from
-  run 1 blksum $kind --expect manifest:kind.blkm --expect-sum "$hex" \
-    --repair-limit 50% --dry-run $from
+  not "manifest:kind.blkm: \(its digest, block size or construction is not that of\|--sum: it has 128 digits\)" \
+    blkhash repair --manifest kind.blkm --sum "$hex" --limit 50% $from
 done
 head -c 300 good.blkm > cut
-not "manifest:cut: " blksum --expect manifest:cut --expect-sum none $from
+not "manifest:cut: " blkhash repair --manifest cut --sum none $from
 mkdir parts
-blksum --part 0/2 --manifest-dir parts good
-not "it has only a part of an image" blksum \
-  --expect manifest:parts/part-000000-of-000002.blkm --expect-sum none $from
+blkhash parts --part 0/2 good parts
+not "it has only a part of an image" blkhash repair \
+  --manifest parts/part-000000-of-000002.blkm --sum none $from
 not "manifest:none: .*No such file" \
-  blksum --expect manifest:none --expect-sum none $from
+  blkhash repair --manifest none --sum none $from
 mkfifo fifo
 not "manifest:fifo: not a regular file" \
-  blksum --expect manifest:fifo --expect-sum none $from
+  blkhash repair --manifest fifo --sum none $from
 not "manifest:-: .*must be a regular file" \
-  blksum --expect manifest:- --expect-sum none $from < good.blkm
+  blkhash repair --manifest - --sum none $from < good.blkm
 not "manifest:good: not a blkhash manifest" \
-  blksum --expect manifest:good --expect-sum none $from
+  blkhash repair --manifest good --sum none $from
 if blksum -l | grep -q -x null; then
   blksum -d null --manifest null.blkm good > stdout
   not "a digest whose length is zero" \
-    blksum --expect manifest:null.blkm --expect-sum none $from
+    blkhash repair --manifest null.blkm --sum none $from
 fi
 
 # ---- The disk ----
@@ -131,7 +121,7 @@ no "none: cannot open: No such file" none
 if [ "$(id -u)" != 0 ]; then
   chmod a-w disk
   no "disk: cannot open for writing: Permission denied" disk
-  repair 1 "disk: FAILED (1 block repairable)" --dry-run --repair-from good disk
+  repair 1 "disk: FAILED (1 block repairable)" --dry-run --from good disk
   chmod u+w disk
 fi
 
@@ -140,37 +130,35 @@ cp good other
 write_data other 65536 2000000
 cp other other.before
 leaves_alone other refuses \
-  "other: [0-9]* of its first [0-9]* blocks are bad, more than 1% of the 49 with data in the manifest: it may be another disk; nothing was written; --repair-limit" \
-  blksum --expect manifest:good.blkm --expect-sum "$sum" --repair-from good other
+  "other: [0-9]* of its first [0-9]* blocks are bad, more than 1% of the 49 with data in the manifest: it may be another disk; nothing was written; --limit" \
+  blkhash repair --manifest good.blkm --sum "$sum" --from good other
 leaves_alone other refuses "other: 17 of its first .* more than 33.3% of the 49" \
-  blksum --expect manifest:good.blkm --expect-sum "$sum" --repair-from good \
-  --repair-limit 33.3% other
+  blkhash repair --manifest good.blkm --sum "$sum" --from good --limit 33.3% other
 leaves_alone disk refuses "disk: 1 of its first 4 blocks is bad, more than 0% of" \
-  blksum --expect manifest:good.blkm --expect-sum "$sum" --repair-from good \
-  --repair-limit 0% disk
+  blkhash repair --manifest good.blkm --sum "$sum" --from good --limit 0% disk
 
 # ---- The sources ----
 
 ln -s disk link
 ln disk hard
 for same in disk ./disk "$dir/disk" link hard; do
-  no "$same: is the disk that is to be repaired" --repair-from "$same" disk
+  no "$same: is the disk that is to be repaired" --from "$same" disk
 done
-no "disk: is the disk that is to be repaired" --repair-from disk hard
-no "absent: cannot open" --repair-from absent disk
-no "fifo: is not a regular file or block device" --repair-from fifo disk
-no "folder: is not a regular file or block device" --repair-from folder disk
-no "-: standard input cannot be opened again" --repair-from - disk < good
+no "disk: is the disk that is to be repaired" --from disk hard
+no "absent: cannot open" --from absent disk
+no "fifo: is not a regular file or block device" --from fifo disk
+no "folder: is not a regular file or block device" --from folder disk
+no "-: standard input cannot be opened again" --from - disk < good
 
 # Nothing above changed it.
 same disk bad
-repair 0 "disk: OK (1 block repaired)" --repair-from good --repair-limit 1% disk
+repair 0 "disk: OK (1 block repaired)" --from good --limit 1% disk
 
 # A limit for the size of files is an error, and not a signal.
 cp bad disk
 leaves_alone disk refuses "disk: cannot write at offset 196608: File too large$" \
-  env GCOV_PREFIX=/dev/null sh -c 'ulimit -f 64 && exec "$@"' sh blksum --expect manifest:good.blkm \
-  --expect-sum "$sum" --repair-from good --repair-limit 50% disk
+  env GCOV_PREFIX=/dev/null sh -c 'ulimit -f 64 && exec "$@"' sh blkhash repair \
+  --manifest good.blkm --sum "$sum" --from good --limit 50% disk
 
 # ---- Locks ----
 
@@ -191,14 +179,14 @@ for byte in 101 103 200; do
 done
 # The lock of a reader.
 hold_lock disk 100
-repair 1 "disk: FAILED (1 block repairable)" --dry-run --repair-from good disk
+repair 1 "disk: FAILED (1 block repairable)" --dry-run --from good disk
 release
 
 # A program that has it open, for writing or not, and takes no lock.
 for mode in r+b rb; do
   hold disk $mode
   if [ $mode = rb ]; then
-    repair 1 "disk: FAILED (1 block repairable)" --dry-run --repair-from good disk
+    repair 1 "disk: FAILED (1 block repairable)" --dry-run --from good disk
   else
     no "disk: is in use: process $holder ([^)]*) has it open for writing$" disk
     # This is checked before the disk is read.
@@ -218,8 +206,8 @@ same disk.qcow2 before.qcow2
 # A raw disk to which a guest wrote such a header.
 blksum -f raw --manifest headed.blkm disk.qcow2 > stdout
 damage disk.qcow2 3
-run 0 blksum -f raw --expect manifest:headed.blkm --expect-sum none --repair-from \
-  before.qcow2 disk.qcow2
+run 0 blkhash repair -f raw --manifest headed.blkm --sum none \
+  --from before.qcow2 disk.qcow2
 same disk.qcow2 before.qcow2
 
 # in_use: starts a server of the disk.
@@ -245,8 +233,8 @@ damage good 9
 cp good twin
 damage twin 3
 in_use
-run 2 by_good --repair-from disk twin
+run 2 by_good --from disk twin
 says_once "disk: is in use by another program"
-run 0 by_good -U --repair-from disk twin
+run 0 by_good -U --from disk twin
 same twin disk
 free

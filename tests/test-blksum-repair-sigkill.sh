@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# blksum --repair-from, killed at random moments, changes no good block, and
+# blkhash repair, killed at random moments, changes no good block, and
 # another run completes the repair: see blksum-repair-random.py, which reads
 # BLKHASH_SEED and BLKHASH_ROUNDS from the environment.
 

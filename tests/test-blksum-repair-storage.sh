@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# blksum --repair-from says that a block is good only if the storage has it, and
+# blkhash repair says that a block is good only if the storage has it, and
 # not if only the page cache has it: a write that is lost below the file system,
 # the state after a sync that failed, a sync that fails, and pages that another
 # program has read.
@@ -56,8 +56,8 @@ spoil () {
 after_sync () {
   rm -f trace
   strace -f -qq -o trace -e trace=fdatasync -e inject=fdatasync:signal=SIGSTOP \
-    blksum --expect manifest:good.blkm --expect-sum "$sum" --repair-limit 50% \
-    --repair-from good fs/disk > stdout 2> stderr &
+    blkhash repair --manifest good.blkm --sum "$sum" --limit 50% \
+    --from good fs/disk > stdout 2> stderr &
   tracer=$!
   stops=0
   while kill -0 $tracer 2> kill.log; do
@@ -88,18 +88,18 @@ says_once "fs/disk: 65536 bytes at 196608 were written, and are still bad"
 ! storage_has || fail "the storage has it"
 
 # The same command again, with a storage that works.
-repair 0 "fs/disk: OK (1 block repaired)" --repair-from good fs/disk
+repair 0 "fs/disk: OK (1 block repaired)" --from good fs/disk
 is_silent
 storage_has || fail "the storage does not have it"
-repair 0 "fs/disk: OK" --repair-from good fs/disk
+repair 0 "fs/disk: OK" --from good fs/disk
 
 # ---- A sync that failed: the pages are clean, and the storage is old ----
 
 dd if=good of=fs/disk bs=4M conv=notrunc status=none
 sync fs/disk
 spoil
-repair 1 "fs/disk: FAILED (1 block repairable)" --dry-run --repair-from good fs/disk
-repair 0 "fs/disk: OK (1 block repaired)" --repair-from good fs/disk
+repair 1 "fs/disk: FAILED (1 block repairable)" --dry-run --from good fs/disk
+repair 0 "fs/disk: OK (1 block repaired)" --from good fs/disk
 is_silent
 storage_has || fail "the storage does not have it"
 
@@ -108,8 +108,8 @@ storage_has || fail "the storage does not have it"
 # with_error WHICH: repairs the disk with EIO for this call of fdatasync.
 with_error () {
   run 2 strace -f -qq -o trace -e trace=fdatasync \
-    -e inject=fdatasync:error=EIO:when="$1" blksum --expect manifest:good.blkm \
-    --expect-sum "$sum" --repair-limit 50% --repair-from good fs/disk
+    -e inject=fdatasync:error=EIO:when="$1" blkhash repair --manifest good.blkm \
+    --sum "$sum" --limit 50% --from good fs/disk
   says_once "fs/disk: cannot flush what was written: Input/output error"
 }
 
@@ -119,17 +119,17 @@ damage fs/disk 3 9
 sync fs/disk
 with_error 2
 says_once "; 1 block was written, and not verified$"
-repair 0 "fs/disk: OK (1 block repaired)" --repair-from good fs/disk
+repair 0 "fs/disk: OK (1 block repaired)" --from good fs/disk
 same fs/disk good
 
 # --dry-run does not flush.
 damage fs/disk 3
 sync fs/disk
-run 1 strace -f -qq -o trace -e trace=fdatasync -e inject=fdatasync:error=EIO blksum \
-  --expect manifest:good.blkm --expect-sum "$sum" --repair-limit 50% --dry-run \
-  --repair-from good fs/disk
+run 1 strace -f -qq -o trace -e trace=fdatasync -e inject=fdatasync:error=EIO \
+  blkhash repair --manifest good.blkm --sum "$sum" --limit 50% --dry-run \
+  --from good fs/disk
 [ ! -s trace ] || fail "it is flushed"
-repair 0 "fs/disk: OK (1 block repaired)" --repair-from good fs/disk
+repair 0 "fs/disk: OK (1 block repaired)" --from good fs/disk
 
 # ---- The device of the file system cannot be opened, or its node is another device ----
 
@@ -138,12 +138,12 @@ truncate -s 1m another
 other=$(loop_device another)
 at_exit "losetup -d $other"
 for change in "mount -t tmpfs none /dev" "mount --bind $other $device"; do
-  leaves_alone fs/disk run 2 unshare --mount sh -c "$change && exec \"\$@\"" sh blksum \
-    --expect manifest:good.blkm --expect-sum "$sum" --repair-limit 50% \
-    --repair-from good fs/disk
+  leaves_alone fs/disk run 2 unshare --mount sh -c "$change && exec \"\$@\"" sh \
+    blkhash repair --manifest good.blkm --sum "$sum" --limit 50% \
+    --from good fs/disk
   says_once "fs/disk: cannot be repaired: the backing file of its loop device, '.*/storage', may be another file: the device cannot be opened$"
 done
-repair 0 "fs/disk: OK (1 block repaired)" --repair-from good fs/disk
+repair 0 "fs/disk: OK (1 block repaired)" --from good fs/disk
 
 # ---- A page that another program has read and locked ----
 
@@ -176,7 +176,7 @@ says_once "fs/disk: was written at offset 196608, but another program has read o
 storage_has || fail "the storage does not have it"
 kill $holder
 wait $holder 2> /dev/null || :
-repair 0 "fs/disk: OK" --repair-from good fs/disk
+repair 0 "fs/disk: OK" --from good fs/disk
 
 # ---- A file system whose data is in the journal ----
 
@@ -190,7 +190,7 @@ if mount -o data=journal "$device" journal 2> mount.log; then
   damage journal/disk 3
   leaves_alone journal/disk refuses \
     "journal/disk: cannot be repaired: the kernel does not say that direct I/O of this file bypasses the page cache" \
-    by_good --repair-from good journal/disk
+    by_good --from good journal/disk
 else
   echo "no file system with data=journal is tested: $(cat mount.log)"
 fi
@@ -199,10 +199,10 @@ fi
 
 truncate -s 4198400 fs/hole
 dd if=/dev/zero of=fs/filler bs=64k 2> filler.log || :
-run 2 blksum --expect manifest:good.blkm --expect-sum "$sum" --repair-limit 100% \
-  --repair-from good fs/hole
+run 2 blkhash repair --manifest good.blkm --sum "$sum" --limit 100% \
+  --from good fs/hole
 says_once "fs/hole: cannot write at offset [0-9]*: .*No space left"
 rm fs/filler
-repair 0 "fs/hole: OK (49 blocks repaired)" --repair-limit 100% --repair-from good \
+repair 0 "fs/hole: OK (49 blocks repaired)" --limit 100% --from good \
   fs/hole
 same fs/hole good

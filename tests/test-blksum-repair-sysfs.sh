@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# blksum --repair-from uses what /sys says of a device: its physical sectors, and of
+# blkhash repair uses what /sys says of a device: its physical sectors, and of
 # which devices it is made.  These are replaced in a mount namespace.
 
 . "$(dirname "$0")/functions.sh"
@@ -36,8 +36,8 @@ with () {
 repair_with () {
   repair_replacement=$1 repair_path=$2 repair_status=$3
   shift 3
-  with "$repair_replacement" "$repair_path" "$repair_status" blksum \
-    --expect manifest:good.blkm --expect-sum "$sum" --repair-limit 50% "$@"
+  with "$repair_replacement" "$repair_path" "$repair_status" blkhash repair \
+    --manifest good.blkm --sum "$sum" --limit 50% "$@"
 }
 
 # ---- Physical sectors ----
@@ -53,29 +53,29 @@ for path in "$sys" /sys/dev/block/"$(stat -c %Hd:%Ld disk)"; do
   [ -d "$queue" ] || queue=$(realpath "$path/..")/queue
   if [ "$path" = "$sys" ]; then
     leaves_alone disk repair_with physical "$queue/physical_block_size" 1 \
-      --repair-from good "$device"
+      --from good "$device"
     says_once "$device: 65536 bytes at 196608 are bad, and cannot be written directly"
   else
     # A file can begin within a physical sector that is larger than its blocks.
     leaves_alone disk repair_with physical "$queue/physical_block_size" 2 \
-      --repair-from good disk
+      --from good disk
     says_once "disk: cannot be repaired: its file system has blocks of [0-9]* bytes, and its device is written in units of 131072,"
     leaves_alone disk repair_with physical "$queue/physical_block_size" 2 \
-      --repair-from good "$device"
+      --from good "$device"
     says_once "$device: cannot be repaired: the backing file of its loop device, '.*/disk', cannot be repaired: its file system has blocks"
     leaves_alone disk repair_with misaligned "$(realpath "$path")/alignment_offset" 2 \
-      --repair-from good disk
+      --from good disk
     says_once "disk: cannot be repaired: it begins within a physical sector of [0-9]* bytes of its drive"
   fi
 done
 blksum -b 128k --manifest 128k.blkm good > stdout
-with physical "$sys/queue/physical_block_size" 0 blksum --expect manifest:128k.blkm \
-  --expect-sum none --repair-from good "$device"
+with physical "$sys/queue/physical_block_size" 0 blkhash repair \
+  --manifest 128k.blkm --sum none --from good "$device"
 same disk good
 
 damage disk 3
 leaves_alone disk repair_with misaligned "$sys/alignment_offset" 2 \
-  --repair-from good "$device"
+  --from good "$device"
 says_once "$device: cannot be repaired: it begins within a physical sector of [0-9]* bytes of its drive"
 
 # A partition that begins at a sector, but within a block of the file system.
@@ -85,7 +85,7 @@ attach_known partitioned
 part=${device}p1
 if addpart "$device" 1 1 8200 2> addpart.log && [ -b "$part" ]; then
   leaves_alone partitioned repair_with aligned "$sys/${part#/dev/}/alignment_offset" 2 \
-    --repair-from good "$part"
+    --from good "$part"
   says_once "$part: cannot be repaired: it begins within a unit in which '.*/partitioned' is written$"
   delpart "$device" 1
 else
@@ -106,26 +106,26 @@ damage below 5
 for pair in "$top $below" "$below $top" "$top below" "below $top"; do
   cp below below.before
   leaves_alone disk repair_with slaves "$top_sys/slaves" 2 \
-    --repair-from ${pair% *} ${pair#* }
+    --from ${pair% *} ${pair#* }
   says_once "${pair% *}: is the disk that is to be repaired$"
   same below below.before
 done
-repair_with slaves "$top_sys/slaves" 0 --repair-from good below
+repair_with slaves "$top_sys/slaves" 0 --from good below
 # Two devices that are made of the same one.
 cp good sibling
 attach_known sibling
 sibling=$device
 run 0 unshare --mount sh -c '
   mount --bind slaves "$1" && mount --bind slaves "$2" && shift 2 && exec "$@"' sh \
-  "$top_sys/slaves" "$sys/slaves" blksum --expect manifest:good.blkm \
-  --expect-sum "$sum" --repair-limit 50% --repair-from "$sibling" "$top"
+  "$top_sys/slaves" "$sys/slaves" blkhash repair --manifest good.blkm \
+  --sum "$sum" --limit 50% --from "$sibling" "$top"
 same disk good
 
 # A partition of a device that is made of $below.
 attach_known partitioned
 part=${device}p1
 if addpart "$device" 1 2048 8200 2> addpart.log && [ -b "$part" ]; then
-  leaves_alone partitioned repair_with slaves "$sys/slaves" 2 --repair-from "$below" \
+  leaves_alone partitioned repair_with slaves "$sys/slaves" 2 --from "$below" \
     "$part"
   says_once "$below: is the disk that is to be repaired$"
   delpart "$device" 1
@@ -138,7 +138,7 @@ at_exit "losetup -d $no_direct"
 mkdir cached
 ln -s "/sys/devices/virtual/block/${no_direct#/dev/}" "cached/${no_direct#/dev/}"
 damage disk 3
-leaves_alone disk repair_with cached "$top_sys/slaves" 2 --repair-from good "$top"
+leaves_alone disk repair_with cached "$top_sys/slaves" 2 --from good "$top"
 says_once "$top: cannot be repaired: it is on a loop device that answers from the page cache"
 
 # ---- What /sys does not say ----
@@ -146,11 +146,11 @@ says_once "$top: cannot be repaired: it is on a loop device that answers from th
 # A device that is made of an unknown one, and one that is made of itself.
 mkdir -p unknown/one
 echo 7:1048575 > unknown/one/dev
-leaves_alone disk repair_with unknown "$top_sys/slaves" 2 --repair-from good "$top"
+leaves_alone disk repair_with unknown "$top_sys/slaves" 2 --from good "$top"
 says_once "$top: cannot be repaired: /sys does not say what device 7:1048575 is$"
 mkdir itself
 ln -s "$top_sys" "itself/${top#/dev/}"
-leaves_alone disk repair_with itself "$top_sys/slaves" 2 --repair-from good "$top"
+leaves_alone disk repair_with itself "$top_sys/slaves" 2 --from good "$top"
 says_once "$top: cannot be repaired: it is made of more than 8 layers of devices$"
 
 # A device that is made of more devices than blksum records can be made of any device.
@@ -159,9 +159,9 @@ for i in $(seq 256); do
   mkdir "many/$i"
   echo "7:$((1000000 + i))" > "many/$i/dev"
 done
-leaves_alone disk repair_with many "$top_sys/slaves" 2 --repair-from good "$top"
+leaves_alone disk repair_with many "$top_sys/slaves" 2 --from good "$top"
 says_once "$top: is made of too many devices$"
 cp good disk2
 damage disk2 3
-leaves_alone disk2 repair_with many "$top_sys/slaves" 2 --repair-from "$top" disk2
+leaves_alone disk2 repair_with many "$top_sys/slaves" 2 --from "$top" disk2
 says_once "$top: is the disk that is to be repaired$"

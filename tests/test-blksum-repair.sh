@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# blksum --repair-from replaces bad blocks by those of the sources that have the
+# blkhash repair replaces bad blocks by those of the sources that have the
 # digest in the manifest, and says what remains bad.
 
 . "$(dirname "$0")/functions.sh"
@@ -15,29 +15,23 @@ make_manifest good
 
 # A good disk is not opened for writing.
 cp good disk
-leaves_alone disk repair 0 "disk: OK" --repair-from good disk
+leaves_alone disk repair 0 "disk: OK" --from good disk
 is_silent
 
 # Data, the short last block, zeros, and neighbours.
 damage disk 0 5 6 30 64
 cp disk damaged
-repair 0 "disk: OK (5 blocks repaired)" --repair-from good disk
+repair 0 "disk: OK (5 blocks repaired)" --from good disk
 is_silent
 same disk good
-repair 0 "disk: OK" --repair-from good disk
+repair 0 "disk: OK" --from good disk
 
 # One bad block, of other data or of zeros.
 damage disk 7
-repair 0 "disk: OK (1 block repaired)" --repair-from good disk
+repair 0 "disk: OK (1 block repaired)" --from good disk
 same disk good
 write_zeros disk 524288 65536
-repair 0 "disk: OK (1 block repaired)" --repair-from good disk
-same disk good
-
-# --quiet prints nothing.
-cp damaged disk
-repair 0 "" -q --repair-from good disk
-is_silent
+repair 0 "disk: OK (1 block repaired)" --from good disk
 same disk good
 
 # --dry-run writes nothing; what must be zero needs no source.
@@ -45,12 +39,10 @@ cp damaged disk
 cp good twin
 damage twin 5
 leaves_alone disk repair 1 "disk: FAILED (4 blocks repairable, 1 bad)" \
-  --dry-run --repair-from twin disk
+  --dry-run --from twin disk
 says_once "disk: 65536 bytes at 327680 are bad, and no source has them$"
 leaves_alone disk repair 1 "disk: FAILED (5 blocks repairable)" --dry-run \
-  --repair-from good disk
-is_silent
-leaves_alone disk repair 1 "" --quiet --dry-run --repair-from twin disk
+  --from good disk
 is_silent
 
 # Two damaged twins repair each other, except for what is bad in both.
@@ -67,13 +59,13 @@ done
 for block in 4 5; do
   dd if=good of=b.expected bs=64k skip=$block seek=$block count=1 conv=notrunc status=none
 done
-repair 1 "a: FAILED (2 blocks repaired, 1 bad)" --repair-from b a
+repair 1 "a: FAILED (2 blocks repaired, 1 bad)" --from b a
 says_once "a: 65536 bytes at 196608 are bad, and no source has them$"
-repair 1 "b: FAILED (2 blocks repaired, 1 bad)" --repair-from a b
+repair 1 "b: FAILED (2 blocks repaired, 1 bad)" --from a b
 same a a.expected
 same b b.expected
-repair 1 "a: FAILED (1 block bad)" --repair-from b a
-repair 0 "a: OK (1 block repaired)" --repair-from b --repair-from good a
+repair 1 "a: FAILED (1 block bad)" --from b a
+repair 0 "a: OK (1 block repaired)" --from b --from good a
 same a good
 
 # Sources of other sizes, another snapshot, and one with nothing.
@@ -95,13 +87,13 @@ for source in short long empty snapshot; do
     snapshot) output="OK (3 blocks repaired)" status=0 ;;
   esac
   [ $source != snapshot ] || damage snapshot 9
-  repair $status "disk: $output" --repair-from $source disk
+  repair $status "disk: $output" --from $source disk
 done
 same disk good
 cp good disk
 damage disk 2 5 64
-repair 0 "disk: OK (3 blocks repaired)" --repair-from empty --repair-from short \
-  --repair-from long disk
+repair 0 "disk: OK (3 blocks repaired)" --from empty --from short \
+  --from long disk
 is_silent
 same disk good
 
@@ -111,26 +103,26 @@ what follows the image on its disk
 MORE
 cp larger disk
 damage disk 2 64
-repair 0 "disk: OK (2 blocks repaired)" --size 4198400 --repair-from good disk
+repair 0 "disk: OK (2 blocks repaired)" --size 4198400 --from good disk
 same disk larger
 
 # JSON.
 cp damaged disk
 repair 0 '{"name":"disk","blocks":[{"start":0,"length":65536,"state":"repaired"},{"start":327680,"length":131072,"state":"repaired"},{"start":1966080,"length":65536,"state":"repaired"},{"start":4194304,"length":4096,"state":"repaired"}],"block-size":65536,"repaired":5,"repairable":0,"bad":0,"unaligned":0,"failed":0,"verdict":"OK"}' \
-  --output=json --repair-from good disk
+  --output=json --from good disk
 is_silent
 repair 0 '{"name":"disk","blocks":[],"block-size":65536,"repaired":0,"repairable":0,"bad":0,"unaligned":0,"failed":0,"verdict":"OK"}' \
-  --output=json --repair-from good disk
+  --output=json --from good disk
 cp damaged disk
 repair 1 '{"name":"disk","blocks":[{"start":0,"length":65536,"state":"repairable"},{"start":327680,"length":65536,"state":"bad"},{"start":393216,"length":65536,"state":"repairable"},{"start":1966080,"length":65536,"state":"repairable"},{"start":4194304,"length":4096,"state":"repairable"}],"block-size":65536,"repaired":0,"repairable":4,"bad":1,"unaligned":0,"failed":0,"verdict":"FAILED"}' \
-  --output=json -q --dry-run --repair-from twin disk
+  --output=json --dry-run --from twin disk
 is_silent
 
 # The sum in its other forms.
 for expected in "blk-sha256/64k:${sum##* }" "${sum##* }" none; do
   cp damaged disk
-  run 0 blksum --expect manifest:good.blkm --expect-sum "$expected" \
-    --repair-limit 50% --repair-from good disk
+  run 0 blkhash repair --manifest good.blkm --sum "$expected" \
+    --limit 50% --from good disk
   same disk good
 done
 
@@ -140,9 +132,8 @@ for kind in "-b 4k" "-b 1m -d sha512" "-b 16m" "-d sha256/64k/s64" \
   every 1 2 || continue
   blksum $kind --manifest other.blkm good > stdout
   cp damaged disk
-  run 0 blksum --expect manifest:other.blkm --repair-limit 100% --expect-sum \
-    "$(blksum --tag --no-names $kind good)" --repair-from twin --repair-from \
-    good disk
+  run 0 blkhash repair --manifest other.blkm --limit 100% \
+    --sum "$(blksum --tag --no-names $kind good)" --from twin --from good disk
   same disk good
 done
 
@@ -153,8 +144,8 @@ write_data large 36000000 200000
 blksum -b 16m --manifest 16m.blkm large > stdout
 cp large large.bad
 damage large.bad 0 256 512
-run 0 blksum --expect manifest:16m.blkm --repair-limit 100% --expect-sum none \
-  --repair-from large large.bad
+run 0 blkhash repair --manifest 16m.blkm --limit 100% --sum none \
+  --from large large.bad
 [ "$(cat stdout)" = "large.bad: OK (3 blocks repaired)" ] || fail "not repaired"
 same large.bad large
 
@@ -162,10 +153,10 @@ same large.bad large
 for size in 4 512; do
   blksum -b $size --manifest other.blkm good > stdout
   cp damaged disk
-  leaves_alone disk run 1 blksum --expect manifest:other.blkm --repair-limit 100% \
-    --expect-sum none --repair-from good disk
+  leaves_alone disk run 1 blkhash repair --manifest other.blkm --limit 100% \
+    --sum none --from good disk
   grep -q "^disk: FAILED ([0-9]* blocks unaligned)$" stdout || fail "not unaligned"
-  grep -q "^blksum: disk: .* bytes at .* cannot be written directly" stderr ||
+  grep -q "^blkhash: disk: .* bytes at .* cannot be written directly" stderr ||
     fail "not said"
 done
 { cat good; echo more; } > odd
@@ -173,8 +164,8 @@ cp odd odd.bad
 damage odd.bad 3
 printf x | dd of=odd.bad bs=1 seek=4198401 conv=notrunc status=none
 blksum --manifest odd.blkm odd > stdout
-run 1 blksum --expect manifest:odd.blkm --repair-limit 100% --expect-sum none \
-  --repair-from odd odd.bad
+run 1 blkhash repair --manifest odd.blkm --limit 100% --sum none \
+  --from odd odd.bad
 [ "$(cat stdout)" = "odd.bad: FAILED (1 block repaired, 1 unaligned)" ] ||
   fail "not unaligned"
 says_once "odd.bad: 4101 bytes at 4194304 are bad, and cannot be written directly"
@@ -186,7 +177,7 @@ same odd.bad odd.expected
 # An empty disk.
 : > nothing
 blksum --manifest nothing.blkm nothing > stdout
-run 0 blksum --expect manifest:nothing.blkm --expect-sum none --repair-from good \
+run 0 blkhash repair --manifest nothing.blkm --sum none --from good \
   nothing
 
 # Other formats as sources.
@@ -196,7 +187,7 @@ qemu-img convert -c -f raw -O qcow2 long compressed.qcow2
 qemu-img convert -f raw -O vdi long twin.vdi
 for source in twin.qcow2 compressed.qcow2 twin.vdi; do
   cp damaged disk
-  repair 0 "disk: OK (5 blocks repaired)" --repair-from $source disk
+  repair 0 "disk: OK (5 blocks repaired)" --from $source disk
   is_silent
   same disk good
 done

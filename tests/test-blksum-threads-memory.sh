@@ -25,17 +25,16 @@ print(usage.ru_maxrss // 1024)
 sys.exit(os.waitstatus_to_exitcode(status) if os.WIFEXITED(status) else 1)
 END
 
-# modest SUM ARGUMENT...: blksum ARGUMENT... prints SUM, in 128 MiB.
+# modest SUM PROGRAM ARGUMENT...: PROGRAM ARGUMENT... prints SUM, in 128 MiB.
 modest () {
-  wanted_sum=$1
-  shift
-  run 0 "$PYTHON" "$dir/peak.py" \
-    "$(real_program "$abs_top_builddir/tools/blksum")" "$@"
-  got_sum=$(head -n 1 "$dir/stdout" | cut -d' ' -f1)
+  wanted_sum=$1 program=$2
+  shift 2
+  run 0 "$PYTHON" "$dir/peak.py" "$(real_program "$program")" "$@"
+  got_sum=$(head -n 1 "$dir/stdout" | sed 's/.*) = //; s/ .*//')
   peak=$(tail -n 1 "$dir/stdout")
   echo "$peak MiB"
   [ "$got_sum" = "$wanted_sum" ] || fail "$got_sum is not $wanted_sum"
-  [ "$peak" -le 128 ] || fail "peak memory of $peak MiB: blksum $*"
+  [ "$peak" -le 128 ] || fail "peak memory of $peak MiB: $program $*"
 }
 
 # try_all IMAGE OPTIONS: as a file, a pipe, a qcow2, and exports of two servers,
@@ -45,12 +44,12 @@ try_all () {
   options=$2
   # Other tests compare the sum with the reference.
   sum=$(blksum --no-names -c -t 1 ${options#-t * } "$1")
-  ! every 2 || modest "$sum" $options "$1"
-  ! every 2 || cat "$1" | modest "$sum" $options -
-  ! every 2 || [ $have_qemu = no ] || modest "$sum" $options "$1.qcow2"
+  ! every 2 || modest "$sum" "$BLKSUM" $options "$1"
+  ! every 2 || cat "$1" | modest "$sum" "$BLKSUM" $options -
+  ! every 2 || [ $have_qemu = no ] || modest "$sum" "$BLKSUM" $options "$1.qcow2"
   if [ $have_nbd = yes ]; then
-    ! every 2 || eval "modest \$sum $options \"\$any_size_${1##*/}\""
-    ! every 2 || eval "modest \$sum $options \"\$small_requests_${1##*/}\""
+    ! every 2 || eval "modest \$sum \$BLKSUM $options \"\$any_size_${1##*/}\""
+    ! every 2 || eval "modest \$sum \$BLKSUM $options \"\$small_requests_${1##*/}\""
   fi
 }
 
@@ -105,7 +104,7 @@ for first in reversed(range(0, 1 << 22, step)):
                    for i in range(first, first + step)),
           end="," if first > 0 else "]\n")
 END
-modest "$(cut -d' ' -f1 "$dir/sum")" -t 128 --update "$dir/disk.blkm" \
+modest "$(cut -d' ' -f1 "$dir/sum")" "$BLKHASH" update -t 128 "$dir/disk.blkm" \
        --changed "$dir/changed" --audit 0% --manifest "$dir/new.blkm" \
        "$dir/disk"
 rm "$dir/changed"
@@ -116,6 +115,6 @@ for n in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
   head -c 4M "$dir/large" > "$dir/many$n"
 done
 sum=$(blksum --no-names -b 1m -c -t 1 "$dir/many1")
-modest "$sum" -b 1m "$dir"/many*
+modest "$sum" "$BLKSUM" -b 1m "$dir"/many*
 sum=$(blksum --no-names -b 4 -d sha512 -c -t 1 "$dir/many1")
-modest "$sum" -b 4 -d sha512 "$dir"/many*
+modest "$sum" "$BLKSUM" -b 4 -d sha512 "$dir"/many*

@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# --update reads the changed ranges, and writes the same manifest as for the
-# whole image.  The audit detects changes that the list does not contain.
+# blkhash update reads the changed ranges, and writes the same manifest as for
+# the whole image.  The audit detects changes that the list does not contain.
 
 . "$(dirname "$0")/functions.sh"
 
@@ -23,8 +23,8 @@ change () {
 # $image.  Sets $was_read.
 updates () {
   rm -f "$dir/new"
-  run 0 blksum --output=json --update "$dir/old" --manifest "$dir/new" \
-    --changed "$dir/changes" "$@" "$image"
+  run 0 blkhash update --output=json --manifest "$dir/new" \
+    --changed "$dir/changes" "$@" "$dir/old" "$image"
   [ ! -s "$dir/stderr" ] || fail "unexpected message"
   cmp "$dir/new" "$dir/expected" || fail "the manifest differs"
   grep -q "\"checksum\":\"$sum\"" "$dir/stdout" || fail "expected $sum"
@@ -45,30 +45,28 @@ write_zeros "$image" 40000000 10000000
 write_data "$image" 100000000 10000000
 
 for spec in sha256/64k sha256/4k sha512/1m sha256/512/linear; do
-  options="-d $spec"
-  blksum $options --manifest "$dir/old" "$image" > /dev/null
+  blksum -d $spec --manifest "$dir/old" "$image" > /dev/null
   change "$image" 0 20000000 45000000 70000000 $((size - 1))
   sum=$(reference $(of_spec $spec) "$image")
-  blksum $options --manifest "$dir/expected" "$image" > /dev/null
+  blksum -d $spec --manifest "$dir/expected" "$image" > /dev/null
   updates
   updates --audit 0%
   [ "$was_read" -le 5300000 ] || fail "$was_read bytes were read"
   updates --audit 100% -t 3
   updates --no-extents --audit 12.345%
-  updates $options
   # The new manifest replaces the old one.
   cp "$dir/old" "$dir/copy"
-  prints_sum "$sum" blksum --update "$dir/old" --changed "$dir/changes" \
+  prints_sum "$sum" blkhash update "$dir/old" --changed "$dir/changes" \
     --manifest "$dir/old" "$image"
   cmp "$dir/old" "$dir/expected" || fail "the old manifest was not replaced"
   # All through pipes, except the image.
-  blksum --update - --changed "$dir/changes" --manifest - "$image" \
+  blkhash update - --changed "$dir/changes" --manifest - "$image" \
     < "$dir/copy" | cmp - "$dir/expected" ||
       fail "the manifest from a pipe differs"
-  blksum --update "$dir/copy" --changed - --manifest - "$image" \
+  blkhash update "$dir/copy" --changed - --manifest - "$image" \
     < "$dir/changes" | cmp - "$dir/expected" ||
       fail "the manifest from a pipe differs"
-  blksum --update "$dir/copy" --changed "$dir/changes" --manifest - \
+  blkhash update "$dir/copy" --changed "$dir/changes" --manifest - - \
     < "$image" | cmp - "$dir/expected" ||
       fail "the manifest from a pipe differs"
 done
@@ -88,15 +86,15 @@ updates
 blksum --manifest "$dir/empty.blkm" "$dir/empty" > /dev/null
 echo "[]" > "$dir/none"
 prints_sum "$(reference "$dir/empty")" \
-           blksum --update "$dir/empty.blkm" --changed "$dir/none" \
-           --manifest "$dir/new" "$dir/empty"
+           blkhash update --changed "$dir/none" --manifest "$dir/new" \
+           "$dir/empty.blkm" "$dir/empty"
 
 # A block that changed is missing in the list.
 cp "$image" "$dir/liar"
 change "$dir/liar" 21000000
 for options in "--audit 100%" "--audit 100% --no-extents"; do
   rm -f "$dir/new"
-  run 1 blksum --update "$dir/old" --changed "$dir/none" $options \
+  run 1 blkhash update "$dir/old" --changed "$dir/none" $options \
     --manifest "$dir/new" "$dir/liar"
   says_once "liar: block 320 (65536 bytes at 20971520) differs from $dir/old"
   [ ! -s "$dir/stdout" ] || fail "printed a sum"
@@ -111,83 +109,74 @@ for offset in 0 2000000 4194303; do
   write_data "$dir/small" 3000000 1000000
   blksum --manifest "$dir/small.blkm" "$dir/small" > /dev/null
   printf x | dd of="$dir/small" bs=1 seek=$offset conv=notrunc status=none
-  run 1 blksum --update "$dir/small.blkm" --changed "$dir/none" \
+  run 1 blkhash update "$dir/small.blkm" --changed "$dir/none" \
     --manifest "$dir/small.blkm" "$dir/small"
   says_once "block $((offset / 65536)) (65536 bytes at"
 done
 blksum --manifest "$dir/small.blkm" "$dir/small" > /dev/null
 truncate -s 0 "$dir/small"
 truncate -s 4m "$dir/small"
-run 1 blksum --update "$dir/small.blkm" --changed "$dir/none" \
+run 1 blkhash update "$dir/small.blkm" --changed "$dir/none" \
   --manifest "$dir/new" "$dir/small"
 
 # Errors.
 update () {
-  blksum --update "$dir/old" --changed "$dir/changes" --manifest "$dir/new" "$@"
+  blkhash update "$dir/old" --changed "$dir/changes" --manifest "$dir/new" "$@"
 }
 rm -f "$dir/new"
 refuses "needs --changed" \
-        blksum --update "$dir/old" --manifest "$dir/new" "$image"
+        blkhash update "$dir/old" --manifest "$dir/new" "$image"
 refuses "needs --manifest" \
-        blksum --update "$dir/old" --changed "$dir/changes" "$image"
-refuses "needs --update" \
-        blksum --changed "$dir/changes" --manifest "$dir/new" "$image"
+        blkhash update "$dir/old" --changed "$dir/changes" "$image"
 refuses "is not a number" update --audit 101% "$image"
 refuses "is not a number" update --audit 5 "$image"
 refuses "is not a number" update --audit -1% "$image"
 refuses "is not a number" update --audit .1% "$image"
 refuses "is not a number" update --audit 1.% "$image"
 refuses "is not a number" update --audit 1.1234567% "$image"
-refuses "needs --update" blksum --audit 1% "$image"
-refuses "manifest of blk-sha256/64k, not of blk-sha512/64k" \
-        update -d sha512 "$image"
-refuses "manifest of blk-sha256/64k, not of blk-sha256/4k" \
-        update -b 4k "$image"
-refuses "manifest of blk-sha256/64k, not of blk-sha256/64k/linear" \
-        update -d sha256/64k/linear "$image"
 refuses "hash the whole image" update "$dir/small"
 refuses "hash the whole image" update --size 1m "$image"
 refuses "and this is a manifest" update "manifest:$dir/old"
-refuses "No such file" blksum --update "$dir/nothing" \
+refuses "No such file" blkhash update "$dir/nothing" \
         --changed "$dir/changes" --manifest "$dir/new" "$image"
-refuses "not a blkhash manifest" blksum --update "$image" \
+refuses "not a blkhash manifest" blkhash update "$image" \
         --changed "$dir/changes" --manifest "$dir/new" "$image"
-refuses "No such file" blksum --update "$dir/old" \
+refuses "No such file" blkhash update "$dir/old" \
         --changed "$dir/nothing" --manifest "$dir/new" "$image"
-refuses "standard input can only be one" blksum --update - --changed - \
+refuses "standard input can only be one" blkhash update - --changed - \
         --manifest "$dir/new" "$image"
-refuses "standard input can only be one" blksum --update - \
-        --changed "$dir/changes" --manifest "$dir/new"
-from_pipe () { cat "$image" | update; }
+refuses "standard input can only be one" blkhash update - \
+        --changed "$dir/changes" --manifest "$dir/new" -
+from_pipe () { cat "$image" | update -; }
 refuses "a pipe can only be read as a whole" from_pipe
 mkdir "$dir/parts"
-blksum --part 0/2 --manifest-dir "$dir/parts" "$dir/small"
-refuses "manifest of a part" blksum --update "$dir"/parts/part-000000-* \
+blkhash parts --part 0/2 "$dir/small" "$dir/parts"
+refuses "manifest of a part" blkhash update "$dir"/parts/part-000000-* \
         --changed "$dir/none" --manifest "$dir/new" "$dir/small"
 cp "$image" "$dir/copy"
-refuses "exists, and is not a manifest" blksum --update "$dir/old" \
+refuses "exists, and is not a manifest" blkhash update "$dir/old" \
         --changed "$dir/changes" --manifest "$dir/copy" "$image"
 
 # The digest "null" cannot show whether a block has changed: the list is
 # trusted, and the audit detects nothing.
 blksum -d null --manifest "$dir/null" "$dir/liar" > /dev/null
-for options in "" "--audit 100%" "--audit 0%" "-d null"; do
+for options in "" "--audit 100%" "--audit 0%"; do
   refuses "null has only digests without a length, which cannot be audited" \
-          blksum --update "$dir/null" --changed "$dir/none" $options \
+          blkhash update "$dir/null" --changed "$dir/none" $options \
           --manifest "$dir/new" "$dir/liar"
 done
 
 # An old manifest that is damaged, at its end or in a leaf, even if that leaf is
 # not needed.
 head -c -1 "$dir/old" > "$dir/cut"
-refuses "cut off" blksum --update "$dir/cut" --audit 0% \
+refuses "cut off" blkhash update "$dir/cut" --audit 0% \
         --changed "$dir/none" --manifest "$dir/new" "$image"
 for at in 600 2000; do
   cp "$dir/old" "$dir/cut"
   printf '\0\0\0' | dd of="$dir/cut" bs=1 seek=$at conv=notrunc status=none
-  refuses "wrong CRC" blksum --update "$dir/cut" --audit 0% \
+  refuses "wrong CRC" blkhash update "$dir/cut" --audit 0% \
           --changed "$dir/none" --manifest "$dir/new" "$image"
-  refuses "wrong CRC" blksum --update "$dir/cut" --audit 0% \
+  refuses "wrong CRC" blkhash update "$dir/cut" --audit 0% \
           --changed "$dir/changes" --manifest "$dir/new" "$image"
 done
 [ ! -e "$dir/new" ] || fail "made a manifest"
@@ -229,7 +218,7 @@ blksum --manifest "$dir/expected" "$image" > /dev/null
 updates_over_nbd () {
   start_nbdkit --filter=log file "$dir/image" logfile="$dir/log"
   rm -f "$dir/new"
-  run 0 blksum --update "$dir/old" --changed "$dir/changes" --audit 0% \
+  run 0 blkhash update "$dir/old" --changed "$dir/changes" --audit 0% \
       --manifest "$dir/new" "$uri"
   cmp "$dir/new" "$dir/expected" || fail "the manifest differs"
   queries=$(grep -c ' Extents id=' "$dir/log") || :

@@ -139,7 +139,7 @@ for options in "" "-b 4k" "-b 16m" "-t 1"; do
   refuses "image: compressed data at offset 65536 of the disk is damaged" \
     blksum $options "$dir/image"
 done
-run 2 blksum --compare "$dir/raw" "$dir/image"
+run 2 blkhash compare "$dir/raw" "$dir/image"
 says_once "image: compressed data at offset 65536 of the disk is damaged"
 # The same below a qcow2.
 qemu-img create -q -f qcow2 -b "$dir/image" -F vmdk "$dir/over.qcow2"

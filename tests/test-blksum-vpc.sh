@@ -131,7 +131,7 @@ mv disk kept
 mv other disk
 made fixed vbox 8
 mv kept disk
-run 1 blksum --compare -f vpc first image
+run 1 blkhash compare -f vpc -F vpc first image
 
 # ---- A size that contradicts the file ----
 

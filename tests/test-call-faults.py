@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Every call fails in turn: runs the jobs of blksum, and programs of the
+"""Every call fails in turn: runs the jobs of our programs, and programs of the
 library's API, while one call of a library function fails.
 
 Each run ends with the right answer, or with an error: status 2, a message, and
 no sum.  A failed run leaves no file, and an existing manifest as it was; the next
 run is right.  No run hangs, is killed by a signal, or leaves a process behind.
 
-    test-call-faults.py --library FILE.so --blksum FILE --driver FILE
-        --examples DIR [--no-nbd] [--faults N] [--job NAME]...
+    test-call-faults.py --library FILE.so --blksum FILE --blkhash FILE
+        --driver FILE --examples DIR [--no-nbd] [--faults N] [--job NAME]...
         [--function NAME]...
     test-call-faults.py --library FILE.so --filter FILE --verify FILE ...
 
@@ -47,6 +47,7 @@ def parse_arguments():
     parser = argparse.ArgumentParser()
     parser.add_argument("--library", required=True)
     parser.add_argument("--blksum")
+    parser.add_argument("--blkhash")
     parser.add_argument("--driver")
     parser.add_argument("--examples")
     parser.add_argument("--filter")

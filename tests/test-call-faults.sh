@@ -17,7 +17,7 @@ requires test -r /proc/$$/task/$$/children
 build_call_faults
 faults () {
   call_faults $nbd "$@" \
-    --blksum "$(real_program "$abs_top_builddir/tools/blksum")" \
+    --blksum "$(real_program "$BLKSUM")" --blkhash "$(real_program "$BLKHASH")" \
     --driver "$(real_program "$abs_top_builddir/tests/blkhash-driver")" \
     --examples "$abs_top_builddir/examples/.libs"
 }

@@ -9,7 +9,7 @@ With a limit each run ends with the right answer, or with an error; with one CPU
 and any clock it is right.  What a run may leave is as in test-call-faults.py, and
 the next run without a limit is right.
 
-    test-limits.py --clock FILE.so --library FILE.so --blksum FILE --driver FILE
+    test-limits.py --clock FILE.so --library FILE.so --blksum FILE --blkhash FILE --driver FILE
         --examples DIR [--no-nbd] [--filter FILE --verify FILE]
 
 BLKHASH_SEED is the seed, and BLKHASH_ROUNDS the number of runs, of programs
@@ -102,8 +102,8 @@ def run(args, where, rng, rounds, name, make):
 
 def main():
     parser = argparse.ArgumentParser()
-    for name in "clock", "library", "blksum", "driver", "examples", "filter", \
-            "verify":
+    for name in "clock", "library", "blksum", "blkhash", "driver", \
+            "examples", "filter", "verify":
         parser.add_argument("--" + name)
     parser.add_argument("--nbd", action=argparse.BooleanOptionalAction,
                         default=True)

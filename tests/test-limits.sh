@@ -27,6 +27,6 @@ PYTHONPATH="$abs_top_srcdir/tests:$abs_top_srcdir/tests/campaign" \
   PYTHONDONTWRITEBYTECODE=1 \
   "$PYTHON" "$abs_top_srcdir/tests/test-limits.py" $nbd \
   --library "$dir/call-faults.so" --clock "$dir/clock.so" \
-  --blksum "$(real_program "$abs_top_builddir/tools/blksum")" \
+  --blksum "$(real_program "$BLKSUM")" --blkhash "$(real_program "$BLKHASH")" \
   --driver "$(real_program "$abs_top_builddir/tests/blkhash-driver")" \
   --examples "$abs_top_builddir/examples/.libs" $filters

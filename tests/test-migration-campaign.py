@@ -205,9 +205,9 @@ class Run:
         """EXPECTED are the two contents, or None if a manifest is empty.
         Returns the ranges that differ, or None."""
         done = subprocess.run(
-            ["blksum", "--compare", "--output=json", "-b",
-             str(self.params.block_size), a, b], stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, timeout=LIMIT, text=True)
+            ["blkhash", "compare", "--output=json", "-d",
+             "sha256/%d" % self.params.block_size, a, b],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=LIMIT, text=True)
         if expected is None:
             status, ranges = 2, None
         else:

@@ -123,9 +123,9 @@ copy_pass () {
         blkhash-update=true
   if [ "$n" = 1 ]; then
     copy "$snapshot" "$uri"
-    set --
+    set -- blksum
   else
-    set -- --update "$src_manifest" --bitmap "since-pass$((n - 1))"
+    set -- blkhash update --bitmap "since-pass$((n - 1))" "$src_manifest"
     nbdinfo --map="qemu:dirty-bitmap:since-pass$((n - 1))" "$snapshot" |
       awk '$3 == 1 { print $1, $2 }' > changed
     [ -s changed ] || fail "the bitmap is empty"
@@ -140,16 +140,16 @@ src.shutdown()"
   fi
   wait_until test -s "$sums"
   stop
-  run 0 blksum "$@" --manifest "$src_manifest" "$snapshot"
+  run 0 "$@" --manifest "$src_manifest" "$snapshot"
 }
 
 # The snapshot is read while the machine goes on.
 check_pass () {
   [ -e pause ] || machine_writes
-  run 0 blksum --compare "manifest:$src_manifest" "$snapshot"
-  run 0 blksum --compare "manifest:$manifest" "$snapshot"
-  run 0 blksum --compare "$dst" "$snapshot"
-  [ -e pause ] || run 1 blksum --compare "manifest:$manifest" "$machine_uri"
+  run 0 blkhash compare "manifest:$src_manifest" "$snapshot"
+  run 0 blkhash compare "manifest:$manifest" "$snapshot"
+  run 0 blkhash compare "$dst" "$snapshot"
+  [ -e pause ] || run 1 blkhash compare "manifest:$manifest" "$machine_uri"
 }
 
 cd "$dir"
@@ -166,8 +166,8 @@ for n in $(seq $passes); do
   end_pass
 done
 
-run 0 blksum --compare "manifest:$src_manifest" "manifest:$manifest"
+run 0 blkhash compare "manifest:$src_manifest" "manifest:$manifest"
 kill $qemu
 wait $qemu || fail "qemu-storage-daemon: exit status $?"
-run 0 blksum --compare "manifest:$manifest" "$disk"
+run 0 blkhash compare "manifest:$manifest" "$disk"
 run 0 qemu-img compare -f qcow2 -F raw "$disk" "$dst"

@@ -92,7 +92,7 @@ src.shutdown()"
 
 # ---- Passes ----
 
-source_audit=0.1%               # of blksum --update
+source_audit=0.1%               # of blkhash update
 
 first_pass () {
   qemu-img bitmap --add -f qcow2 "$vm" pass1
@@ -124,7 +124,7 @@ pass () {
   serve_destination "$@"
   copy_ranges
   stop_destination
-  run 0 blksum --update "$src_manifest" $tracker --audit $source_audit \
+  run 0 blkhash update "$src_manifest" $tracker --audit $source_audit \
     --manifest "$src_manifest" "$source_uri"
   stop_source
   qemu-img bitmap --remove -f qcow2 "$vm" "$old"
@@ -163,7 +163,7 @@ block=$(((2 * passes - 5) * 1048576 + 196608))
 
 # compare STATUS: the two manifests.
 compare () {
-  run "$1" blksum --compare "manifest:$src_manifest" "manifest:$manifest"
+  run "$1" blkhash compare "manifest:$src_manifest" "manifest:$manifest"
 }
 
 # differs_at OFFSET: the last command found only this block.
@@ -175,8 +175,8 @@ differs_at () {
 all_is_equal () {
   compare 0
   cmp "$src_manifest" "$manifest" || fail "two manifests of one disk"
-  run 0 blksum --compare "manifest:$manifest" "$dst"
-  run 0 blksum --compare "manifest:$src_manifest" "$vm"
+  run 0 blkhash compare "manifest:$manifest" "$dst"
+  run 0 blkhash compare "manifest:$src_manifest" "$vm"
 }
 
 write_data "$dir/raw" 0 $((size - 100000))
@@ -224,7 +224,7 @@ shifted_in_pass () {
 }
 migrate shifted blkhash-update-audit=100%
 compare 1
-run 1 blksum --compare "manifest:$src_manifest" "$dst"
+run 1 blkhash compare "manifest:$src_manifest" "$dst"
 
 # An earlier pass arrives again after the last one: the sectors that both have
 # changed become old again.
@@ -265,7 +265,7 @@ damaged_after_pass () {
 }
 migrate damaged blkhash-update-audit=0%
 compare 0
-run 1 blksum --compare "manifest:$src_manifest" "$dst"
+run 1 blkhash compare "manifest:$src_manifest" "$dst"
 differs_at $block
 migrate damaged blkhash-update-audit=100%
 last=$((block + 65535))
@@ -279,7 +279,7 @@ lost_in_pass () {
 }
 migrate lost blkhash-update-audit=0%
 compare 0
-run 1 blksum --compare "manifest:$src_manifest" "$dst"
+run 1 blkhash compare "manifest:$src_manifest" "$dst"
 migrate lost blkhash-update-audit=100%
 grep -q '^# incomplete -: bytes .* differ from the manifest' "$sums" ||
   fail "$(cat "$sums")"
@@ -297,12 +297,12 @@ untracked_in_pass () {
 source_audit=0%
 migrate untracked blkhash-update-audit=100%
 compare 0
-run 0 blksum --compare "manifest:$src_manifest" "$dst"
+run 0 blkhash compare "manifest:$src_manifest" "$dst"
 prints_sum "$(blksum --no-names "$vm")" \
   blksum --manifest "$dir/full.blkm" "$vm"
-run 1 blksum --compare "manifest:$dir/full.blkm" "manifest:$manifest"
+run 1 blkhash compare "manifest:$dir/full.blkm" "manifest:$manifest"
 differs_at $block
 echo "[]" > "$dir/list"
-run 1 blksum --update "$src_manifest" --changed "$dir/list" --audit 100% \
+run 1 blkhash update "$src_manifest" --changed "$dir/list" --audit 100% \
   --manifest "$dir/new.blkm" "$vm"
 says_once "differs from $src_manifest"

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Storage that forgets and lies: blksum and the blkhash filter write to
+"""Storage that forgets and lies: our programs and the filter write to
 forgetful-fs.c, whose power is cut at each change, and which fails or returns
 wrong bytes.
 
@@ -9,8 +9,8 @@ After a cut the directory has what is durable.  A sum or a manifest in it is
 that of the disk; an old manifest is complete, or was replaced by another
 complete one; the next run is right.  After an error the same is true.
 
-    test-power-cuts.py --fs FILE --blksum FILE [--filter FILE.so] [--faults N]
-        [--job NAME]... [--kind KIND]... [--seeds N] [-v]
+    test-power-cuts.py --fs FILE --blksum FILE --blkhash FILE [--filter FILE.so]
+        [--faults N] [--job NAME]... [--kind KIND]... [--seeds N] [-v]
 
 Without --faults each job is cut at each of its changes, with each kind of
 forgetting; random kinds with several seeds.  With --faults there are N faults:
@@ -35,7 +35,7 @@ sys.dont_write_bytecode = True
 import cutmodel
 import faultreport
 import forgetful
-from cutjobs import ERROR, OPTIONS, RIGHT, Images, Job
+from cutjobs import ERROR, RIGHT, SPEC, Images, Job
 from forgetful import KEEPS, RANDOM_KEEPS, Failed, Mount
 
 WORKERS = 6                     # they mostly wait
@@ -48,6 +48,7 @@ def parse_arguments():
     parser = argparse.ArgumentParser()
     parser.add_argument("--fs", required=True)
     parser.add_argument("--blksum", required=True)
+    parser.add_argument("--blkhash", required=True)
     parser.add_argument("--filter")
     parser.add_argument("--faults", type=int)
     parser.add_argument("--seeds", type=int, default=5)
@@ -109,27 +110,27 @@ class Campaign:
     # ---- The jobs ----
 
     def jobs(self):
-        images = Images(self.where, self.rng, self.args.blksum)
+        images = Images(self.where, self.rng)
+        blksum, blkhash = self.args.blksum, self.args.blkhash
         image, changed = images.path("image"), images.path("changed")
         m, old = ["--manifest", "%s/m"], {"m": images.changed_manifest}
-        yield Job(images, "manifest", [*OPTIONS, *m, image], "m",
-                  images.manifest, images.sum)
-        yield Job(images, "manifest, replaced", [*OPTIONS, *m, image], "m",
-                  images.manifest, images.sum, old)
-        yield Job(images, "merge", ["--merge", *m, *(
+        hash_ = [blksum, "-d", SPEC, *m, image]
+        yield Job("manifest", hash_, "m", images.manifest, images.sum)
+        yield Job("manifest, replaced", hash_, "m", images.manifest,
+                  images.sum, old)
+        yield Job("merge", [blkhash, "merge", *m, *(
             "%s/" + name for name in images.parts)], "m", images.manifest,
                   images.sum, {**images.parts, **old})
         for name, data in images.parts.items():
             number = int(name[5:11])
-            yield Job(images, "part %d" % number, [
-                *OPTIONS, "--part", "%d/2" % number, "--manifest-dir", "%s",
-                image], name, data)
-        update = ["--changed", images.changes, *m, changed]
-        yield Job(images, "update", ["--update", "%s/m", *update], "m",
+            yield Job("part %d" % number, [
+                blkhash, "parts", "-d", SPEC, "--part", "%d/2" % number, image,
+                "%s"], name, data)
+        update = [blkhash, "update", "--changed", images.changes, *m]
+        yield Job("update", [*update, "%s/m", changed], "m",
                   images.changed_manifest, images.changed_sum,
                   {"m": images.manifest})
-        yield Job(images, "update, another file", ["--update", "%s/old",
-                                                   *update], "m",
+        yield Job("update, another file", [*update, "%s/old", changed], "m",
                   images.changed_manifest, images.changed_sum,
                   {"old": images.manifest})
         if self.args.filter:

@@ -49,5 +49,6 @@ is_long || BLKHASH_ROUNDS=${BLKHASH_ROUNDS:-200}
 PYTHONPATH="$abs_top_srcdir/tests:$abs_top_srcdir/tests/campaign" \
   PYTHONDONTWRITEBYTECODE=1 \
   "$PYTHON" "$abs_top_srcdir/tests/test-power-cuts.py" \
-  --fs "$fs" --blksum "$(real_program "$abs_top_builddir/tools/blksum")" \
+  --fs "$fs" --blksum "$(real_program "$BLKSUM")" \
+  --blkhash "$(real_program "$BLKHASH")" \
   $with_filter ${BLKHASH_ROUNDS:+--faults "$BLKHASH_ROUNDS"}

@@ -49,12 +49,12 @@ part () {
 # ---- Events during tasks ----
 
 # add_event INDEX NAME COMMAND: the next task of this index runs COMMAND when
-# blksum has read a part of its input; $pid is the process of blksum.
+# blkhash has read a part of its input; $pid is its process.
 mkdir events taken job-bin
 add_event () {
   echo "$3" > events/$1-$2
 }
-cat > job-bin/blksum << END
+cat > job-bin/blkhash << END
 #!/bin/sh
 PATH=$dir/bin:\$PATH
 cd "$dir"
@@ -63,12 +63,12 @@ export task
 for event in events/\${SLURM_ARRAY_TASK_ID-none}-*; do
   name=\${event#*/}
   if mv "\$event" taken/ 2> /dev/null; then
-    exec "$PYTHON" "$abs_top_srcdir/tests/midway.py" ". taken/\$name" "\$@"
+    exec "$PYTHON" "$abs_top_srcdir/tests/midway.py" ". taken/\$name" blkhash "\$@"
   fi
 done
-exec blksum "\$@"
+exec blkhash "\$@"
 END
-chmod +x job-bin/blksum
+chmod +x job-bin/blkhash
 
 all_events_ran () {
   for event in events/*; do
@@ -80,7 +80,7 @@ all_events_ran () {
 
 scripts=$abs_top_srcdir/examples/slurm
 
-# with_events COMMAND...: tasks that it submits run the blksum with events.
+# with_events COMMAND...: tasks that it submits run the blkhash with events.
 with_events () {
   PATH=$dir/job-bin:$PATH "$@"
 }
@@ -124,7 +124,7 @@ merge_failed () {
   is_in_state FAILED 2:0 $merge
   [ ! -e disk.blkm ] || fail "there is a manifest"
   for regex; do
-    grep -q "^blksum: .*$regex" blksum-merge-$merge.log ||
+    grep -q "^blkhash: .*$regex" blksum-merge-$merge.log ||
       fail "no error matches '$regex': $(cat blksum-merge-$merge.log)"
   done
 }
@@ -139,7 +139,7 @@ merge_succeeded () {
 
 # all_parts: lists the files of parts with their inodes and times.
 all_parts () {
-  stat -c '%n %i %z' parts/*
+  stat -c '%n %i %z' parts/part-*
 }
 
 # were_remade INDEX...: exactly these parts differ from those in $dir/before.
@@ -188,7 +188,7 @@ is_in_state FAILED 0:9 ${array}_20
 merge_failed "the 536870912 bytes at $((5 << 29)) are in no part" \
              "the 536870912 bytes at $((11 << 29)) are in no part" \
              "the 536870912 bytes at $((20 << 29)) are in no part"
-[ $(ls -A parts | wc -l) = 29 ] || fail "not 29 files: $(ls -A parts)"
+[ $(ls parts/part-* | wc -l) = 29 ] || fail "not 29 parts: $(ls -A parts)"
 
 # The same command again makes the missing parts.
 all_parts > before

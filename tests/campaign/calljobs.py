@@ -19,19 +19,20 @@ class Job:
     any state, or without which it may end; but the next run must then be right.
     STDIN is a file, or bytes that come from a pipe.
     OF_ONE_IMAGE: a failed run prints nothing on standard output.  TROUBLE is the
-    status of a failed run, whose messages begin with SAYS.  PRINTED is the first
+    status of a failed run, whose messages begin with SAYS, or the program.  PRINTED is the first
     line that a run prints, if it is known without our code; STATUS its status.
     DIRECT: it uses direct I/O, whose short counts are whole sectors, and which
     fails after a shorter one.
     WAITS: after an error of the connection it waits 5 s for qemu-nbd to say why."""
 
     def __init__(self, name, *command, files=(), may_leave=(), stdin=None,
-                 trouble=2, says="blksum: ", of_one_image=True, repeat=True,
+                 trouble=2, says=None, of_one_image=True, repeat=True,
                  environment=None, printed=None, status=0,
                  direct=False, waits=False):
         self.name, self.command = name, command
         self.files, self.may_leave, self.stdin = files, may_leave, stdin
-        self.trouble, self.says = trouble, says
+        self.trouble = trouble
+        self.says = os.path.basename(command[0]) + ": " if says is None else says
         self.of_one_image, self.repeat = of_one_image, repeat
         self.printed, self.status = printed, status
         self.direct, self.waits = direct, waits
@@ -60,11 +61,11 @@ class Job:
 class Repair(Job):
     """The disk is what it was, or good.  A source that fails leaves it bad."""
 
-    def __init__(self, files, blksum):
+    def __init__(self, files, blkhash):
         super().__init__(
-            "repair", blksum, "--expect", "manifest:" + files.path("raw.blkm"),
-            "--expect-sum", files.sum, "--repair-limit", "100%",
-            "--repair-from", "twin", "disk", may_leave=("disk",),
+            "repair", blkhash, "repair", "--manifest", files.path("raw.blkm"),
+            "--sum", files.sum, "--limit", "100%", "--from", "twin", "disk",
+            may_leave=("disk",),
             files=((files.path("changed"), "disk"), (files.path("raw"), "twin")),
             printed="disk: OK (1 block repaired)", direct=True)
         self.contents = [files.read("changed"), files.read("raw")]
@@ -163,8 +164,8 @@ class Files:
                     self.path("changed"))
         self.write("changes", b'[{"start": 655360, "length": 131072}]')
         for part in range(2):
-            self.blksum("--part", "%d/2" % part, "--manifest-dir", where,
-                        self.path("raw"))
+            self.run(programs.blkhash, "parts", "--part", "%d/2" % part,
+                     self.path("raw"), where)
         self.write("list", ("%s  %s\n%s  %s\n" % (
             self.sum, self.path("raw"), self.sum, self.path("changed"))
         ).encode())
@@ -182,9 +183,9 @@ class Files:
     def can_repair(self):
         """Not on all file systems."""
         return subprocess.run(
-            [self.programs.blksum, "--expect", "manifest:" + self.path("raw.blkm"),
-             "--expect-sum", self.sum, "--repair-from", self.path("raw"),
-             "--dry-run", self.path("changed")], stdin=subprocess.DEVNULL,
+            [self.programs.blkhash, "repair", "--manifest", self.path("raw.blkm"),
+             "--sum", self.sum, "--from", self.path("raw"), "--dry-run",
+             self.path("changed")], stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 1
 
     def read(self, name):
@@ -252,8 +253,12 @@ def line_of(name, value):
     return "%s  %s" % (value, name)
 
 
+def tagged(name, value):
+    return "blk-sha256/64k (%s) = %s" % (name, value)
+
+
 def blksum_jobs(files, programs):
-    blksum, path = programs.blksum, files.path
+    blksum, blkhash, path = programs.blksum, programs.blkhash, files.path
     raw, changed = path("raw"), path("changed")
     line = line_of(raw, files.sum)
     old = [(path("changed.blkm"), "m")]
@@ -281,17 +286,17 @@ def blksum_jobs(files, programs):
     yield Job("expect, part", blksum, "--expect", manifest, "--part", "1/2",
               raw)
     if files.can_repair():
-        yield Repair(files, blksum)
-    yield Job("compare", blksum, "--compare", raw, changed, of_one_image=False,
+        yield Repair(files, blkhash)
+    yield Job("compare", blkhash, "compare", raw, changed, of_one_image=False,
               status=1)
-    yield Job("compare with manifest", blksum, "--compare", manifest, raw)
-    yield Job("update", blksum, "--update", path("raw.blkm"), "--changed",
-              path("changes"), "--manifest", "m", changed, files=old,
-              printed=line_of(changed, files.changed_sum))
-    yield Job("part", blksum, "--part", "1/2", "--manifest-dir", ".", raw)
-    yield Job("merge", blksum, "--merge", "--manifest", "m", files.part(0),
-              files.part(1), printed=line_of("manifest:m", files.sum))
-    yield Job("merge, one missing", blksum, "--merge", "--manifest", "m",
+    yield Job("compare with manifest", blkhash, "compare", manifest, raw)
+    yield Job("update", blkhash, "update", "--changed", path("changes"),
+              "--manifest", "m", path("raw.blkm"), changed, files=old,
+              printed=tagged(changed, files.changed_sum))
+    yield Job("part", blkhash, "parts", "--part", "1/2", raw, ".")
+    yield Job("merge", blkhash, "merge", "--manifest", "m", files.part(0),
+              files.part(1), printed=tagged("manifest:m", files.sum))
+    yield Job("merge, one missing", blkhash, "merge", "--manifest", "m",
               files.part(1), status=2)
 
 
@@ -309,14 +314,14 @@ def qemu_jobs(files, programs):
                   environment={"BLKSUM_DIRECT": "0"})
     yield job("manifest of overlay", "-f", "qcow2", "--manifest", "m",
               path("overlay"), printed=line)
-    yield job("compare overlays", "-f", "qcow2", "--compare", path("qcow2"),
-              path("overlay"), of_one_image=False, status=1)
+    yield Job("compare overlays", programs.blkhash, "compare", "-f", "qcow2",
+              "-F", "qcow2", path("qcow2"), path("overlay"), waits=True,
+              of_one_image=False, status=1)
 
 
 def nbd_jobs(files, programs, uri):
-    blksum, line = programs.blksum, line_of(uri, files.sum)
-    yield Job("NBD", blksum, uri, printed=line)
-    yield Job("compare with NBD", blksum, "--compare", uri,
+    yield Job("NBD", programs.blksum, uri, printed=line_of(uri, files.sum))
+    yield Job("compare with NBD", programs.blkhash, "compare", uri,
               files.path("changed"), of_one_image=False, status=1)
 
 

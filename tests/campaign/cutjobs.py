@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The jobs of blksum for test-power-cuts.py: what they may leave on storage
+"""The jobs of our programs for test-power-cuts.py: what they may leave on storage
 that forgets, and how the next run must go on."""
 
 import os
@@ -13,7 +13,7 @@ import refmanifest
 from forgetful import LIMIT, Failed
 
 DIGEST, BLOCK = "md5", 64       # many records for a small image
-OPTIONS = ["-d", DIGEST, "-b", str(BLOCK)]
+SPEC = "%s/%d" % (DIGEST, BLOCK)
 RIGHT, ERROR = "right", "error"
 
 
@@ -34,8 +34,8 @@ def content(path):
 class Images:
     """The image, a changed one, and their manifests."""
 
-    def __init__(self, where, rng, blksum):
-        self.where, self.blksum = where, blksum
+    def __init__(self, where, rng):
+        self.where = where
         size = 32768 * BLOCK + 17
         data = bytearray(rng.randbytes(size))
         data[100 * BLOCK:900 * BLOCK] = bytes(800 * BLOCK)
@@ -78,17 +78,16 @@ class Outcome:
 
 
 class Job:
-    """A command of blksum that publishes the file TARGET, with the content
-    RIGHT.  BEFORE are the files in its directory, by name.  ARGUMENTS can have
-    %s, for the directory.  SUM: the output begins with it, or it is None."""
+    """A command that publishes the file TARGET, with the content RIGHT.  BEFORE
+    are the files in its directory, by name.  ARGUMENTS, after the program, can
+    have %s, for the directory.  SUM: it is in the output, or it is None."""
 
     no_reads_of = None          # a file whose bytes cannot be checked
     file_system = []            # options: whether it can exchange names
     flushes = False             # there is no sum of what a failed sync lost
 
-    def __init__(self, images, name, arguments, target, right, sum=None,
-                 before=None):
-        self.images, self.name, self.arguments = images, name, arguments
+    def __init__(self, name, command, target, right, sum=None, before=None):
+        self.name, self.command = name, command
         self.target, self.right, self.sum = target, right, sum
         self.before = before or {}
 
@@ -100,8 +99,7 @@ class Job:
                 f.write(data)
 
     def run(self, directory, mount=None):
-        command = [self.images.blksum] + [a.replace("%s", directory)
-                                          for a in self.arguments]
+        command = [word.replace("%s", directory) for word in self.command]
         try:
             return Outcome(subprocess.run(
                 command, stdin=subprocess.DEVNULL, capture_output=True,
@@ -114,11 +112,12 @@ class Job:
     def judge_output(self, outcome):
         """Whatever happened, there is the right sum or an error."""
         if outcome.status == 0:
-            need(outcome.out.startswith(self.sum) if self.sum
+            need(self.sum in outcome.out.split() if self.sum
                  else outcome.out == "", outcome)
             return RIGHT
         need(outcome.status in (1, 2) and outcome.out == "" and
-             outcome.err.startswith("blksum: "), outcome)
+             outcome.err.startswith(os.path.basename(self.command[0]) + ": "),
+             outcome)
         return ERROR
 
     def judge(self, store, outcome, was_cut, events):

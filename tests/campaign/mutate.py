@@ -183,7 +183,7 @@ class Run:
             if status != 0:
                 return test, "hangs" if status is None else f"status {status}"
         if scripts and not (tree.make("lib") and tree.make("filter", "all") and
-                            tree.make("tools", "blksum") and
+                            tree.make("tools", "blksum", "blkhash") and
                             tree.make("tests", "check", "TESTS=")):
             return None, "does not compile"
         for test in scripts:

@@ -121,15 +121,15 @@ class Source:
     # ---- blksum ----
 
     def command(self, ranges, to):
-        command = ["blksum", "-b", str(self.params.block_size), "--manifest",
-                   to]
         if ranges is None:
-            return command
+            return ["blksum", "-b", str(self.params.block_size), "--manifest",
+                    to]
         with open(self.path + ".list", "w") as f:
             json.dump([{"start": start, "length": length}
                        for start, length in ranges], f)
-        return [*command, "--update", self.path, "--changed",
-                self.path + ".list", "--audit", self.params.source_audit]
+        return ["blkhash", "update", "--manifest", to, "--changed",
+                self.path + ".list", "--audit", self.params.source_audit,
+                self.path]
 
     def run_blksum(self, ranges, kill=None, to=None):
         """KILL is of blksum, or of the server that it reads from.  TO is where
