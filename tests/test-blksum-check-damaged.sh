@@ -61,7 +61,7 @@ is_damaged "first character" '#%s  a' ${hex#?}
 # Editors may write a byte order mark.  After it there is a checksum, with or
 # without tag, or a line without a checksum.
 mark=$(printf '\357\273\277')
-for line in "$hex  a" "$(blksum --tag a)" "# incomplete a: why" "${hex#?}  a"; do
+for line in "$hex  a" "$(blksum --tag a)" "# unknown a: why" "${hex#?}  a"; do
   echo "$mark$line" > list
   run 2 blksum --check list
   says "list: 1: .*: it begins with a UTF-8 byte order mark$" "no properly"
@@ -76,7 +76,7 @@ for line in "" "# comment" "a text"; do
 done
 # A mark in the middle, where two lists were concatenated; and two marks.
 for marks in $mark $mark$mark; do
-  (blksum a; echo "$marks# incomplete a: why") > list
+  (blksum a; echo "$marks# unknown a: why") > list
   run 2 blksum --check list
   says "list: 2: .*: it begins with a UTF-8 byte order mark$" "1 line is"
 done

@@ -43,9 +43,9 @@ wait_for_match '^# incomplete a: b\\\\c: '
 stop
 for options in "" --ignore-missing --quiet; do
   run 2 blksum --check $options "$sums"
-  grep -q '^\\a: b\\\\c: FAILED incomplete$' stdout ||
+  grep -q '^\\a: b\\\\c: FAILED unknown$' stdout ||
     fail "$(cat stdout)"
-  grep -q 'blksum: a: b.c: incomplete: the content of .* bytes' stderr ||
+  grep -q 'blksum: a: b.c: unknown: the content of .* bytes' stderr ||
     fail "$(cat stderr)"
   grep -q 'WARNING: 1 listed file has no checksum' stderr || fail "no warning"
 done
@@ -53,18 +53,21 @@ run 2 blksum --check --status "$sums"
 blksum image >> "$sums"
 run 2 blksum --check "$sums"
 grep -q '^image: OK' stdout || fail "the image with a sum is not OK"
-says "incomplete" "has no checksum"
+says "unknown" "has no checksum"
 
 # A line of the verify filter for a disk that differs from its manifest: the
 # status is 1, whatever else is in the list, and the image is not read.
-{ cat "$sums"; printf '%s\n' '# bad no: such\\file: 65536 bytes'; } > list
-for options in "" --ignore-missing --quiet; do
-  run 1 blksum --check $options list
-  grep -q '^\\no: such\\\\file: FAILED bad$' stdout || fail "$(cat stdout)"
-  says "incomplete" "no: such.file: bad: 65536 bytes$" "has no checksum" \
-       "WARNING: 1 listed file differs from its manifest"
+# Old filters wrote "bad".
+for word in differs bad; do
+  { cat "$sums"; printf '# %s no: such\\\\file: 65536 bytes\n' $word; } > list
+  for options in "" --ignore-missing --quiet; do
+    run 1 blksum --check $options list
+    grep -q '^\\no: such\\\\file: FAILED differs$' stdout || fail "$(cat stdout)"
+    says "unknown" "no: such.file: differs: 65536 bytes$" "has no checksum" \
+         "WARNING: 1 listed file differs from its manifest"
+  done
 done
 run 1 blksum --check --status list
-printf '# bad name: some bytes\n# bad\n' > list
+printf '# differs name: some bytes\n# unknown name\n# bad\n' > list
 run 2 blksum --check list
 says_once "no properly formatted"

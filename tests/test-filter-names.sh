@@ -56,7 +56,7 @@ stop
 too_long='# incomplete *: the lines of all exports exceed 1 MiB'
 [ "$(cat "$sums")" = "$too_long" ] || fail "$(head -c 1000 "$sums")"
 run 2 blksum --check "$sums"
-grep -qx '\*: FAILED incomplete' "$dir/stdout" || fail "$(cat "$dir/stdout")"
+grep -qx '\*: FAILED unknown' "$dir/stdout" || fail "$(cat "$dir/stdout")"
 grep -q 'exceed 1 MiB' "$dir/stderr" || fail "$(cat "$dir/stderr")"
 serve file "$dir/image" blkhash-file="$sums"
 copy "$uri" null:

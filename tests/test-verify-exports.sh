@@ -96,7 +96,7 @@ except nbd.Error as e:
     assert e.errnum == 5"
 wait_for_line '# bad c: 65536 bytes'
 run 1 sh -c 'cd disks && blksum --check "$1"' sh "$sums"
-[ "$(grep -c OK stdout) $(grep -c 'FAILED bad' stdout)" = "3 1" ] ||
+[ "$(grep -c OK stdout) $(grep -c 'FAILED differs' stdout)" = "3 1" ] ||
   fail "$(cat stdout)"
 flip disks/c 100
 wait_until no_open_manifest

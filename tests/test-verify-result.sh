@@ -61,7 +61,7 @@ fails(65536, 1048576)
 connect('').shutdown()
 check('# bad -: 65536 bytes')
 run = subprocess.run(['blksum', '--check', '$sums'], stdout=subprocess.PIPE)
-assert run.returncode == 1 and run.stdout == b'-: FAILED bad\n', run
+assert run.returncode == 1 and run.stdout == b'-: FAILED differs\n', run
 flip()
 right(65536, 1048576)
 connect('').shutdown()

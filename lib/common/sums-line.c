@@ -121,29 +121,37 @@ skip_start (char *text, const char *start, char **rest)
   return true;
 }
 
-/* Returns the last ": " in TEXT, or NULL.  An earlier one can be in a name. */
+/* Returns the last ": " in TEXT before END, or NULL.  An earlier one can be in
+ * a name.
+ */
 static char *
-find_colon (char *text)
+find_colon (char *text, const char *end)
 {
-  char *end = NULL, *next = text;
+  char *found = NULL, *next = text;
 
-  while ((next = strstr (next, ": ")))
-    end = next++;
-  return end;
+  while ((next = strstr (next, ": ")) && next < end)
+    found = next++;
+  return found;
 }
 
-/* Returns the end of NAME in "NAME: WHY", or NULL.  One of the reasons contains
- * ": " itself: "cannot read the rest: ERROR".
+/* Returns the end of NAME in "NAME: WHY", or NULL.  Some reasons contain ": "
+ * themselves: "5 bytes at 0 cannot be read: ERROR".
  */
 static char *
 find_why (char *text)
 {
-  static const char rest[] = ": cannot read the rest";
-  const ptrdiff_t n = strlen (rest);
-  char *end = find_colon (text);
+  static const char *const reasons[] = {
+    "cannot be read", "cannot read the rest"
+  };
+  char *end = find_colon (text, text + strlen (text)), *name;
 
-  if (end && end - text >= n && strncmp (end - n, rest, n) == 0)
-    end -= n;
+  for (size_t i = 0; end && i < sizeof reasons / sizeof reasons[0]; i++) {
+    const ptrdiff_t n = strlen (reasons[i]);
+
+    if (end - text >= n && strncmp (end - n, reasons[i], n) == 0 &&
+        (name = find_colon (text, end)))
+      return name;
+  }
   return end;
 }
 
@@ -151,7 +159,7 @@ find_why (char *text)
 static char *
 find_bytes (char *text)
 {
-  char *end = find_colon (text), *next;
+  char *end = find_colon (text, text + strlen (text)), *next;
 
   if (!end)
     return NULL;
@@ -160,24 +168,21 @@ find_bytes (char *text)
 }
 
 /* Set LINE to a line without a sum, of TYPE.  END is the end of NAME, where
- * ": " and the reason follow, or NULL if there is no reason.  NAME is escaped,
- * although the line does not start with a backslash; if the escapes are
- * invalid, NAME is not changed.
+ * ": " and the reason follow.  NAME is escaped, although the line does not
+ * start with a backslash; if the escapes are invalid, NAME is not changed.
  */
 static void
 set_without_sum (struct sums_line *line, enum sums_type type, char *name,
                  char *end)
 {
-  *line = (struct sums_line) {
-    .type = type, .name = name, .why = end ? end + 2 : ""
-  };
-  if (end)
-    *end = '\0';
+  *line = (struct sums_line) { .type = type, .name = name, .why = end + 2 };
+  *end = '\0';
   unescape (name);
 }
 
-/* Parse a comment, or "# incomplete NAME: WHY" or "# bad NAME: N bytes" of a
- * filter.  Any other text after "# bad" is a comment.
+/* Parse a comment, or "# unknown NAME: WHY" or "# differs NAME: N bytes" of a
+ * filter.  Other text after these words is a comment.  Old filters wrote
+ * "incomplete" and "bad".
  */
 static void
 parse_comment (char *text, struct sums_line *line)
@@ -188,10 +193,14 @@ parse_comment (char *text, struct sums_line *line)
   /* A flipped bit can turn the digits "3" and "c" into "#". */
   if (digits >= MIN_DIGITS - 1 && digits % 2 == 1 && text[1 + digits] == ' ')
     set_damaged (line, "its first character is not a digit");
-  else if (skip_start (text, "# incomplete ", &name))
-    set_without_sum (line, SUMS_INCOMPLETE, name, find_why (name));
-  else if (skip_start (text, "# bad ", &name) && (end = find_bytes (name)))
-    set_without_sum (line, SUMS_BAD, name, end);
+  else if ((skip_start (text, "# unknown ", &name) ||
+            skip_start (text, "# incomplete ", &name)) &&
+           (end = find_why (name)))
+    set_without_sum (line, SUMS_UNKNOWN, name, end);
+  else if ((skip_start (text, "# differs ", &name) ||
+            skip_start (text, "# bad ", &name)) &&
+           (end = find_bytes (name)))
+    set_without_sum (line, SUMS_DIFFERS, name, end);
   else
     line->type = SUMS_NOTHING;
 }

@@ -14,20 +14,21 @@
 enum sums_type {
   SUMS_NOTHING,                 /* an empty line, or a comment */
   SUMS_SUM,                     /* a checksum */
-  SUMS_INCOMPLETE,              /* a filter's line for a missing checksum */
-  SUMS_BAD,                     /* a filter's line for a disk that differs from
-                                 * its manifest */
+  SUMS_UNKNOWN,                 /* a filter's line for an image without a
+                                 * checksum */
+  SUMS_DIFFERS,                 /* a filter's line for an image that differs
+                                 * from its manifest */
   SUMS_OTHER,                   /* text, or a checksum of another program */
   SUMS_DAMAGED,                 /* looks like a checksum, but is invalid */
 };
 
 struct sums_line {
   enum sums_type type;
-  const char *name;             /* of SUM, INCOMPLETE, BAD, without escapes */
+  const char *name;             /* of SUM, UNKNOWN, DIFFERS, without escapes */
   const char *spec;             /* of SUM: "sha256/64k"; NULL: none */
   const char *hex;              /* of SUM: hexadecimal digits, any number */
-  const char *why;              /* of INCOMPLETE and DAMAGED: the reason; of
-                                 * BAD: "N bytes" */
+  const char *why;              /* of UNKNOWN and DAMAGED: the reason; of
+                                 * DIFFERS: "N bytes" */
   bool foreign;                 /* of OTHER: it looks like the checksum of a
                                  * file, which another program wrote */
 };

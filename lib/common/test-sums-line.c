@@ -56,8 +56,8 @@ is_type (enum sums_type type, const char *text)
   if (line.type != type)
     fail_msg ("'%s' is of type %d, not %d", text, line.type, type);
   assert_int_equal (!line.why,
-                    type != SUMS_DAMAGED && type != SUMS_INCOMPLETE &&
-                    type != SUMS_BAD);
+                    type != SUMS_DAMAGED && type != SUMS_UNKNOWN &&
+                    type != SUMS_DIFFERS);
 }
 
 static void
@@ -101,57 +101,71 @@ test_nothing (void **state)
   is_type (SUMS_NOTHING, "\r");
   is_type (SUMS_NOTHING, "#");
   is_type (SUMS_NOTHING, "# a comment");
-  is_type (SUMS_NOTHING, "# incomplet x: y");
+  is_type (SUMS_NOTHING, "# unknow x: y");
   /* A checksum in a comment is no checksum. */
   is_type (SUMS_NOTHING, "#" HEX "  name");
   is_type (SUMS_NOTHING, "# " HEX "  name");
 }
 
 static void
-test_incomplete (void **state)
+is_without_sum (enum sums_type type, const char *text, const char *name,
+                const char *why)
 {
-  struct sums_line line = parse ("# incomplete a\\nb\\\\: c: why");
+  struct sums_line line = parse (text);
 
-  (void) state;
-  assert_int_equal (line.type, SUMS_INCOMPLETE);
-  assert_string_equal (line.name, "a\nb\\: c");
-  assert_string_equal (line.why, "why");
-  line = parse ("# incomplete a: b: cannot read the rest: Input/output error");
-  assert_int_equal (line.type, SUMS_INCOMPLETE);
-  assert_string_equal (line.name, "a: b");
-  assert_string_equal (line.why, "cannot read the rest: Input/output error");
-  line = parse ("# incomplete : cannot read the rest: x");
-  assert_string_equal (line.name, "");
-  assert_string_equal (line.why, "cannot read the rest: x");
-  /* If the name is escaped incorrectly, it is returned as it is. */
-  line = parse ("# incomplete a\\nb\\x");
-  assert_int_equal (line.type, SUMS_INCOMPLETE);
-  assert_string_equal (line.name, "a\\nb\\x");
-  assert_string_equal (line.why, "");
-  line = parse ("# bad a\\\\b\\: 5 bytes");
-  assert_int_equal (line.type, SUMS_BAD);
-  assert_string_equal (line.name, "a\\\\b\\");
+  assert_int_equal (line.type, type);
+  assert_string_equal (line.name, name);
+  assert_string_equal (line.why, why);
 }
 
 static void
-test_bad (void **state)
+test_unknown (void **state)
 {
-  struct sums_line line = parse ("# bad a\\nb: 5 bytes: c: 65536 bytes");
-
   (void) state;
-  assert_int_equal (line.type, SUMS_BAD);
-  assert_string_equal (line.name, "a\nb: 5 bytes: c");
-  assert_string_equal (line.why, "65536 bytes");
-  is_type (SUMS_BAD, "# bad x: 0 bytes");
-  is_type (SUMS_BAD, "# bad x: 1 bytes\r");
-  is_type (SUMS_BAD, "# bad : 1 bytes");
-  is_type (SUMS_NOTHING, "# bad x");
+  is_without_sum (SUMS_UNKNOWN, "# unknown a\\nb\\\\: c: why", "a\nb\\: c",
+                  "why");
+  is_without_sum (SUMS_UNKNOWN, "# unknown a: b: 4096 bytes at 0 cannot be "
+                  "read: Input/output error", "a: b",
+                  "4096 bytes at 0 cannot be read: Input/output error");
+  is_without_sum (SUMS_UNKNOWN, "# unknown : cannot be read: x", "",
+                  "cannot be read: x");
+  is_without_sum (SUMS_UNKNOWN, "# unknown cannot be read: x", "cannot be read",
+                  "x");
+  is_without_sum (SUMS_UNKNOWN, "# unknown x: ", "x", "");
+  /* If the name is escaped incorrectly, it is returned as it is. */
+  is_without_sum (SUMS_UNKNOWN, "# unknown a\\nb\\x: why", "a\\nb\\x", "why");
+  /* Old filters. */
+  is_without_sum (SUMS_UNKNOWN, "# incomplete a: b: cannot read the rest: "
+                  "Input/output error", "a: b",
+                  "cannot read the rest: Input/output error");
+  is_type (SUMS_NOTHING, "# unknown");
+  is_type (SUMS_NOTHING, "# unknown x");
+  is_type (SUMS_NOTHING, "# unknown: x");
+  is_type (SUMS_NOTHING, "# incomplete x");
+  is_type (SUMS_NOTHING, "#unknown x: why");
+}
+
+static void
+test_differs (void **state)
+{
+  (void) state;
+  is_without_sum (SUMS_DIFFERS, "# differs a\\nb: 5 bytes: c: 65536 bytes",
+                  "a\nb: 5 bytes: c", "65536 bytes");
+  is_without_sum (SUMS_DIFFERS, "# differs a\\\\b\\: 5 bytes", "a\\\\b\\",
+                  "5 bytes");
+  is_type (SUMS_DIFFERS, "# differs x: 0 bytes");
+  is_type (SUMS_DIFFERS, "# differs x: 1 bytes\r");
+  is_type (SUMS_DIFFERS, "# differs : 1 bytes");
+  /* Old filters. */
+  is_without_sum (SUMS_DIFFERS, "# bad x: 1 bytes", "x", "1 bytes");
+  is_type (SUMS_NOTHING, "# differs x");
+  is_type (SUMS_NOTHING, "# differs x: why");
+  is_type (SUMS_NOTHING, "# differs x:  bytes");
+  is_type (SUMS_NOTHING, "# differs x: 1 byte");
+  is_type (SUMS_NOTHING, "# differs x: 1 bytes ");
+  is_type (SUMS_NOTHING, "# differs x: -1 bytes");
+  is_type (SUMS_NOTHING, "# differsx: 1 bytes");
   is_type (SUMS_NOTHING, "# bad x: why");
-  is_type (SUMS_NOTHING, "# bad x:  bytes");
-  is_type (SUMS_NOTHING, "# bad x: 1 byte");
-  is_type (SUMS_NOTHING, "# bad x: 1 bytes ");
-  is_type (SUMS_NOTHING, "# bad x: -1 bytes");
-  is_type (SUMS_NOTHING, "# badx: 1 bytes");
 }
 
 static void
@@ -187,7 +201,7 @@ test_damaged (void **state)
     "3" "23456789abcdef  ", "alk-sha256/64k (name) = " HEX,
     "Blk-sha256/64k (name) = " HEX,
     MARK HEX "  name", MARK MARK HEX "  name", MARK "blk-",
-    MARK "# incomplete name: why",
+    MARK "# unknown name: why",
   };
 
   (void) state;
@@ -240,8 +254,8 @@ main (void)
     cmocka_unit_test (test_plain),
     cmocka_unit_test (test_tagged),
     cmocka_unit_test (test_nothing),
-    cmocka_unit_test (test_incomplete),
-    cmocka_unit_test (test_bad),
+    cmocka_unit_test (test_unknown),
+    cmocka_unit_test (test_differs),
     cmocka_unit_test (test_other),
     cmocka_unit_test (test_damaged),
     cmocka_unit_test (test_bits),

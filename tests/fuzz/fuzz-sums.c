@@ -70,7 +70,8 @@ LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
   while ((r = sums_list_next (list, &line, &error)) == 1) {
     if (line.type == SUMS_SUM)
       check_sum (&line);
-    else if (line.type == SUMS_INCOMPLETE ? !line.name || !line.why
+    else if (line.type == SUMS_UNKNOWN || line.type == SUMS_DIFFERS
+             ? !line.name || !line.why
              : !line.why != (line.type != SUMS_DAMAGED))
       abort ();
   }

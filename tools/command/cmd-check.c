@@ -116,9 +116,9 @@ warn_lines (const struct check_result *result)
         "line is improperly formatted", "lines are improperly formatted");
   warn (lines[LINE_UNREAD], "listed file could not be read",
         "listed files could not be read");
-  warn (lines[LINE_INCOMPLETE], "listed file has no checksum",
+  warn (lines[LINE_UNKNOWN], "listed file has no checksum",
         "listed files have no checksum");
-  warn (lines[LINE_BAD], "listed file differs from its manifest",
+  warn (lines[LINE_DIFFERS], "listed file differs from its manifest",
         "listed files differ from their manifests");
   warn (lines[LINE_MISMATCH], "computed checksum did NOT match",
         "computed checksums did NOT match");
@@ -142,8 +142,8 @@ end_list (const struct list_output *output, const struct check_result *result,
 {
   const struct blksum_options *options = output->options;
   const uint64_t *lines = result->lines;
-  uint64_t failed = lines[LINE_UNREAD] + lines[LINE_INCOMPLETE];
-  uint64_t different = lines[LINE_MISMATCH] + lines[LINE_BAD];
+  uint64_t failed = lines[LINE_UNREAD] + lines[LINE_UNKNOWN];
+  uint64_t different = lines[LINE_MISMATCH] + lines[LINE_DIFFERS];
   uint64_t formatted = lines[LINE_MATCH] + different + failed +
     lines[LINE_MISSING];
   bool silent = options->report == REPORT_STATUS;

@@ -61,19 +61,20 @@ report_malformed (struct check *check, const char *why)
   });
 }
 
-/* Report a comment of a filter: "# incomplete", which says why there is no
- * checksum of an image, or "# bad", which says that an image has bad blocks.
+/* Report a comment of a filter: "# unknown", which says why there is no
+ * checksum of an image, or "# differs", which says how many bytes of an image
+ * differ from its manifest.
  */
 static void
 report_comment (struct check *check, const struct sums_line *line)
 {
-  bool bad = line->type == SUMS_BAD;
+  bool differs = line->type == SUMS_DIFFERS;
   struct error error = { "" };
 
-  error_set (&error, "%s: %s", bad ? "bad" : "incomplete", line->why);
+  error_set (&error, "%s: %s", differs ? "differs" : "unknown", line->why);
   report_line (check, &(struct check_line) {
-    .outcome = bad ? LINE_BAD : LINE_INCOMPLETE, .name = line->name,
-    .verdict = bad ? "FAILED bad" : "FAILED incomplete", .error = &error
+    .outcome = differs ? LINE_DIFFERS : LINE_UNKNOWN, .name = line->name,
+    .verdict = differs ? "FAILED differs" : "FAILED unknown", .error = &error
   });
 }
 
@@ -198,8 +199,8 @@ check_line (struct check *check, const struct sums_line *line)
   switch (line->type) {
   case SUMS_NOTHING: break;
   case SUMS_SUM: check_sum (check, line); break;
-  case SUMS_INCOMPLETE:
-  case SUMS_BAD: report_comment (check, line); break;
+  case SUMS_UNKNOWN:
+  case SUMS_DIFFERS: report_comment (check, line); break;
   case SUMS_OTHER:
     check->result->foreign |= line->foreign;
     report_malformed (check, NULL);

@@ -61,7 +61,7 @@ struct check_request {
   bool allow_uris;              /* the list can contain URIs */
 
   /* Called for each line of the list, except empty lines, and comments other
-   * than "# bad" and "# incomplete".
+   * than "# differs" and "# unknown".
    */
   void (*report) (void *opaque, const struct check_line *line);
   void *opaque;

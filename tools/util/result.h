@@ -92,12 +92,12 @@ struct repair_result {
 enum check_outcome {
   LINE_MATCH,
   LINE_MISMATCH,
-  LINE_BAD,                     /* nbdkit-blkhash-verify-filter found blocks
+  LINE_DIFFERS,                 /* nbdkit-blkhash-verify-filter found blocks
                                  * that differ from the manifest: a comment
-                                 * "# bad" */
+                                 * "# differs" */
   LINE_UNREAD,                  /* the image could not be hashed */
-  LINE_INCOMPLETE,              /* a filter had no checksum: a comment
-                                 * "# incomplete" */
+  LINE_UNKNOWN,                 /* a filter had no checksum: a comment
+                                 * "# unknown" */
   LINE_MISSING,                 /* the file does not exist, with
                                  * --ignore-missing */
   LINE_MALFORMED,               /* the line is neither a checksum nor a
