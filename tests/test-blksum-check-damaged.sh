@@ -36,20 +36,20 @@ is_damaged () {
 
 is_damaged "no name" %s $hex
 is_damaged "no name" 'blk-sha256/64k = %s' $hex
-is_damaged "CHECKSUM  NAME" '%s a' $hex
-is_damaged "CHECKSUM  NAME" '%sx  a' $hex
-is_damaged "CHECKSUM  NAME" 'x%s  a' ${hex#?}
-is_damaged "63 digits, but sha256 checksums have 64" '%s  a' ${hex#?}
-is_damaged "32 digits, but sha256 checksums have 64" \
+is_damaged "HEX  NAME" '%s a' $hex
+is_damaged "HEX  NAME" '%sx  a' $hex
+is_damaged "HEX  NAME" 'x%s  a' ${hex#?}
+is_damaged "63 digits, but sha256 sums have 64" '%s  a' ${hex#?}
+is_damaged "32 digits, but sha256 sums have 64" \
            5d41402abc4b2a76b9719d911017c592'  a'
-is_damaged "64 digits, but md5 checksums have 32" 'blk-md5/64k (a) = %s' $hex
-is_damaged "64 digits, but null checksums have 0" \
+is_damaged "64 digits, but md5 sums have 32" 'blk-md5/64k (a) = %s' $hex
+is_damaged "64 digits, but null sums have 0" \
            'blk-null/64k (a) = %s' $hex
 is_damaged "backslash" '\\%s  a\\b' $hex
 is_damaged "backslash" '\\%s  a\\' $hex
 is_damaged "blk-DIGEST/SIZE (NAME)" 'blk-sha256/64k (a) = %sx' $hex
 is_damaged "blk-DIGEST/SIZE (NAME)" 'blk-sha256/64k (a) = '
-is_damaged "no name" 'blk-sha256/64k a) = %s' $hex
+is_damaged "blk-DIGEST/SIZE (NAME)" 'blk-sha256/64k a) = %s' $hex
 is_damaged "form blk-DIGEST/SIZE" 'blk-sha256/64k/s (a) = %s' $hex
 is_damaged "form blk-DIGEST/SIZE" 'blk-sha256/ (a) = %s' $hex
 is_damaged "unknown digest 'sha257'" 'blk-sha257/64k (a) = %s' $hex

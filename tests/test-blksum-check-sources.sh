@@ -46,7 +46,7 @@ for kind in sha256/64k sha256/4k/s64 sha512/4m md5/512 sha1/16m/s3 \
     sha256/64k) run 0 blksum --check list ;;
     sha256/*) run 1 blksum --check list ;;
     *) run 2 blksum --check list
-       says "digits, but sha256 checksums have 64" "list: no proper" ;;
+       says "digits, but sha256 sums have 64" "list: no proper" ;;
   esac
 done
 # The options supply what the tag does not contain.

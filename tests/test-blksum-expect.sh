@@ -46,9 +46,17 @@ cr=$(printf '\r')
 is "$sum$cr" raw
 is "blk-sha256/64k:$sum$cr" raw
 is "blk-sha256/64k = $sum$cr" raw
-for text in "$cr" "$sum$cr$cr" "$sum$cr " "$cr$sum"; do
+# The name does not matter, and comments are skipped: a result file as a whole.
+nl='
+'
+for text in "$sum  raw" "$sum *other$cr" "\\$sum  a\\nb" "$sum$cr$nl" \
+            "blk-sha256/64k (a (b) = c) = $sum" "$nl# a file$nl$nl$sum  x$nl" \
+            "\\blk-sha256/64k (a\\\\b) = $sum" "blk-sha256/64k:$sum$cr$nl"; do
+  run 0 blksum --expect "$text" raw
+done
+for text in "$sum$cr$cr" "$sum$cr " "$cr$sum"; do
   run 2 blksum --expect "$text" raw
-  says_once "is not a hexadecimal checksum"
+  says_once "--expect: it is not 'HEX  NAME'"
 done
 
 # The linear construction; a sum does not match by another construction.
@@ -160,24 +168,37 @@ done
 is_usage_error "another construction" blksum -d sha256/64k \
                --expect blk-sha256/64k/s4:$sum
 # Checksums of other programs.
-for prefix in sha256 SHA256 sha512 md5; do
-  is_usage_error "'$prefix' is for the checksum of a file.*blk-" \
-                 blksum --expect $prefix:$sum
+for text in sha256:$sum SHA256:$sum md5:$sum "sha256 = $sum" \
+            "SHA256 (raw) = $sum" "MD5(raw)= $sum"; do
+  is_usage_error "--expect: it is the sum of a file; blk-.*different" \
+                 blksum --expect "$text"
 done
-is_usage_error "'sha256' is for the checksum of a file" \
-               blksum --expect "sha256 = $sum"
-is_usage_error "'etag' is not blk-DIGEST" blksum --expect etag:$sum
-is_usage_error "'sha256/64k' is not blk-DIGEST" blksum --expect sha256/64k:$sum
+# Texts with another number of sums, or with a line that says why.
+is_usage_error "there is no sum" blksum --expect ""
+is_usage_error "there is no sum" blksum --expect "# a comment$nl"
+is_usage_error "there are two sums" blksum --expect "$sum  a$nl$sum  a"
+for words in "unknown a: 5 bytes at 0 cannot be read: EIO" "incomplete a: why"; do
+  for text in "$sum  a$nl# $words" "# $words$nl$sum  a" "# $words"; do
+    is_usage_error "'# unknown' says that there is no sum" \
+                   blksum --expect "$text"
+  done
+done
+for words in differs bad; do
+  is_usage_error "'# differs' says that the image is bad" \
+                 blksum --expect "$sum  a$nl# $words a: 65536 bytes$nl"
+done
 # Arguments that are no checksum.
-is_usage_error "64" blksum --expect "${sum#?}"
-is_usage_error "64 digits, .*md5 checksums have 32" blksum --expect blk-md5/64k:$sum
-is_usage_error "64 digits, .*null checksums have 0" blksum --expect blk-null/64k:$sum
-is_usage_error "hexadecimal" blksum --expect ""
-is_usage_error "hexadecimal" blksum --expect "" -d null
-is_usage_error "hexadecimal" blksum --expect "blk-sha256/64k:"
-is_usage_error "hexadecimal" blksum --expect "blk-null/64k:"
-is_usage_error "hexadecimal" blksum --expect "$sum  raw"
-is_usage_error "hexadecimal" blksum --expect "x${sum#?}"
+is_usage_error "63 digits, .*sha256 sums have 64" blksum --expect "${sum#?}"
+is_usage_error "64 digits, .*md5 sums have 32" blksum --expect blk-md5/64k:$sum
+is_usage_error "64 digits, .*null sums have 0" blksum --expect blk-null/64k:$sum
+is_usage_error "there is no sum" blksum --expect "" -d null
+is_usage_error "not 'blk-DIGEST" blksum --expect "blk-sha256/64k:"
+is_usage_error "not 'blk-DIGEST" blksum --expect "blk-null/64k:"
+is_usage_error "not 'HEX  NAME'" blksum --expect sha256/64k:$sum
+is_usage_error "not 'HEX  NAME'" blksum --expect "x${sum#?}"
+is_usage_error "not 'HEX' or 'blk-" blksum --expect none
+blksum -d null --manifest null.blkm raw > stdout
+is_usage_error "length is zero proves nothing" blksum --expect manifest:null.blkm
 is_usage_error "unknown digest 'sha257'" blksum --expect blk-sha257/64k:$sum
 is_usage_error "power of two" blksum --expect blk-sha256/65k:$sum
 is_usage_error "form blk-DIGEST/SIZE" blksum --expect blk-sha256/64k/x:$sum

@@ -138,12 +138,12 @@ result-lines: ../lib/common/sum-line
 output-file: config-files lock-file ../lib/common/replace-file
 lock-file: config-files
 verify/verify: config-files ending verify/check verify/disk verify/export verify/params verify/publish verify/repair verify/source
-verify/publish: output-file result-file result-lines verify/disk verify/export verify/mapfile verify/params verify/result verify/status verify/sum ../lib/common/cleanup ../lib/common/deadline ../lib/manifest/manifest-index
+verify/publish: output-file result-file result-lines verify/disk verify/export verify/mapfile verify/params verify/result verify/status ../lib/common/expected-sum ../lib/common/cleanup ../lib/common/deadline ../lib/manifest/manifest-index
 verify/result: result-file verify/export verify/summary ../lib/common/cleanup ../lib/common/sum-line
 verify/status: output-file verify/disk verify/export verify/signature verify/summary ../lib/common/cleanup ../lib/common/json-string ../lib/common/memstream
 verify/mapfile: output-file verify/disk verify/export verify/signature ../lib/common/cleanup ../lib/common/mapfile ../lib/common/memstream
 verify/summary: verify/disk verify/export verify/params
-verify/sum-list: verify/sum ../lib/common/sums-line
+verify/sum-list: ../lib/common/expected-sum ../lib/common/sum-line ../lib/common/sums-line
 verify/manifest-dir: ../lib/common/json-string ../lib/common/memstream
 verify/export: verify/disk verify/manifest-dir verify/params verify/sum-list ../lib/common/cleanup ../lib/common/deadline ../lib/common/sum-line ../lib/manifest/manifest-index
 verify/params: config-files
@@ -152,7 +152,7 @@ verify/batch: verify/compare verify/disk verify/finding verify/params verify/rep
 verify/finding: verify/disk verify/tally
 verify/repair: config-files verify/compare verify/disk verify/params
 verify/compare: verify/disk ../lib/common/zero ../lib/construction/leaf
-verify/disk: blkhash-manifest verify/block-cache verify/sum verify/tally ../lib/common/cleanup ../lib/construction/leaf ../lib/digest/digest ../lib/manifest/manifest-index
+verify/disk: blkhash-manifest verify/block-cache verify/tally ../lib/common/cleanup ../lib/common/expected-sum ../lib/construction/leaf ../lib/digest/digest ../lib/manifest/manifest-index
 verify/block-cache: ../lib/common/cleanup ../lib/common/lru
 verify/tally: ../lib/common/cleanup
 "
@@ -198,7 +198,7 @@ check_circles
 
 # Headers of lib/ that tools/ may include.
 for_tools="common/cleanup common/deadline common/json-string common/libnbd common/memstream common/numbers common/zero
-common/hash-spec common/mapfile common/replace-file common/strata common/sum-line common/sums-line common/test-time64
+common/expected-sum common/hash-spec common/mapfile common/replace-file common/strata common/sum-line common/sums-line common/test-time64
 common/utf8 digest/digest
 manifest/leaf-diff manifest/leaf-runs manifest/manifest-diff manifest/manifest-index"
 

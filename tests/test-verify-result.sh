@@ -325,7 +325,7 @@ withdrawn 'disk: No such file' file disk $m blkhash-verify-sum="$tagged"
 withdrawn 'disk: No such file' file disk $m blkhash-verify-sum=none
 withdrawn 'its checksum is not' file copy $m \
           blkhash-verify-sum="blk-sha256/64k:$(reference list)"
-withdrawn 'not a checksum with its tag' file copy $m blkhash-verify-sum=
+withdrawn 'there is no sum' file copy $m blkhash-verify-sum=
 withdrawn 'none: No such file' file copy blkhash-verify-manifest=none \
           blkhash-verify-sum="$tagged"
 withdrawn 'none: No such file' file copy blkhash-verify-manifest=none \

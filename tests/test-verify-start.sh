@@ -22,9 +22,9 @@ refuses 'blkhash-verify-manifest is missing'
 refuses 'blkhash-verify-manifest is missing' blkhash-verify-sum=none
 refuses 'blkhash-verify-sum is missing: the checksum that proves the manifest' \
         "$good"
-refuses 'not a checksum with its tag' "$good" blkhash-verify-sum=
-refuses 'not a checksum with its tag' "$good" \
-        blkhash-verify-sum="$(reference "$image")"
+refuses 'blkhash-verify-sum: there is no sum' "$good" blkhash-verify-sum=
+refuses 'blkhash-verify-sum: it is the sum of a file' "$good" \
+        blkhash-verify-sum="sha256:$(reference "$image")"
 refuses 'manifest: its checksum is not blkhash-verify-sum' "$good" \
         blkhash-verify-sum="blk-sha256/64k:$(reference "$dir/stdout")"
 refuses 'is not that of blkhash-verify-sum' "$good" \

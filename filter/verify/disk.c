@@ -38,7 +38,6 @@
 #include "../lib/digest/digest.h"
 #include "../lib/manifest/manifest-index.h"
 #include "verify/disk.h"
-#include "verify/sum.h"
 
 #define MAX_BLOCKS (UINT64_C (1) << 34) /* 1 PiB, in blocks of 64 KiB */
 #define CHANGED "it has changed"
@@ -191,12 +190,12 @@ read_header (struct disk *disk)
 static int
 parse_sum (struct disk *disk)
 {
+  char reason[BLKHASH_MAX_REASON_SIZE];
+
   if (strcmp (disk->sum_text, "none") == 0 ||
-      sum_parse (&disk->sum, disk->sum_text) == 0)
+      expected_sum_parse (&disk->sum, disk->sum_text, NULL, reason) == 0)
     return 0;
-  if (errno != EINVAL)
-    return no_memory ();
-  nbdkit_error ("blkhash-verify-sum: " SUM_INVALID ": %s", disk->sum_text);
+  nbdkit_error ("blkhash-verify-sum: %s", reason);
   return -1;
 }
 
@@ -368,7 +367,7 @@ disk_close (struct disk *disk)
   digest_free (disk->digest);
   block_cache_destroy (&disk->cache);
   manifest_index_free (disk->index);
-  sum_free (&disk->sum);
+  expected_sum_destroy (&disk->sum);
   close (disk->fd);
   disk->fd = -1;
 }

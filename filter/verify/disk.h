@@ -14,8 +14,8 @@
 
 #include "blkhash-manifest.h"
 
+#include "../lib/common/expected-sum.h"
 #include "verify/block-cache.h"
-#include "verify/sum.h"
 #include "verify/tally.h"
 
 struct digest;
@@ -29,7 +29,7 @@ struct disk {
   bool settled;                 /* ST has an old time of the last change: it is
                                  * not that of a later change */
   const char *sum_text;         /* the expected sum, or "none" */
-  struct sum sum;               /* the same; without OPTS if it is "none" */
+  struct expected_sum sum;      /* the same; without OPTS if it is "none" */
   struct manifest_index *index;
   uint64_t size, blocks;        /* size of the disk in bytes, and in blocks */
   uint32_t block_size;

@@ -39,7 +39,6 @@
 #include "verify/publish.h"
 #include "verify/result.h"
 #include "verify/status.h"
-#include "verify/sum.h"
 
 #define INTERVAL 5              /* seconds */
 #define MAX_AWAITED 1000        /* writes */
@@ -107,15 +106,16 @@ open_and_empty (const struct blkhash_opts *hash, bool create)
 int
 publish_withdraw (void)
 {
-  struct sum sum = { .opts = NULL };
+  struct expected_sum sum = { .opts = NULL };
+  char reason[BLKHASH_MAX_REASON_SIZE];
   int r;
 
-  if (verify_params.sum && sum_parse (&sum, verify_params.sum) == -1)
-    sum.opts = NULL;
+  if (verify_params.sum)
+    expected_sum_parse (&sum, verify_params.sum, NULL, reason);
   r = open_and_empty (sum.opts, false);
   publish_close ();
   result_form.hash = NULL;
-  sum_free (&sum);
+  expected_sum_destroy (&sum);
   return r;
 }
 

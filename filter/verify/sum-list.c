@@ -4,10 +4,10 @@
  * The checksums in the file that the parameter blkhash-verify-sums names, by
  * the names of exports.
  *
- * A list is what blksum --tag prints.  As in blksum --check, comments and other
- * text are ignored, and a damaged line is an error: nbdkit does not start.  A
- * checksum without a tag is also an error, and so are two different checksums
- * of one name, because only one of them can be right.
+ * A list is what blksum prints.  As in blksum --check, comments and other text
+ * are ignored, and a damaged line is an error: nbdkit does not start.  Two
+ * different checksums of one name are also an error, because only one of them
+ * can be right.
  */
 
 #include <config.h>
@@ -16,13 +16,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #define NBDKIT_API_VERSION 2
 #include <nbdkit-filter.h>
 
+#include "../lib/common/expected-sum.h"
+#include "../lib/common/sum-line.h"
 #include "../lib/common/sums-line.h"
-#include "verify/sum.h"
 #include "verify/sum-list.h"
 
 #define PARAM "blkhash-verify-sums"
@@ -64,22 +64,14 @@ refuse (const char *path, size_t number, const char *why)
 static int
 add_sum (const char *path, size_t number, const struct sums_line *line)
 {
-  struct sum sum;
-  char *text;
+  char reason[BLKHASH_MAX_REASON_SIZE], *text;
+  struct expected_sum sum;
 
-  if (asprintf (&text, "blk-%s:%s", line->spec, line->hex) == -1)
-    text = NULL;
-  else if (sum_parse (&sum, text) == 0)
-    sum_free (&sum);
-  else {
-    int err = errno;
-
-    free (text);
-    if (err == EINVAL)
-      return refuse (path, number, SUM_INVALID);
-    text = NULL;
-    errno = err;
-  }
+  if (expected_sum_init (&sum, line, NULL, reason) != 0)
+    return refuse (path, number, reason);
+  text = sum_line (sum.opts, sum.md, blkhash_opts_get_digest_size (sum.opts),
+                   NULL, true, false);
+  expected_sum_destroy (&sum);
   return add_entry (strdup (line->name), text);
 }
 
@@ -97,8 +89,6 @@ add_line (const char *path, size_t number, char *text, size_t len)
     return refuse (path, number, line.why);
   if (line.type != SUMS_SUM)
     return 0;
-  if (!line.spec)
-    return refuse (path, number, "it has no tag: use blksum --tag");
   return add_sum (path, number, &line);
 }
 
@@ -129,9 +119,7 @@ compare_names (const void *a, const void *b)
   return strcmp (x->name, y->name);
 }
 
-/* Refuse different checksums of one name.  The same line may be repeated.  A
- * tag has only one spelling, but the digits can be in upper or lower case.
- */
+/* Refuse different checksums of one name.  The same line may be repeated. */
 static int
 check_names (const char *path)
 {
@@ -141,7 +129,7 @@ check_names (const char *path)
     qsort (entries, nr_entries, sizeof entries[0], compare_names);
   for (i = 1; i < nr_entries; i++)
     if (strcmp (entries[i - 1].name, entries[i].name) == 0 &&
-        strcasecmp (entries[i - 1].sum, entries[i].sum) != 0) {
+        strcmp (entries[i - 1].sum, entries[i].sum) != 0) {
       nbdkit_error (PARAM ": %s: two checksums of %s", path, entries[i].name);
       return -1;
     }

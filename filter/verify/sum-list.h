@@ -13,7 +13,7 @@
 int sum_list_load (const char *path);
 void sum_list_free (void);
 
-/* Returns the checksum of NAME, for sum_parse, or NULL if there is none. */
+/* Returns the checksum of NAME, with its tag, or NULL if there is none. */
 const char *sum_list_find (const char *name);
 
 #endif /* NBDKIT_BLKHASH_VERIFY_SUM_LIST_H */

@@ -82,22 +82,26 @@ looks_like_sum (const char *text)
   return false;
 }
 
-/* Is TEXT a line "SHA256 (NAME) = HEX" of another program?  The tag of blksum
- * contains a slash, so one damaged character does not turn a line of blksum
- * into such a line.
+/* Is TEXT the sum of a file: "SHA256 (NAME) = HEX", "sha256:HEX" or
+ * "sha256 = HEX"?  The tag of blksum contains a slash, so one damaged character
+ * does not turn a line of blksum into such a line.
  */
 static bool
 is_foreign (const char *text)
 {
-  size_t n = 0;
-  const char *end = strrchr (text, ')');
+  size_t n = 0, separators;
+  const char *end = strrchr (text, ')'), *hex;
 
-  if (!isupper ((unsigned char) text[0]))
-    return false;
   while (isalnum ((unsigned char) text[n]) || text[n] == '-')
     n++;
+  separators = strspn (text + n, " :=");
+  hex = text + n + separators;
+  if (n > 0 && n < MIN_DIGITS - 1 && separators > strspn (text + n, " ") &&
+      strspn (hex, hex_digits) >= MIN_DIGITS)
+    return hex[strspn (hex, hex_digits)] == '\0';
   n += text[n] == ' ';
-  return text[n] == '(' && end && strspn (end + 1, " =") > 0;
+  return isupper ((unsigned char) text[0]) && text[n] == '(' && end &&
+    strspn (end + 1, " =") > 0;
 }
 
 static void
@@ -208,15 +212,15 @@ parse_comment (char *text, struct sums_line *line)
 /* ---- Checksums ---- */
 
 /* Set LINE to a checksum, or to SUMS_DAMAGED if NAME is invalid.  NAME is
- * decoded if ESCAPED is set.
+ * decoded if ESCAPED is set, and NULL if there is none.
  */
 static void
 set_sum (struct sums_line *line, const char *spec, const char *hex, char *name,
          bool escaped)
 {
-  if (*name == '\0')
+  if (name && *name == '\0')
     set_damaged (line, "it has no name");
-  else if (escaped && !unescape (name))
+  else if (name && escaped && !unescape (name))
     set_damaged (line, "its name has a backslash that is not followed by a "
                  "backslash, n or r");
   else
@@ -231,18 +235,23 @@ set_sum (struct sums_line *line, const char *spec, const char *hex, char *name,
 static void
 parse_tagged (char *text, bool escaped, struct sums_line *line)
 {
-  char *name = strstr (text, " ("), *end = strrchr (text, ')');
+  char *spec_end = text + strcspn (text, " :");
+  char *name = NULL, *name_end = NULL, *hex = NULL;
 
-  if (!name && strstr (text, " = "))
-    set_damaged (line, "it has no name");
-  else if (!name || !end || end < name + 2 ||
-           strncmp (end, ") = ", 4) != 0 || end[4] == '\0' ||
-           end[4 + strspn (end + 4, hex_digits)] != '\0')
-    set_damaged (line, "it is not 'blk-DIGEST/SIZE (NAME) = CHECKSUM'");
-  else {
-    *name = *end = '\0';
-    set_sum (line, text, end + 4, name + 2, escaped);
+  if (skip_start (spec_end, " (", &name))
+    name_end = strrchr (name, ')');
+  if (name_end)
+    skip_start (name_end, ") = ", &hex);
+  else if (!name && !skip_start (spec_end, ":", &hex))
+    skip_start (spec_end, " = ", &hex);
+  if (!hex || *hex == '\0' || hex[strspn (hex, hex_digits)] != '\0') {
+    set_damaged (line, "it is not 'blk-DIGEST/SIZE (NAME) = HEX'");
+    return;
   }
+  *spec_end = '\0';
+  if (name_end)
+    *name_end = '\0';
+  set_sum (line, text, hex, name, escaped);
 }
 
 /* Parse TEXT, which begins with a hexadecimal digit. */
@@ -250,17 +259,16 @@ static void
 parse_plain (char *text, bool escaped, struct sums_line *line)
 {
   size_t digits = strspn (text, hex_digits);
+  char *rest = text + digits, *name = NULL;
 
-  if (text[digits] == '\0')
-    parse_other (text, "it has no name", line);
-  else if (text[digits] != ' ' ||
-           (text[digits + 1] != ' ' && text[digits + 1] != '*'))
-    parse_other (text, "it is not 'CHECKSUM  NAME'", line);
+  if (*rest && !skip_start (rest, "  ", &name) &&
+      !skip_start (rest, " *", &name))
+    parse_other (text, "it is not 'HEX  NAME'", line);
   else if (digits < MIN_DIGITS)
-    parse_other (text, "its checksum is too short", line);
+    parse_other (text, "its sum is too short", line);
   else {
-    text[digits] = '\0';
-    set_sum (line, NULL, text, text + digits + 2, escaped);
+    *rest = '\0';
+    set_sum (line, NULL, text, name, escaped);
   }
 }
 
@@ -286,15 +294,15 @@ parse (char *text, size_t len, struct sums_line *line)
   else if (strspn (text, hex_digits) > 0)
     parse_plain (text, escaped, line);
   else
-    parse_other (text, "it is not 'CHECKSUM  NAME'", line);
+    parse_other (text, "it is not 'HEX  NAME'", line);
 }
 
 /* Some editors write a byte order mark before the first line, so concatenated
  * lists also have one before other lines.  A line with a byte order mark is
  * damaged, unless the rest of it is empty, a comment or text.
  */
-void
-sums_line_parse (char *text, size_t len, struct sums_line *line)
+static void
+parse_line (char *text, size_t len, struct sums_line *line)
 {
   size_t bom = 0;
 
@@ -303,4 +311,60 @@ sums_line_parse (char *text, size_t len, struct sums_line *line)
   parse (text + bom, len - bom, line);
   if (bom > 0 && line->type != SUMS_NOTHING && line->type != SUMS_OTHER)
     set_damaged (line, "it begins with a UTF-8 byte order mark");
+}
+
+void
+sums_line_parse (char *text, size_t len, struct sums_line *line)
+{
+  parse_line (text, len, line);
+  if (line->type == SUMS_SUM && !line->name)
+    set_damaged (line, "it has no name");
+}
+
+/* ---- A text with one sum ---- */
+
+/* Returns why LINE is not allowed in a text with one sum, or NULL. */
+static const char *
+refuse (const struct sums_line *line)
+{
+  switch (line->type) {
+  case SUMS_NOTHING:
+  case SUMS_SUM: return NULL;
+  case SUMS_DAMAGED: return line->why;
+  case SUMS_UNKNOWN: return "a line '# unknown' says that there is no sum";
+  case SUMS_DIFFERS: return "a line '# differs' says that the image is bad";
+  case SUMS_OTHER: break;
+  }
+  return line->foreign
+    ? "it is the sum of a file; blk-DIGEST/SIZE = HEX is that of the disk in "
+      "the file, which is different"
+    : "it is not 'HEX' or 'blk-DIGEST/SIZE = HEX'";
+}
+
+void
+sums_line_parse_text (char *text, struct sums_line *sum)
+{
+  const char *why = NULL;
+  bool found = false, last;
+
+  do {
+    size_t len = strcspn (text, "\n");
+    struct sums_line line;
+
+    last = text[len] == '\0';
+    text[len] = '\0';
+    parse_line (text, len, &line);
+    text += len + 1;
+    why = refuse (&line);
+    if (line.type == SUMS_SUM && found)
+      why = "there are two sums";
+    else if (line.type == SUMS_SUM) {
+      *sum = line;
+      found = true;
+    }
+  } while (!why && !last);
+  if (!why && !found)
+    why = "there is no sum";
+  if (why)
+    set_damaged (sum, why);
 }

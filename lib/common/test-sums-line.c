@@ -181,6 +181,7 @@ test_other (void **state)
   is_type (SUMS_OTHER, "deadbeef  name");
   is_type (SUMS_OTHER, "SHA256 (name) = " HEX);
   is_type (SUMS_OTHER, "SHA2-256(name)= " HEX);
+  is_type (SUMS_OTHER, "sha256:" HEX);
   is_type (SUMS_OTHER,
            "iQIzBAEBCAAdFiEE5Xq2u9yWJ0o7d3pZz0kTqgqf1wYFAmNb8vQACgkQz0kTqgqf");
 }
@@ -190,7 +191,8 @@ test_damaged (void **state)
 {
   static const char *const damaged[] = {
     HEX, HEX " ", HEX "  ", HEX " *", HEX " name", HEX "\tname", HEX "name",
-    HEX "0", "\\" HEX, "\\" HEX "  a\\", "\\" HEX "  a\\xb", "\\" HEX "  a\\b",
+    HEX "0", "blk-sha256/64k:" HEX, HEX ": 0123456789abcdef",
+    "\\" HEX, "\\" HEX "  a\\", "\\" HEX "  a\\xb", "\\" HEX "  a\\b",
     "-----" HEX, "blk-", "blk-sha256/64k = " HEX, "blk-sha256/64k",
     "blk-sha256/64k (name)", "blk-sha256/64k (name) = ",
     "blk-sha256/64k (name) = x", "blk-sha256/64k (name) = " HEX "x",
@@ -236,6 +238,103 @@ test_bits (void **state)
     }
 }
 
+static void
+parse_text (const char *text, struct sums_line *sum)
+{
+  assert_true (strlen (text) < sizeof buffer);
+  strcpy (buffer, text);
+  sums_line_parse_text (buffer, sum);
+}
+
+static void
+is_text (const char *text, const char *spec, const char *name)
+{
+  struct sums_line sum;
+
+  parse_text (text, &sum);
+  if (sum.type != SUMS_SUM)
+    fail_msg ("'%s': %s", text, sum.why);
+  assert_string_equal (sum.hex, HEX);
+  assert_int_equal (!sum.spec, !spec);
+  if (spec)
+    assert_string_equal (sum.spec, spec);
+  assert_int_equal (!sum.name, !name);
+  if (name)
+    assert_string_equal (sum.name, name);
+}
+
+/* A text with one sum, in each form. */
+static void
+test_text (void **state)
+{
+  (void) state;
+  is_text (HEX, NULL, NULL);
+  is_text (HEX "\r", NULL, NULL);
+  is_text (HEX "\r\n", NULL, NULL);
+  is_text (" \t" HEX "\n\n", NULL, NULL);
+  is_text ("\\" HEX, NULL, NULL);
+  is_text (HEX "  name", NULL, "name");
+  is_text (HEX " *name\r\n", NULL, "name");
+  is_text ("\\" HEX "  a\\nb\n", NULL, "a\nb");
+  is_text ("blk-sha256/64k (a = b) = " HEX, "sha256/64k", "a = b");
+  is_text ("\\blk-x (a\\rb) = " HEX "\r\n", "x", "a\rb");
+  is_text ("blk-sha256/64k = " HEX, "sha256/64k", NULL);
+  is_text ("blk-sha256/64k = " HEX "\r", "sha256/64k", NULL);
+  is_text ("blk-md5/4k/s64:" HEX "\n", "md5/4k/s64", NULL);
+  is_text ("# one\n\n#two\n" HEX "  name\n# bad sectors\n", NULL, "name");
+}
+
+static void
+test_text_refused (void **state)
+{
+  static const char two[] = "there are two sums", none[] = "there is no sum";
+  static const char differs[] = "a line '# differs' says that the image is bad";
+  static const char unknown[] = "a line '# unknown' says that there is no sum";
+  static const char file[] = "it is the sum of a file; ";
+  static const char tagged[] = "it is not 'blk-DIGEST/SIZE (NAME) = HEX'";
+  static const char plain[] = "it is not 'HEX  NAME'";
+  static const char other[] = "it is not 'HEX' or";
+  static const struct {
+    const char *text, *why;
+  } texts[] = {
+    { "", none }, { "\n", none }, { "\r\n", none }, { "# " HEX "\n", none },
+    { HEX "\n" HEX, two }, { HEX "  a\n" HEX "  a\n", two },
+    { "blk-x:" HEX "\n\nblk-x:" HEX, two },
+    { HEX "\n# unknown a: b", unknown },
+    { "# incomplete a: b\n" HEX, unknown },
+    { HEX "\n# bad a: 1 bytes", differs },
+    { "# differs a: 1 bytes", differs }, { "sha256:" HEX, file },
+    { "SHA256 (a) = " HEX, file }, { "sha256 = " HEX "\n", file },
+    { "SHA2-256(a)= " HEX, file }, { "blake3:" HEX, file },
+    { HEX " ", plain }, { HEX " a", plain }, { HEX "\r\r", plain },
+    { "\r" HEX, plain }, { "sha256/64k:" HEX, plain },
+    { HEX ": 0123456789abcdef", plain }, { HEX "  ", "it has no name" },
+    { "blk-x () = " HEX, "it has no name" },
+    { "\\" HEX "  \\a", "its name has" },
+    { "0123456789abcde", "its sum is too short" }, { "deadbeef", other },
+    { "deadbeef  a", other }, { "none", other }, { " ", other },
+    { "\\", other },
+    { HEX "\ntext", other }, { "text\n" HEX, other }, { ":" , other },
+    { "sha256:", other }, { "sha256:12", other }, { "sha256 " HEX, plain },
+    { "blk-", tagged }, { "blk-x:", tagged }, { "blk-x = ", tagged },
+    { "blk-x = " HEX " ", tagged }, { "blk-x: " HEX, tagged },
+    { "blk-x =" HEX, tagged }, { "blk-x:y:" HEX, tagged },
+    { "blk-x:" HEX "  name", tagged }, { "blk-x (a) = b:" HEX, tagged },
+    { "blk-x (" HEX, tagged }, { "blk-x " HEX, tagged },
+    { MARK HEX, "it begins with a UTF-8 byte order mark" },
+  };
+  struct sums_line sum;
+
+  (void) state;
+  for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+    parse_text (texts[i].text, &sum);
+    if (sum.type != SUMS_DAMAGED)
+      fail_msg ("'%s' is of type %d", texts[i].text, sum.type);
+    if (strncmp (sum.why, texts[i].why, strlen (texts[i].why)) != 0)
+      fail_msg ("'%s': %s", texts[i].text, sum.why);
+  }
+}
+
 /* Each character of a name can need two characters in a line. */
 static void
 test_escape (void **state)
@@ -259,6 +358,8 @@ main (void)
     cmocka_unit_test (test_other),
     cmocka_unit_test (test_damaged),
     cmocka_unit_test (test_bits),
+    cmocka_unit_test (test_text),
+    cmocka_unit_test (test_text_refused),
     cmocka_unit_test (test_escape),
   };
 

@@ -2,27 +2,58 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Fuzz target: a list of checksums.  A line that was read is written and read
- * again, with the same result.
+ * again, with the same result.  The same bytes are also read as a text with one
+ * sum.
  */
 
 #include <config.h>
 
 #include <ctype.h>
+#include <errno.h>
 #include <string.h>
 
-#include "../lib/common/hash-spec.h"
+#include "../lib/common/expected-sum.h"
 #include "../lib/common/sum-line.h"
 #include "blkhash.h"
 #include "fuzz.h"
 #include "../lib/common/sums-line.h"
 #include "sums/list.h"
 
+/* ERR is the result of reading EXPECTED. */
+static void
+check_expected (int err, struct expected_sum *expected, const char *reason)
+{
+  if (err == 0)
+    expected_sum_destroy (expected);
+  else if (err != EINVAL || expected->opts || *reason == '\0')
+    abort ();
+}
+
+static void
+check_text (const uint8_t *data, size_t size)
+{
+  char *text = strndup ((const char *) data, size), *copy = strdup (text);
+  char reason[BLKHASH_MAX_REASON_SIZE] = "";
+  struct expected_sum expected;
+  struct sums_line sum;
+
+  check_expected (expected_sum_parse (&expected, text, NULL, reason), &expected,
+                  reason);
+  sums_line_parse_text (copy, &sum);
+  if (sum.type == SUMS_SUM ? *sum.hex == '\0' || sum.why
+      : sum.type != SUMS_DAMAGED || !sum.why)
+    abort ();
+  free (copy);
+  free (text);
+}
+
 static void
 check_sum (const struct sums_line *line)
 {
+  char reason[BLKHASH_MAX_REASON_SIZE] = "";
+  struct expected_sum expected;
   char *escaped = sum_line_escape (line->name), *text;
   struct sums_line again;
-  struct hash_spec spec;
   int len;
 
   if (*line->name == '\0' || *line->hex == '\0')
@@ -38,12 +69,8 @@ check_sum (const struct sums_line *line)
       strcmp (again.hex, line->hex) != 0 || !again.spec != !line->spec ||
       (line->spec && strcmp (again.spec, line->spec) != 0))
     abort ();
-  if (line->spec && hash_spec_parse (line->spec, &spec) == 0) {
-    struct blkhash_opts *defaults = blkhash_opts_new ("sha256");
-
-    blkhash_opts_free (hash_spec_opts (&spec, defaults));
-    blkhash_opts_free (defaults);
-  }
+  check_expected (expected_sum_init (&expected, line, NULL, reason), &expected,
+                  reason);
   free (text);
   free (escaped);
 }
@@ -79,5 +106,6 @@ LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
     abort ();
   sums_list_close (list);
   close (fd);
+  check_text (data, size);
   return 0;
 }

@@ -19,8 +19,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "../lib/common/expected-sum.h"
 #include "../lib/common/sums-line.h"
-#include "job/expected-sum.h"
 #include "job/job.h"
 #include "job/manifest.h"
 #include "source/open.h"
@@ -32,7 +32,6 @@
 struct check {
   const struct check_request *request;
   struct sums_list *list;
-  struct expected_sum expected; /* the hash parameters of the last checksum */
   struct check_result *result;
 };
 
@@ -81,37 +80,40 @@ report_comment (struct check *check, const struct sums_line *line)
 /* ---- A checksum ---- */
 
 static int
-verify_whole (const struct hash_request *hash, const struct sums_line *line,
+verify_whole (const struct hash_request *hash,
+              const struct expected_sum *expected,
               struct expect_result *result, struct error *error)
 {
   struct sum sum = { .hash = NULL };
 
   if (job_hash (hash, &sum, error) == -1)
     return -1;
-  result->same = expected_sum_matches (line->hex, &sum);
+  result->same = memcmp (sum.md, expected->md, sum.md_len) == 0;
   strcpy (result->verdict, result->same ? "OK" : "FAILED");
   result->first = sum.first;
   blkhash_opts_free (sum.hash);
   return 0;
 }
 
-/* Compare PART of the image of LINE with the manifest beside it. */
+/* Compare PART of the image with the manifest beside it, which must have the
+ * sum EXPECTED.
+ */
 static int
 verify_part (const struct hash_request *hash, const struct part *part,
-             const struct sums_line *line, struct expect_result *result,
-             struct error *error)
+             const struct expected_sum *expected,
+             struct expect_result *result, struct error *error)
 {
   struct expect_request request = {
-    .hash = *hash, .part = *part, .manifest_sum = line->hex
+    .hash = *hash, .part = *part, .manifest_sum = expected
   };
   struct error reason = { "" };
   const char *operand;
   char *manifest;
   int r;
 
-  if (strcmp (line->name, "-") == 0 || source_is_uri (line->name))
+  if (strcmp (hash->operand, "-") == 0 || source_is_uri (hash->operand))
     return error_set (error, "--part needs a manifest beside the image");
-  if (asprintf (&manifest, "manifest:%s.blkm", line->name) == -1)
+  if (asprintf (&manifest, "manifest:%s.blkm", hash->operand) == -1)
     return error_errno (error, ENOMEM, "cannot check");
   request.expected = manifest;
   r = job_expect (&request, result, &operand, &reason);
@@ -135,36 +137,38 @@ is_missing (const char *name)
     stat (path, &st) == -1 && errno == ENOENT;
 }
 
-/* Hash the image of LINE; or, with --part, compare a part of the image with its
- * manifest.  If LINE names a manifest, all of it is read in both cases.
+/* Hash the image NAME; or, with --part, compare a part of the image with its
+ * manifest.  If NAME is a manifest, all of it is read in both cases.
  */
 static int
-verify (const struct check *check, const struct sums_line *line,
-        struct expect_result *result, struct error *error)
+verify (const struct check *check, const char *name,
+        const struct expected_sum *expected, struct expect_result *result,
+        struct error *error)
 {
   const struct check_request *request = check->request;
   struct hash_request hash = request->hash;
 
-  if (source_is_uri (line->name) && !request->allow_uris)
+  if (source_is_uri (name) && !request->allow_uris)
     return error_set (error, "a URI in a list is not opened without "
                       "--allow-uris");
-  hash.operand = hash.progress.name = line->name;
-  hash.opts = check->expected.opts;
+  hash.operand = hash.progress.name = name;
+  hash.opts = expected->opts;
   hash_request_fix (&hash);     /* refuse a manifest with others */
-  return request->part.n > 0 && !job_manifest_path (line->name)
-    ? verify_part (&hash, &request->part, line, result, error)
-    : verify_whole (&hash, line, result, error);
+  return request->part.n > 0 && !job_manifest_path (name)
+    ? verify_part (&hash, &request->part, expected, result, error)
+    : verify_whole (&hash, expected, result, error);
 }
 
 static void
-check_image (struct check *check, const struct sums_line *line)
+check_image (struct check *check, const char *name,
+             const struct expected_sum *expected)
 {
-  struct check_line result = { .outcome = LINE_MISSING, .name = line->name };
+  struct check_line result = { .outcome = LINE_MISSING, .name = name };
   struct expect_result verified = { .same = false };
   struct error error = { "" };
 
-  if (!check->request->ignore_missing || !is_missing (line->name)) {
-    int r = verify (check, line, &verified, &error);
+  if (!check->request->ignore_missing || !is_missing (name)) {
+    int r = verify (check, name, expected, &verified, &error);
 
     result.outcome = r == -1 ? LINE_UNREAD
       : verified.same ? LINE_MATCH : LINE_MISMATCH;
@@ -180,15 +184,17 @@ static void
 check_sum (struct check *check, const struct sums_line *line)
 {
   const struct check_request *request = check->request;
-  struct error error = { "" };
+  char reason[BLKHASH_MAX_REASON_SIZE];
+  struct expected_sum expected;
 
   if (strcmp (request->list, "-") == 0 && job_manifest_is_stdin (line->name))
     report_malformed (check, "standard input is the list");
-  else if (expected_sum_set (&check->expected, line->spec, line->hex,
-                             request->hash.opts, &error) == -1)
-    report_malformed (check, error.text);
-  else
-    check_image (check, line);
+  else if (expected_sum_init (&expected, line, request->hash.opts, reason))
+    report_malformed (check, reason);
+  else {
+    check_image (check, line->name, &expected);
+    expected_sum_destroy (&expected);
+  }
 }
 
 /* ---- A list ---- */
@@ -224,6 +230,5 @@ job_check (const struct check_request *request,
   while ((r = sums_list_next (check.list, &line, error)) == 1)
     check_line (&check, &line);
   sums_list_close (check.list);
-  expected_sum_destroy (&check.expected);
   return r;
 }

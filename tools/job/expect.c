@@ -3,9 +3,9 @@
  *
  * The job: verify an image against an expected checksum.
  *
- * The checksum is a text (see sum-text.c), or "manifest:FILE", which stands for
- * the checksum of the manifest FILE.  A part of an image has no checksum, so
- * its leaves are compared with those of a manifest.
+ * The checksum is a text (../lib/common/expected-sum.h), or "manifest:FILE",
+ * which stands for the checksum of the manifest FILE.  A part of an image has no
+ * checksum, so its leaves are compared with those of a manifest.
  */
 
 #include <config.h>
@@ -20,22 +20,15 @@
 
 #include "blkhash.h"
 
+#include "../lib/common/expected-sum.h"
 #include "../lib/common/sum-line.h"
-#include "job/expected-sum.h"
 #include "job/job.h"
 #include "job/manifest.h"
-#include "job/sum-text.h"
 #include "source/open.h"
 #include "source/source.h"
 #include "util/error.h"
 #include "util/request.h"
 #include "util/result.h"
-
-struct expected {
-  char *text;                   /* HEX points into it */
-  const char *hex;
-  struct expected_sum sum;      /* the hash parameters */
-};
 
 /* Check that the parameters of the checksum are those that the user chose. */
 static int
@@ -65,12 +58,10 @@ check_params (const struct hash_request *request,
                     differs);
 }
 
-/* Format the checksum of the manifest at PATH, as --tag --no-names prints it.
- * The caller frees *TEXT, which is NULL if there is no memory.
- */
+/* Set EXPECTED to the sum of the manifest at PATH. */
 static int
-format_manifest_sum (const struct expect_request *request, const char *path,
-                     char **text, struct error *error)
+read_manifest_sum (const struct expect_request *request, const char *path,
+                   struct expected_sum *expected, struct error *error)
 {
   struct hash_request any = { .progress = request->hash.progress };
   struct sum sum;
@@ -78,61 +69,64 @@ format_manifest_sum (const struct expect_request *request, const char *path,
   any.progress.aside = true;
   if (job_manifest (&any, path, &sum, error) == -1)
     return -1;
-  *text = sum_line (sum.hash, sum.md, sum.md_len, NULL, true, false);
-  blkhash_opts_free (sum.hash);
+  expected->opts = sum.hash;
+  expected->tagged = true;
+  memcpy (expected->md, sum.md, sum.md_len);
   return 0;
 }
 
-/* Parse the expected checksum of REQUEST.  Returns the same as job_expect. */
+/* Set EXPECTED to the expected sum of REQUEST.  Returns the same as
+ * job_expect.
+ */
 static int
-parse (const struct expect_request *request, struct expected *expected,
+parse (const struct expect_request *request, struct expected_sum *expected,
        const char **operand, struct error *error)
 {
   const struct hash_request *hash = &request->hash;
   const char *path = job_manifest_path (request->expected);
+  char reason[BLKHASH_MAX_REASON_SIZE];
 
   if (path && job_manifest_is_stdin (request->expected) &&
       job_manifest_is_stdin (hash->operand))
     return error_set (error, "--expect: standard input cannot be both the "
                       "manifest and the image");
-  if (!path)
-    expected->text = strdup (request->expected);
-  else if (format_manifest_sum (request, path, &expected->text, error) == -1) {
+  if (path && read_manifest_sum (request, path, expected, error) == -1) {
     *operand = request->expected;
     return -1;
   }
-  if (!expected->text)
-    return error_set (error, "--expect: out of memory");
-  if (sum_text_parse (expected->text, "--expect", hash->opts, &expected->sum,
-                      &expected->hex, error) == -1)
-    return -1;
-  return check_params (hash, expected->sum.opts, error);
+  if (!path && expected_sum_parse (expected, request->expected, hash->opts,
+                                   reason) != 0)
+    return error_set (error, "--expect: %s", reason);
+  if (blkhash_opts_get_digest_size (expected->opts) == 0)
+    return error_set (error, "--expect: a digest whose length is zero proves "
+                      "nothing");
+  return check_params (hash, expected->opts, error);
 }
 
-/* Set ERROR to both checksums, one below the other, or to the expected one if
- * there is no memory.
- */
+/* Set ERROR to both sums, one below the other. */
 static void
-describe_mismatch (const struct expected *expected, const struct sum *sum,
+describe_mismatch (const struct expected_sum *expected, const struct sum *sum,
                    struct error *error)
 {
-  char *got = sum_line (expected->sum.opts, sum->md, sum->md_len, NULL, true,
+  char *wanted = sum_line (expected->opts, expected->md, sum->md_len, NULL,
+                           true, false);
+  char *got = sum_line (expected->opts, sum->md, sum->md_len, NULL, true,
                         false);
-  int tag_len = got ? strcspn (got, " ") : 0;
   char lines[1024];
 
-  snprintf (lines, sizeof lines, "expected %.*s = %s\ngot      %s\n", tag_len,
-            got ? got : "", expected->hex, got ? got : "another checksum");
+  snprintf (lines, sizeof lines, "expected %s\ngot      %s\n",
+            wanted ? wanted : "another sum", got ? got : "another sum");
   error_set_lines (error, lines);
+  free (wanted);
   free (got);
 }
 
 /* Set RESULT to whether SUM matches EXPECTED. */
 static void
-set_result (const struct expected *expected, const struct sum *sum,
+set_result (const struct expected_sum *expected, const struct sum *sum,
             struct expect_result *result)
 {
-  result->same = expected_sum_matches (expected->hex, sum);
+  result->same = memcmp (expected->md, sum->md, sum->md_len) == 0;
   result->first = sum->first;
   strcpy (result->verdict, result->same ? "OK" : "FAILED");
   if (!result->same)
@@ -141,7 +135,7 @@ set_result (const struct expected *expected, const struct sum *sum,
 
 static int
 compare (const struct expect_request *request,
-         const struct expected *expected, struct expect_result *result,
+         const struct expected_sum *expected, struct expect_result *result,
          struct error *error)
 {
   struct hash_request hash = request->hash;
@@ -149,7 +143,7 @@ compare (const struct expect_request *request,
   struct sum sum;
   int r;
 
-  hash.opts = expected->sum.opts;
+  hash.opts = expected->opts;
   hash_request_fix (&hash);     /* refuse a manifest with others */
   if (!job_manifest_path (hash.operand) &&
       source_open (&hash.source, hash.operand, &source, error) == -1)
@@ -169,19 +163,19 @@ compare (const struct expect_request *request,
 
 /* ---- A part ---- */
 
-/* Check that the manifest has the sum HEX with the parameters OPTS. */
+/* Check that the manifest has the sum SUM. */
 static int
-check_manifest_sum (const struct blkhash_opts *opts, const char *hex,
+check_manifest_sum (const struct expected_sum *sum,
                     const struct difference *difference, struct error *error)
 {
-  char tag[BLKHASH_MAX_TAG_SIZE], *expected;
+  char *expected = sum_line (sum->opts, sum->md,
+                             blkhash_opts_get_digest_size (sum->opts), NULL,
+                             true, false);
   int r = 0;
 
-  blkhash_opts_get_tag (opts, tag, sizeof tag);
-  if (!difference->manifest_sum ||
-      asprintf (&expected, "%s = %s", tag, hex) == -1)
-    return error_errno (error, ENOMEM, "cannot check");
-  if (strcasecmp (expected, difference->manifest_sum) != 0)
+  if (!difference->manifest_sum || !expected)
+    r = error_errno (error, ENOMEM, "cannot check");
+  else if (strcmp (expected, difference->manifest_sum) != 0)
     r = error_set (error, "it is the manifest of another image, with %s",
                    difference->manifest_sum);
   free (expected);
@@ -243,8 +237,7 @@ expect_part (const struct expect_request *request,
 
   if (r == 0 && request->manifest_sum) {
     *operand = request->expected;
-    r = check_manifest_sum (hash->opts, request->manifest_sum, &difference,
-                            error);
+    r = check_manifest_sum (request->manifest_sum, &difference, error);
   }
   else if (r == 0 && hash->construction_fixed) {
     *operand = NULL;
@@ -268,7 +261,7 @@ job_expect (const struct expect_request *request,
             struct expect_result *result, const char **operand,
             struct error *error)
 {
-  struct expected expected = { .text = NULL };
+  struct expected_sum expected = { .opts = NULL };
   int r;
 
   *result = (struct expect_result) { .same = false };
@@ -283,7 +276,6 @@ job_expect (const struct expect_request *request,
     *operand = request->hash.operand;
     r = compare (request, &expected, result, error);
   }
-  expected_sum_destroy (&expected.sum);
-  free (expected.text);
+  expected_sum_destroy (&expected);
   return r;
 }

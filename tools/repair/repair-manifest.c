@@ -12,11 +12,10 @@
 
 #include "blkhash-manifest.h"
 
+#include "../lib/common/expected-sum.h"
 #include "../lib/digest/digest.h"
 #include "../lib/manifest/manifest-index.h"
-#include "job/expected-sum.h"
 #include "job/manifest.h"
-#include "job/sum-text.h"
 #include "repair/repair-manifest.h"
 #include "util/error.h"
 #include "util/request.h"
@@ -26,16 +25,13 @@
 
 static int
 compare_sum (const struct repair_manifest *manifest,
-             const struct expected_sum *expected, const char *hex,
-             struct error *error)
+             const struct expected_sum *expected, struct error *error)
 {
-  struct sum sum = { .md_len = manifest->leaf_size };
-
   if (!blkhash_opts_same_hash (expected->opts, manifest->opts))
     return error_set (error, "its digest, block size or construction is not "
                       "that of --sum");
-  memcpy (sum.md, manifest_index_sum (manifest->index), sum.md_len);
-  if (!expected_sum_matches (hex, &sum))
+  if (memcmp (expected->md, manifest_index_sum (manifest->index),
+              manifest->leaf_size) != 0)
     return error_set (error, "its checksum is not that of --sum");
   return 0;
 }
@@ -48,19 +44,15 @@ static int
 check_sum (const struct repair_manifest *manifest,
            const struct repair_request *request, struct error *error)
 {
-  struct expected_sum expected = { .spec = NULL };
-  char *text = strdup (request->expected_sum);
-  const char *hex;
+  char reason[BLKHASH_MAX_REASON_SIZE];
+  struct expected_sum expected;
   int r;
 
-  if (!text)
-    return error_errno (error, ENOMEM, "cannot check the sum");
-  r = sum_text_parse (text, "--sum", request->hash.opts, &expected, &hex,
-                      error);
-  if (r == 0)
-    r = compare_sum (manifest, &expected, hex, error);
+  if (expected_sum_parse (&expected, request->expected_sum, request->hash.opts,
+                          reason) != 0)
+    return error_set (error, "--sum: %s", reason);
+  r = compare_sum (manifest, &expected, error);
   expected_sum_destroy (&expected);
-  free (text);
   return r;
 }
 

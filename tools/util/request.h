@@ -25,6 +25,7 @@ struct blkhash_opts;
 struct check_line;
 struct difference;
 struct error;
+struct expected_sum;
 struct repair_range;
 
 /* The part that the requests of all jobs have. */
@@ -73,8 +74,9 @@ struct expect_request {
   const char *expected;         /* expected checksum, or manifest:FILE */
   struct part part;             /* if N > 0, only this part is compared;
                                  * requires a manifest */
-  const char *manifest_sum;     /* with a part: hex digits of the sum that the
-                                 * manifest must have, or NULL for any */
+  const struct expected_sum *manifest_sum; /* with a part: the sum that the
+                                            * manifest must have, or NULL for
+                                            * any */
 };
 
 /* The request of blkhash compare. */
