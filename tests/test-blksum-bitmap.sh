@@ -107,7 +107,8 @@ refuses "'$bitmap' records the changes since a different sum, not since $new" \
         blkhash update "$dir/expected" --bitmap "$bitmap" \
         --manifest "$dir/new" "$uri"
 # With --bitmap the manifest is read twice, so it cannot be a pipe.
-refuses "cannot read - twice" sh -c 'cat "$0" | blkhash update - "$@"' \
+refuses "-: it is read twice, and must be a file" \
+        sh -c 'cat "$0" | blkhash update - "$@"' \
         "$dir/old" --bitmap "$bitmap" --manifest "$dir/new" "$uri"
 updates_from_stdin "$uri"
 refuses_update "is for NBD" --bitmap "$bitmap" "$image"

@@ -25,7 +25,12 @@ checks () {
   mv "$checked.other" "$checked"
   run 1 blksum --check "$@" list
   [ "$(cat stdout)" = "$checked: FAILED" ] || fail "not FAILED: $*"
-  says_once "WARNING: 1 computed checksum did NOT match"
+  if grep -q '^blk-' list; then
+    says_once "WARNING: 1 computed checksum did NOT match"
+  else
+    says "WARNING: 1 computed checksum did NOT match" \
+      "list: none matches, and none has a tag; made with another -d, or by sha"
+  fi
   mv "$checked" "$checked.other"
   mv "$checked.right" "$checked"
 }

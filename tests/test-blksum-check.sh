@@ -102,6 +102,25 @@ cmp sha256sum.err blksum.err || fail "messages about unreadable lists differ"
 run 1 sh -c 'sed 1s/./0/ blksum.sums | blksum --check blksum.sums - missing'
 [ "$(grep -c OK stdout)" = 7 ] || fail "not seven images are OK"
 says 'WARNING: 1 computed checksum did NOT match' 'missing: .*No such file'
+# If no line matches, and none has a tag, the list may be of another digest.
+hint='list: none matches, and none has a tag; made with another -d, or by '
+warning='WARNING: 1 computed checksum did NOT match'
+sed -n '1s/./0/p' blksum.sums > list
+run 1 blksum --check list
+says "$warning" "$hint"
+run 1 blksum --check --quiet list
+says "$warning" "$hint"
+run 1 blksum --check --status list
+[ ! -s stderr ] || fail "not silent"
+sed 1q blksum.sums >> list
+run 1 blksum --check list
+says "$warning"
+(blksum --tag a; sed -n '1s/./0/p' blksum.sums) > list
+run 1 blksum --check list
+says "$warning"
+blksum --tag a | sed 's/(a) = .../(a) = 000/' > list
+run 1 blksum --check list
+says "$warning"
 
 # A directory is not an image; nor is a file that must not be read.
 echo "$(reference a)  directory" > list

@@ -191,7 +191,35 @@ if [ \$4 -ge 2097152 ]; then echo EIO broken >&2; exit 1; fi
 head -c \$((\$4 + \$3)) '$dir/zeros' | tail -c \$3"
   reports "$uri: 3999996 $unread" 1000004 image "$uri"
   reports "$uri: 3999996 $unread" 1000004 manifest:image.blkm "$uri"
-  refuses "$uri: cannot read at offset" blkhash compare image "$uri"
+  run 2 blkhash compare image "$uri"
+  says_once "$uri: cannot read at offset"
+  echo "The sizes differ: 1000004 and 5000000 bytes." | cmp - stdout ||
+    fail "the sizes were not printed first"
+  # Where the same size is needed nothing is read.
+  start_nbdkit eval get_size='echo 1000005' pread='echo EIO broken >&2; exit 1'
+  remedy="; --size 1000004 reads only these"
+  for pair in "image $uri" "$uri image" "manifest:image.blkm $uri"; do
+    run 1 blkhash compare --strict $pair
+    says_once "$uri: has 1000005 bytes, .*image[.blkm]* 1000004$remedy$"
+    run 1 blkhash compare --strict --output=mapfile $pair
+    says_once "$uri: has 1000005 bytes, .*image[.blkm]* 1000004$remedy$"
+    ! grep -q '?' stdout || fail "the mapfile is complete: $pair"
+    run 1 blkhash compare --strict --output=json $pair
+    says_once "$uri: has 1000005 bytes, .*image[.blkm]* 1000004$remedy$"
+    grep -q '^{"ranges":\[\],.*,"compared-bytes":0,"result":"differs"}$' stdout ||
+      fail "the JSON is of a comparison: $pair"
+    run 1 blkhash compare --strict -q $pair
+    [ ! -s stdout ] && [ ! -s stderr ] || fail "not quiet"
+    run 2 blkhash compare --part 0/2 -q $pair
+    says_once ": has [0-9]* bytes, .* [0-9]*"
+  done
+  run 1 blksum --expect manifest:image.blkm "$uri"
+  echo "$uri: FAILED" | cmp - stdout || fail "not FAILED"
+  says_once "$uri: has 1000005 bytes, manifest:image.blkm 1000004$remedy$"
+  run 1 blksum -q --expect manifest:image.blkm "$uri"
+  [ ! -s stdout ] && [ ! -s stderr ] || fail "not quiet"
+  run 1 blksum --expect manifest:zeros.blkm "$uri"
+  says_once "$uri: has 1000005 bytes, manifest:zeros.blkm 5000000$"
 fi
 
 requires_qemu

@@ -25,11 +25,17 @@ is () {
   [ ! -s stdout ] && [ ! -s stderr ] || fail "not quiet"
 }
 is_not () {
-  expect=$1 image=$2
+  expect=$1 image=$2 hint=
   shift 2
+  case $expect in
+    blk-*) ;;
+    *) hint="$image: made with another -d, by sha256sum, or copied to a larger \
+disk (--size)?$" ;;
+  esac
   run 1 blksum --expect "$expect" "$@" "$image"
   [ "$(cat stdout)" = "$image: FAILED" ] || fail "not FAILED"
-  says "$image: expected blk-.* = ${expect##*[: ]}$" "$image: got      blk-"
+  says "$image: expected blk-.* = ${expect##*[: ]}$" "$image: got      blk-" \
+       ${hint:+"$hint"}
   run 1 blksum --quiet --expect "$expect" "$@" "$image"
   [ ! -s stdout ] && [ ! -s stderr ] || fail "not quiet"
 }
@@ -39,7 +45,8 @@ is $(echo $sum | tr a-f A-F) raw
 is_not $sum other
 is_not $zeros raw
 run 1 blksum --expect $zeros raw
-says "expected blk-sha256/64k = $zeros$" "got      blk-sha256/64k = $sum$"
+says "expected blk-sha256/64k = $zeros$" "got      blk-sha256/64k = $sum$" \
+     "made with another -d"
 
 # A shell leaves a carriage return.
 cr=$(printf '\r')
@@ -127,6 +134,8 @@ done
 cp raw larger
 truncate -s 10m larger
 run 1 blksum --expect manifest:raw.blkm larger
+says_once "larger: has 10485760 bytes, manifest:raw.blkm 8388608; --size \
+8388608 reads only these"
 run 0 blksum --expect manifest:raw.blkm --size 8m larger
 unread="bytes after the image were not read"
 printf '%s\n' "larger: OK" "larger: 2097152 $unread" |
@@ -135,6 +144,7 @@ run 0 blksum -q --expect $sum --size 8m larger
 [ ! -s stdout ] || fail "not quiet"
 run 1 blksum --expect manifest:raw.blkm --size 7m larger
 [ "$(cat stdout)" = "larger: FAILED" ] || fail "more than FAILED"
+says_once "larger: has 7340032 bytes, manifest:raw.blkm 8388608$"
 input=larger
 run 0 from_pipe --expect manifest:raw.blkm --size 8m
 printf '%s\n' "-: OK" "-: any $unread" | cmp - stdout || fail "a larger pipe"

@@ -171,6 +171,14 @@ run 0 blksum --check --quiet --part 2/5 b.sum
 run 1 blksum --check --part 4/5 b.sum
 prints "b: FAILED (part 4/5: $((gib + 70144)) of $size bytes)"
 says "WARNING: 1 computed checksum did NOT match"
+# The whole manifest is verified first: no image is opened if it is another.
+mkfifo fifo
+cp a.kept fifo.blkm
+sed 's/(b)/(fifo)/' b.sum > fifo.sum
+run 2 timeout $limit blksum --check --part 4/5 fifo.sum
+says "fifo: 'manifest:fifo.blkm': it is the manifest of another image, with" \
+     "could not be read"
+rm fifo
 run 1 blksum --check --status --part 4/5 b.sum
 [ ! -s stdout ] && [ ! -s stderr ] || fail "not silent"
 
@@ -188,10 +196,10 @@ unread () {
 cp b.blkm a.blkm
 unread "a: 'manifest:a.blkm': .* of another image, with blk-sha256/64k = "
 blksum -d sha256/64k/s3 --manifest a.blkm a > tmp/sum
-unread "of another image, with blk-sha256/64k/s3 = "
+unread "it is a manifest of blk-sha256/64k/s3, not of blk-sha256/64k$"
 for kind in md5/64k sha256/4k; do
   blksum -d $kind --manifest a.blkm a > tmp/sum
-  unread "manifest of blk-$kind, .* compared with blk-sha256/64k"
+  unread "it is a manifest of blk-$kind, not of blk-sha256/64k$"
 done
 head -c 600 a.kept > a.blkm
 unread "a: 'manifest:a.blkm': the manifest is cut off"
@@ -231,8 +239,13 @@ for image in small empty; do
   says "$image: not checked: part $part of $bytes bytes is empty"
   run 2 blksum -q --expect manifest:$image.blkm --part $part $image
   [ ! -s stdout ] || fail "not quiet"
-  run 2 blksum --check --part $part $image.sum
-  prints "$image: not checked (part $part: 0 of $bytes bytes)"
+  for option in "" --ignore-missing --strict; do
+    run 2 blksum --check --part $part $option $image.sum
+    prints "$image: not checked (part $part: 0 of $bytes bytes)"
+    says "$image: not checked: part $part of $bytes bytes is empty" \
+         "WARNING: 1 part is empty, and was not checked" \
+         ${option:+$([ $option = --strict ] || echo no.file.was.verified)}
+  done
   refuses "$image: not checked: part $part of $bytes bytes is empty" \
     blkhash compare --output=json --part $part manifest:$image.blkm $image
 done
@@ -243,12 +256,12 @@ prints "small: OK (part 8/9: 8 of 8 bytes)"
 cp --sparse=always a longer
 truncate -s 7g longer
 for pair in "a longer" "manifest:a.blkm longer" "longer manifest:a.blkm"; do
-  refuses "${pair#* }: has [0-9]* bytes, and ${pair% *} [0-9]*: --part needs" \
+  refuses "${pair#* }: has [0-9]* bytes, ${pair% *} [0-9]*" \
           blkhash compare --part 2/5 $pair
 done
-refuses "longer: has 7516192768 bytes, and manifest:a.blkm $size: --part" \
+refuses "longer: has 7516192768 bytes, manifest:a.blkm $size; --size $size" \
         blksum --expect manifest:a.blkm --part 2/5 longer
-refuses "a: has 1000001 bytes, " \
+refuses "a: has 1000001 bytes, manifest:a.blkm $size$" \
         blksum --expect manifest:a.blkm --part 2/5 --size 1000001 a
 cp a.blkm longer.blkm
 echo "blk-sha256/64k (longer) = $(reference a)" > longer.sum
@@ -274,9 +287,23 @@ for part in 0/2 29/30; do
   refuses "manifest:cut.blkm: the manifest is cut off" \
           blksum --expect manifest:cut.blkm --part $part a
 done
-refuses "wrong-sum.blkm: the sum is not that of the leaves" \
-  blkhash compare --part 0/1 "manifest:$corpus/wrong-sum.blkm" \
-  "manifest:$corpus/flat.blkm"
+for pair in "wrong-sum flat" "flat wrong-sum"; do
+  refuses "wrong-sum.blkm: the sum is not that of the leaves" \
+    blkhash compare --part 0/1 "manifest:$corpus/${pair% *}.blkm" \
+    "manifest:$corpus/${pair#* }.blkm"
+done
+# It is verified before anything of the image is read, and before a difference
+# is reported.
+printf x | dd of=longer bs=1 conv=notrunc status=none
+run 2 blkhash compare --size $size --part 0/2 manifest:wrong.blkm longer
+[ ! -s stdout ] || fail "a difference from a manifest that is wrong"
+# Standard input can be read twice if it is a file.
+run 0 blksum --expect manifest:- --part 2/5 b < a.blkm
+prints "b: OK (part 2/5: $gib of $size bytes)"
+refuses "manifest:-: it is read twice, and must be a file, not a pipe" \
+        sh -c 'cat a.blkm | blksum --expect manifest:- --part 2/5 b'
+refuses "manifest:-: it is read twice" \
+        sh -c 'cat a.blkm | blkhash compare --part 2/5 b manifest:-'
 
 # ---- Errors ----
 
@@ -293,9 +320,9 @@ refuses "-: a pipe can only be read as a whole" \
         from_pipe blksum --expect manifest:b.blkm --part 0/2
 refuses "standard input cannot be both" \
         blksum --expect manifest:- --part 0/2 < b.blkm
-refuses "manifest of blk-sha256/64k, which cannot be compared" \
+refuses "it is a manifest of blk-sha256/64k, not of blk-md5/64k" \
         blksum --expect manifest:b.blkm --part 0/2 -d md5 a
-refuses "the checksum was made with another construction" \
+refuses "it is a manifest of blk-sha256/64k, not of blk-sha256/64k/linear" \
         blksum --expect manifest:b.blkm --part 0/2 -d sha256/64k/linear a
 
 # ---- All kinds of sources ----

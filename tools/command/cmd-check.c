@@ -116,6 +116,8 @@ warn_lines (const struct check_result *result)
         "line is improperly formatted", "lines are improperly formatted");
   warn (lines[LINE_UNREAD], "listed file could not be read",
         "listed files could not be read");
+  warn (lines[LINE_UNCHECKED], "part is empty, and was not checked",
+        "parts are empty, and were not checked");
   warn (lines[LINE_UNKNOWN], "listed file has no checksum",
         "listed files have no checksum");
   warn (lines[LINE_DIFFERS], "listed file differs from its manifest",
@@ -142,7 +144,8 @@ end_list (const struct list_output *output, const struct check_result *result,
 {
   const struct blksum_options *options = output->options;
   const uint64_t *lines = result->lines;
-  uint64_t failed = lines[LINE_UNREAD] + lines[LINE_UNKNOWN];
+  uint64_t failed = lines[LINE_UNREAD] + lines[LINE_UNCHECKED] +
+    lines[LINE_UNKNOWN];
   uint64_t different = lines[LINE_MISMATCH] + lines[LINE_DIFFERS];
   uint64_t formatted = lines[LINE_MATCH] + different + failed +
     lines[LINE_MISSING];
@@ -159,6 +162,10 @@ end_list (const struct list_output *output, const struct check_result *result,
                  : "no properly formatted checksum lines found");
   else if (none_verified && readable && !silent)
     report_list (output, "no file was verified");
+  else if (lines[LINE_MISMATCH] > 0 && lines[LINE_MATCH] == 0 &&
+           !result->tagged && !silent)
+    report_list (output, "none matches, and none has a tag; made with another "
+                 "-d, or by sha256sum?");
 
   if (different > 0)
     return EXIT_DIFFERS;

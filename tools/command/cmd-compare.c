@@ -101,8 +101,7 @@ end_json (const struct difference_output *output,
   putchar (']');
   if (part->n > 0)
     printf (",\"part\":\"%" PRIu32 "/%" PRIu32 "\"", part->i, part->n);
-  printf (",\"compared-bytes\":%" PRIu64,
-          part->n > 0 ? difference->part_bytes : larger_size (difference));
+  printf (",\"compared-bytes\":%" PRIu64, difference->compared_bytes);
   output_result (difference->differ ? EXIT_DIFFERS : EXIT_SUCCESS);
   putchar ('\n');
 }
@@ -110,13 +109,15 @@ end_json (const struct difference_output *output,
 /* ---- Lines ---- */
 
 /* Print the sizes if they differ, as soon as both are known: the size of a pipe
- * is known only at its end.
+ * is known only at its end.  This is also the begin function of a struct
+ * compare_request.
  */
 static void
-print_sizes (struct difference_output *output,
-             const struct difference *difference)
+print_sizes (void *opaque, const struct difference *difference)
 {
-  if (output->sizes_printed ||
+  struct difference_output *output = opaque;
+
+  if (output->sizes_printed || output->options->output.form != OUTPUT_HUMAN ||
       difference->size[0] == difference->size[1] ||
       larger_size (difference) == UINT64_MAX)
     return;
@@ -131,7 +132,7 @@ print_part (const struct part *part, const struct difference *difference)
 {
   char text[PART_TEXT_SIZE];
 
-  part_describe (part, difference->part_bytes, difference->size[0], text);
+  part_describe (part, difference->compared_bytes, difference->size[0], text);
   printf ("%s %s.\n",
           difference->differ ? "Compared" : "No difference in", text);
 }
@@ -176,6 +177,17 @@ print_text (struct difference_output *output,
   }
 }
 
+/* Report the larger one of two images that must have the same size. */
+static void
+report_sizes (const struct difference_output *output, const uint64_t *size)
+{
+  int larger = size[1] > size[0];
+  struct error error = { "" };
+
+  error_size (&error, size[larger], output->operands[!larger], size[!larger]);
+  report (output->operands[larger], &error);
+}
+
 /* Called before the comparison.  Returns 0, or an errno value. */
 static int
 begin (const struct compare_options *options)
@@ -201,19 +213,25 @@ print_range (void *opaque, const struct difference *difference, uint64_t start,
   return output->error;
 }
 
-/* Print what follows the last range.  Returns 0, or an errno value. */
+/* Print what follows the last range.  A mapfile is not completed if nothing was
+ * compared, so that ddrescue refuses it.  Returns 0, or an errno value.
+ */
 static int
 end (struct difference_output *output, const struct difference *difference)
 {
+  bool compared = difference->compared_bytes == larger_size (difference) ||
+    output->options->input.part.n > 0;
   int err = 0;
 
+  if (!compared)
+    report_sizes (output, difference->size);
   errno = 0;
   if (output->options->output.form == OUTPUT_JSON)
     end_json (output, difference);
-  else if (output->options->output.form == OUTPUT_MAPFILE)
-    domain_end (&output->ranges, larger_size (difference));
-  else
+  else if (output->options->output.form == OUTPUT_HUMAN)
     err = end_lines (output, difference);
+  else if (compared)
+    domain_end (&output->ranges, larger_size (difference));
   if (err)
     return err;
   if (fflush (stdout) == EOF || ferror (stdout))
@@ -238,6 +256,7 @@ run (void *opaque, int nr_operands, char *operands[])
     .part = options->input.part,
     .same_size = options->strict,
     .first_only = options->quiet,
+    .begin = options->quiet ? NULL : print_sizes,
     .report = print_range,
     .opaque = &output,
   };
@@ -272,7 +291,6 @@ run (void *opaque, int nr_operands, char *operands[])
   ranges_free (&output.ranges);
   if (err)
     report_write_failed (err);
-  free (difference.manifest_sum);
   for (int i = 0; i < 2; i++)
     container_report (operands[i], &difference.first_bytes[i], "comparison");
   return difference.differ ? EXIT_DIFFERS : EXIT_SUCCESS;

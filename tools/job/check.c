@@ -170,8 +170,8 @@ check_image (struct check *check, const char *name,
   if (!check->request->ignore_missing || !is_missing (name)) {
     int r = verify (check, name, expected, &verified, &error);
 
-    result.outcome = r == -1 ? LINE_UNREAD
-      : verified.same ? LINE_MATCH : LINE_MISMATCH;
+    result.outcome = r == 0 ? (verified.same ? LINE_MATCH : LINE_MISMATCH)
+      : *verified.verdict ? LINE_UNCHECKED : LINE_UNREAD;
     result.verdict = *verified.verdict ? verified.verdict
       : "FAILED open or read";
     result.error = r == -1 ? &error : NULL;
@@ -192,6 +192,7 @@ check_sum (struct check *check, const struct sums_line *line)
   else if (expected_sum_init (&expected, line, request->hash.opts, reason))
     report_malformed (check, reason);
   else {
+    check->result->tagged |= expected.tagged;
     check_image (check, line->name, &expected);
     expected_sum_destroy (&expected);
   }

@@ -9,12 +9,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "blkhash-manifest.h"
 
+#include "../lib/common/expected-sum.h"
 #include "../lib/common/sum-line.h"
 #include "job/compare-input.h"
 #include "job/manifest.h"
@@ -22,6 +24,7 @@
 #include "source/pair.h"
 #include "source/source.h"
 #include "util/request.h"
+#include "util/result.h"
 
 /* ---- Opening ---- */
 
@@ -46,6 +49,33 @@ limit_size (struct compare_input *input, uint32_t block_size)
   return 0;
 }
 
+/* With --part, verify the sum of the whole manifest before a part of the image
+ * is read.
+ */
+static int
+verify_manifest (struct compare_input *input)
+{
+  const struct compare_request *request = input->request;
+  const struct expected_sum *expected = request->manifest_sum;
+  struct hash_request hash = { .progress = request->hash.progress };
+  struct sum sum;
+  char *line;
+
+  if (request->same_hash)
+    hash = request->hash;
+  hash.progress.aside = true;
+  if (job_manifest_verify (&hash, input->fd, &sum, &input->error) == -1)
+    return -1;
+  memcpy (input->md, sum.md, sum.md_len);
+  line = sum_line (sum.hash, sum.md, sum.md_len, NULL, true, false);
+  blkhash_opts_free (sum.hash);
+  if (expected && memcmp (expected->md, sum.md, sum.md_len) != 0)
+    error_set (&input->error, "it is the manifest of another image, with %s",
+               line ? line : "another sum");
+  free (line);
+  return error_is_set (&input->error) ? -1 : 0;
+}
+
 static int
 open_manifest (struct compare_input *input, bool check_sum)
 {
@@ -58,6 +88,8 @@ open_manifest (struct compare_input *input, bool check_sum)
     : open (path, O_RDONLY | O_CLOEXEC);
   if (input->fd == -1)
     return error_errno (&input->error, errno, "cannot open");
+  if (input->request->part.n > 0 && verify_manifest (input) == -1)
+    return -1;
   input->reader =
     blkhash_manifest_reader_new (input->fd,
                                  check_sum ? 0 : BLKHASH_MANIFEST_NO_SUM,
@@ -213,15 +245,13 @@ compare_input_stop (struct compare_input *input)
   }
 }
 
-char *
-compare_input_sum (const struct compare_input *input)
+bool
+compare_input_has_changed (const struct compare_input *input)
 {
   unsigned char md[BLKHASH_MAX_MD_SIZE];
   unsigned len;
 
-  if (!input->reader ||
-      blkhash_manifest_reader_sum (input->reader, md, &len) != 0)
-    return NULL;
-  return sum_line (blkhash_manifest_reader_opts (input->reader), md, len, NULL,
-                   true, false);
+  return input->reader && input->request->part.n > 0 &&
+    blkhash_manifest_reader_sum (input->reader, md, &len) == 0 &&
+    memcmp (input->md, md, len) != 0;
 }

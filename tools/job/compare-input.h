@@ -29,6 +29,8 @@ struct compare_input {
   struct source *source;        /* an image; or NULL */
   struct blkhash_manifest_reader *reader; /* a manifest; or NULL */
   int fd;                       /* the file of the manifest, or -1 */
+  unsigned char md[BLKHASH_MAX_MD_SIZE]; /* with a part: the sum of the
+                                          * manifest, which was verified */
   uint64_t size;                /* size of the image in bytes;
                                  * SOURCE_SIZE_UNKNOWN for a pipe that has not
                                  * ended */
@@ -88,10 +90,9 @@ compare_input_start (struct compare_input *input,
  */
 void compare_input_stop (struct compare_input *input);
 
-/* Returns the sum of a manifest that was read to its end, as --tag --no-names
- * prints it; the caller frees it.  Returns NULL for any other input, or if
- * there is no memory.
+/* Returns true for a manifest that was read to its end with a part, and then
+ * had another sum than when it was verified.
  */
-char *compare_input_sum (const struct compare_input *input);
+bool compare_input_has_changed (const struct compare_input *input);
 
 #endif /* BLKSUM_COMPARE_INPUT_H */

@@ -15,9 +15,10 @@
  * block of a manifest cannot be extended: only its digest is known.  The result
  * can then be undecided, which is an error.
  *
- * With --part the blocks outside of the part are not read from an image, and
- * are zeros in its leaves; a manifest is read to its end.  So the difference of
- * the leaves is limited to the part.
+ * With --part the sum of the whole manifest is verified first.  The blocks
+ * outside of the part are not read from an image, and are zeros in its leaves;
+ * the manifest is read to its end again.  So the difference of the leaves is
+ * limited to the part.
  */
 
 #include <config.h>
@@ -93,15 +94,14 @@ choose_part (struct compare *compare, const char **operand,
     return 0;
   *operand = request->operands[1];
   if (size[0] != size[1])
-    return error_set (error, "has %" PRIu64 " bytes, and %s %" PRIu64
-                      ": --part needs images of the same size", size[1],
-                      request->operands[0], size[0]);
+    return error_size (error, size[1], request->operands[0], size[0]);
   part_blocks (part, size[0], block_size, &first, &count);
   difference->part_is_empty = count == 0;
   if (count == 0)
     return error_set (error, "not checked: part %" PRIu32 "/%" PRIu32 " of %"
                       PRIu64 " bytes is empty", part->i, part->n, size[0]);
-  difference->part_bytes = part_offset (first + count, size[0], block_size) -
+  difference->compared_bytes =
+    part_offset (first + count, size[0], block_size) -
     part_offset (first, size[0], block_size);
   compare->diff.begin = first;
   compare->diff.end = first + count;
@@ -246,9 +246,16 @@ finish (struct compare *compare, int err, const char **operand,
     return error_set (error, "cannot decide whether it is identical to the "
                       "other: the shorter one ends within a block of data, of "
                       "which its manifest has only the digest");
+  for (int i = 0; i < 2; i++)
+    if (err == 0 && compare_input_has_changed (&compare->input[i])) {
+      *operand = compare->input[i].operand;
+      return error_set (error, "it was modified while it was read");
+    }
   if (err == 0 && !sums_match (compare))
     return error_set (error, "the sum of this manifest or of the other does "
                       "not match its leaves");
+  if (compare->request->part.n == 0)
+    difference->compared_bytes = MAX (difference->size[0], difference->size[1]);
   if (err == 0 && difference->differ)
     err = leaf_diff_flush (diff);
   return err ? error_errno (error, err, "cannot compare") : 0;
@@ -303,9 +310,10 @@ compare_inputs (struct compare *compare, const char **operand,
   };
   if (choose_part (compare, operand, error) == -1)
     return -1;
-  if (compare->request->same_size && compare->request->first_only &&
-      size[0] != size[1] && size[0] != SOURCE_SIZE_UNKNOWN &&
-      size[1] != SOURCE_SIZE_UNKNOWN) {
+  if (compare->request->begin)
+    compare->request->begin (compare->request->opaque, compare->difference);
+  if (compare->request->same_size && size[0] != size[1] &&
+      size[0] != SOURCE_SIZE_UNKNOWN && size[1] != SOURCE_SIZE_UNKNOWN) {
     compare->difference->differ = true;
     return 0;
   }
@@ -352,8 +360,6 @@ job_compare (const struct compare_request *request,
     r = error_set (error, "a pipe cannot be both images");
   if (r == 0)
     r = compare_inputs (&compare, operand, error);
-  if (r == 0)
-    difference->manifest_sum = compare_input_sum (&compare.input[0]);
   compare_input_close (&compare.both);
   compare_input_close (&compare.input[0]);
   compare_input_close (&compare.input[1]);

@@ -4,19 +4,17 @@
  * The job: verify an image against an expected checksum.
  *
  * The checksum is a text (../lib/common/expected-sum.h), or "manifest:FILE",
- * which stands for the checksum of the manifest FILE.  A part of an image has no
- * checksum, so its leaves are compared with those of a manifest.
+ * which stands for the checksum of the manifest FILE.  A part of an image has
+ * no checksum, so its leaves are compared with those of a manifest.
  */
 
 #include <config.h>
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "blkhash.h"
 
@@ -58,10 +56,13 @@ check_params (const struct hash_request *request,
                     differs);
 }
 
-/* Set EXPECTED to the sum of the manifest at PATH. */
+/* Set EXPECTED to the sum of the manifest at PATH, and *SIZE to the size of its
+ * image.
+ */
 static int
 read_manifest_sum (const struct expect_request *request, const char *path,
-                   struct expected_sum *expected, struct error *error)
+                   struct expected_sum *expected, uint64_t *size,
+                   struct error *error)
 {
   struct hash_request any = { .progress = request->hash.progress };
   struct sum sum;
@@ -69,18 +70,19 @@ read_manifest_sum (const struct expect_request *request, const char *path,
   any.progress.aside = true;
   if (job_manifest (&any, path, &sum, error) == -1)
     return -1;
+  *size = sum.size;
   expected->opts = sum.hash;
   expected->tagged = true;
   memcpy (expected->md, sum.md, sum.md_len);
   return 0;
 }
 
-/* Set EXPECTED to the expected sum of REQUEST.  Returns the same as
- * job_expect.
+/* Set EXPECTED to the expected sum of REQUEST, and *SIZE to the size of the
+ * image, if it is known.  Returns the same as job_expect.
  */
 static int
 parse (const struct expect_request *request, struct expected_sum *expected,
-       const char **operand, struct error *error)
+       uint64_t *size, const char **operand, struct error *error)
 {
   const struct hash_request *hash = &request->hash;
   const char *path = job_manifest_path (request->expected);
@@ -90,7 +92,7 @@ parse (const struct expect_request *request, struct expected_sum *expected,
       job_manifest_is_stdin (hash->operand))
     return error_set (error, "--expect: standard input cannot be both the "
                       "manifest and the image");
-  if (path && read_manifest_sum (request, path, expected, error) == -1) {
+  if (path && read_manifest_sum (request, path, expected, size, error) == -1) {
     *operand = request->expected;
     return -1;
   }
@@ -114,8 +116,10 @@ describe_mismatch (const struct expected_sum *expected, const struct sum *sum,
                         false);
   char lines[1024];
 
-  snprintf (lines, sizeof lines, "expected %s\ngot      %s\n",
-            wanted ? wanted : "another sum", got ? got : "another sum");
+  snprintf (lines, sizeof lines, "expected %s\ngot      %s\n%s",
+            wanted ? wanted : "another sum", got ? got : "another sum",
+            expected->tagged ? "" : "made with another -d, by sha256sum, or "
+            "copied to a larger disk (--size)?\n");
   error_set_lines (error, lines);
   free (wanted);
   free (got);
@@ -133,26 +137,37 @@ set_result (const struct expected_sum *expected, const struct sum *sum,
     describe_mismatch (expected, sum, &result->why);
 }
 
+/* An image whose size is not SIZE is not read.  SIZE can be
+ * SOURCE_SIZE_UNKNOWN, and so can the size of the image.
+ */
 static int
 compare (const struct expect_request *request,
-         const struct expected_sum *expected, struct expect_result *result,
-         struct error *error)
+         const struct expected_sum *expected, uint64_t size,
+         struct expect_result *result, struct error *error)
 {
   struct hash_request hash = request->hash;
   struct source *source = NULL;
   struct sum sum;
-  int r;
+  int r = 0;
 
   hash.opts = expected->opts;
   hash_request_fix (&hash);     /* refuse a manifest with others */
   if (!job_manifest_path (hash.operand) &&
       source_open (&hash.source, hash.operand, &source, error) == -1)
     return -1;
-  r = source ? job_hash_source (&hash, source, &sum, error)
-             : job_hash (&hash, &sum, error);
-  if (r == 0) {
-    set_result (expected, &sum, result);
-    blkhash_opts_free (sum.hash);
+  if (source && source->size != size && size != SOURCE_SIZE_UNKNOWN &&
+      source->size != SOURCE_SIZE_UNKNOWN) {
+    strcpy (result->verdict, "FAILED");
+    result->first = source->first;
+    error_size (&result->why, source->size, request->expected, size);
+  }
+  else {
+    r = source ? job_hash_source (&hash, source, &sum, error)
+               : job_hash (&hash, &sum, error);
+    if (r == 0) {
+      set_result (expected, &sum, result);
+      blkhash_opts_free (sum.hash);
+    }
   }
   if (source) {
     result->trailing = source->trailing;
@@ -163,46 +178,6 @@ compare (const struct expect_request *request,
 
 /* ---- A part ---- */
 
-/* Check that the manifest has the sum SUM. */
-static int
-check_manifest_sum (const struct expected_sum *sum,
-                    const struct difference *difference, struct error *error)
-{
-  char *expected = sum_line (sum->opts, sum->md,
-                             blkhash_opts_get_digest_size (sum->opts), NULL,
-                             true, false);
-  int r = 0;
-
-  if (!difference->manifest_sum || !expected)
-    r = error_errno (error, ENOMEM, "cannot check");
-  else if (strcmp (expected, difference->manifest_sum) != 0)
-    r = error_set (error, "it is the manifest of another image, with %s",
-                   difference->manifest_sum);
-  free (expected);
-  return r;
-}
-
-/* Check that the manifest has the construction in OPTS, too: the comparison only
- * looks at leaves.
- */
-static int
-check_construction (const struct blkhash_opts *opts,
-                    const struct difference *difference, struct error *error)
-{
-  char tag[BLKHASH_MAX_TAG_SIZE];
-  const char *sum = difference->manifest_sum;
-  size_t len;
-
-  blkhash_opts_get_tag (opts, tag, sizeof tag);
-  len = strlen (tag);
-  if (!sum)
-    return error_errno (error, ENOMEM, "cannot check");
-  if (strncasecmp (sum, tag, len) == 0 && sum[len] == ' ')
-    return 0;
-  return error_set (error, "--expect: the checksum was made with another "
-                    "construction");
-}
-
 static void
 set_verdict (struct expect_result *result, const struct part *part,
              const struct difference *difference)
@@ -211,13 +186,13 @@ set_verdict (struct expect_result *result, const struct part *part,
     : difference->differ ? "FAILED" : "OK";
   char text[PART_TEXT_SIZE];
 
-  part_describe (part, difference->part_bytes, difference->size[1], text);
+  part_describe (part, difference->compared_bytes, difference->size[1], text);
   snprintf (result->verdict, VERDICT_SIZE, "%s (%s)", verdict, text);
 }
 
 /* Compare the part of the image with the manifest.  The comparison does not
- * stop at the first difference, so that the manifest is read to its end, and
- * its sum is verified.
+ * stop at the first difference, so that the manifest is read to its end, and a
+ * change of it is detected.
  */
 static int
 expect_part (const struct expect_request *request,
@@ -231,18 +206,12 @@ expect_part (const struct expect_request *request,
     .formats = { NULL, hash->source.format },
     .size = SOURCE_WHOLE,
     .part = request->part,
+    .same_hash = true,
+    .manifest_sum = request->manifest_sum,
   };
   struct difference difference;
   int r = job_compare (&compare, &difference, operand, error);
 
-  if (r == 0 && request->manifest_sum) {
-    *operand = request->expected;
-    r = check_manifest_sum (request->manifest_sum, &difference, error);
-  }
-  else if (r == 0 && hash->construction_fixed) {
-    *operand = NULL;
-    r = check_construction (hash->opts, &difference, error);
-  }
   if (r == 0 || difference.part_is_empty)
     set_verdict (result, &request->part, &difference);
   result->same = r == 0 && !difference.differ;
@@ -250,7 +219,6 @@ expect_part (const struct expect_request *request,
   if (r == 0 && difference.differ)
     error_set (&result->why, "differs in the block at %" PRIu64 "; "
                "'blkhash compare' prints all differences", difference.first);
-  free (difference.manifest_sum);
   return r;
 }
 
@@ -262,6 +230,7 @@ job_expect (const struct expect_request *request,
             struct error *error)
 {
   struct expected_sum expected = { .opts = NULL };
+  uint64_t size = SOURCE_SIZE_UNKNOWN;
   int r;
 
   *result = (struct expect_result) { .same = false };
@@ -271,10 +240,10 @@ job_expect (const struct expect_request *request,
                       "covers the whole image");
   if (request->part.n > 0)
     return expect_part (request, result, operand, error);
-  r = parse (request, &expected, operand, error);
+  r = parse (request, &expected, &size, operand, error);
   if (r == 0) {
     *operand = request->hash.operand;
-    r = compare (request, &expected, result, error);
+    r = compare (request, &expected, size, result, error);
   }
   expected_sum_destroy (&expected);
   return r;

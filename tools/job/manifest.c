@@ -136,24 +136,51 @@ read_manifest (const struct hash_request *request,
   return sum->hash ? 0 : error_errno (error, errno, "cannot hash");
 }
 
+static int
+read_file (const struct hash_request *request, int fd, struct sum *sum,
+           struct error *error)
+{
+  char reason[BLKHASH_MAX_REASON_SIZE];
+  struct blkhash_manifest_reader *r =
+    blkhash_manifest_reader_new (fd, 0, reason, sizeof reason);
+  int status;
+
+  *sum = (struct sum) { .format = "manifest" };
+  status = r ? read_manifest (request, r, sum, error)
+             : error_set (error, "%s", reason);
+  blkhash_manifest_reader_free (r);
+  return status;
+}
+
 int
 job_manifest (const struct hash_request *request, const char *path,
               struct sum *sum, struct error *error)
 {
   bool is_stdin = strcmp (path, "-") == 0;
-  char reason[BLKHASH_MAX_REASON_SIZE];
-  struct blkhash_manifest_reader *r;
-  int fd, status;
+  int fd = is_stdin ? STDIN_FILENO : open (path, O_RDONLY | O_CLOEXEC);
+  int status;
 
-  *sum = (struct sum) { .format = "manifest" };
-  fd = is_stdin ? STDIN_FILENO : open (path, O_RDONLY | O_CLOEXEC);
   if (fd == -1)
     return error_errno (error, errno, "cannot open");
-  r = blkhash_manifest_reader_new (fd, 0, reason, sizeof reason);
-  status = r ? read_manifest (request, r, sum, error)
-             : error_set (error, "%s", reason);
-  blkhash_manifest_reader_free (r);
+  status = read_file (request, fd, sum, error);
   if (!is_stdin)
     close (fd);
   return status;
+}
+
+int
+job_manifest_verify (const struct hash_request *request, int fd,
+                     struct sum *sum, struct error *error)
+{
+  off_t start = lseek (fd, 0, SEEK_CUR);
+
+  if (start == -1)
+    return error_errno (error, errno, "it is read twice, and must be a file, "
+                        "not a pipe");
+  if (read_file (request, fd, sum, error) == -1)
+    return -1;
+  if (lseek (fd, start, SEEK_SET) == start)
+    return 0;
+  blkhash_opts_free (sum->hash);
+  return error_errno (error, errno, "cannot read it again");
 }

@@ -48,4 +48,10 @@ int job_manifest_check_params (const struct hash_request *request,
 int job_manifest (const struct hash_request *request, const char *path,
                   struct sum *sum, struct error *error);
 
+/* The same for the manifest at the offset of FD, to which FD returns, so that
+ * it can be read again.  A pipe is refused.
+ */
+int job_manifest_verify (const struct hash_request *request, int fd,
+                         struct sum *sum, struct error *error);
+
 #endif /* BLKSUM_JOB_MANIFEST_H */

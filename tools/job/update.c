@@ -70,66 +70,24 @@ is_stdin (const char *name)
   return strcmp (name, "-") == 0;
 }
 
-static struct blkhash_manifest_reader *
-new_reader (const struct update *update, struct error *error)
-{
-  char reason[BLKHASH_MAX_REASON_SIZE];
-  struct blkhash_manifest_reader *r =
-    blkhash_manifest_reader_new (update->fd, 0, reason, sizeof reason);
-
-  if (!r)
-    error_set (error, "%s: %s", update->request->old, reason);
-  return r;
-}
-
-/* Read the manifest R to its end, and store its sum in HEX, in hexadecimal
- * digits.  Returns 0, or -1 with the reason.
- */
-static int
-read_sum (struct blkhash_manifest_reader *r, const char *name, char *hex,
-          struct error *error)
-{
-  unsigned char md[BLKHASH_MAX_MD_SIZE];
-  struct blkhash_manifest_run run;
-  unsigned md_len;
-  int err;
-
-  do
-    err = blkhash_manifest_reader_next (r, &run);
-  while (err == 0);
-  if (err != ENOENT)
-    return error_set (error, "%s: %s", name,
-                      blkhash_manifest_reader_error (r));
-  if (blkhash_manifest_reader_sum (r, md, &md_len) != 0)
-    return error_set (error, "%s is the manifest of a part of an image, which "
-                      "has no sum", name);
-  sum_line_hex (md, md_len, hex);
-  return 0;
-}
-
 /* Check that the name BITMAP contains the sum of the old manifest, or the first
- * digits of this sum.  The manifest is read for this, and rewound.
+ * digits of this sum.
  */
 static int
 check_bitmap (const struct update *update, const char *bitmap,
               struct error *error)
 {
-  const char *name = update->request->old;
-  off_t start = lseek (update->fd, 0, SEEK_CUR);
-  struct blkhash_manifest_reader *r;
+  struct hash_request any = { .progress = update->hash.progress };
+  struct error reason = { "" };
   char hex[SUM_HEX_SIZE];
-  int status = -1;
+  struct sum sum;
 
-  if (start == -1)
-    return error_errno (error, errno, "cannot read %s twice, to check that "
-                        "the dirty bitmap belongs to it", name);
-  r = new_reader (update, error);
-  if (r && read_sum (r, name, hex, error) == 0)
-    status = bitmap_name_check (bitmap, hex, error);
-  blkhash_manifest_reader_free (r);
-  if (status == 0 && lseek (update->fd, start, SEEK_SET) == -1)
-    return error_errno (error, errno, "cannot read %s", name);
-  return status;
+  any.progress.aside = true;
+  if (job_manifest_verify (&any, update->fd, &sum, &reason) == -1)
+    return error_set (error, "%s: %s", update->request->old, reason.text);
+  sum_line_hex (sum.md, sum.md_len, hex);
+  blkhash_opts_free (sum.hash);
+  return bitmap_name_check (bitmap, hex, error);
 }
 
 static int
@@ -178,6 +136,7 @@ open_old (struct update *update, struct error *error)
 {
   const char *name = update->request->old;
   const char *bitmap = update->hash.source.bitmap;
+  char reason[BLKHASH_MAX_REASON_SIZE];
 
   update->fd = is_stdin (name) ? fcntl (STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
                                : open (name, O_RDONLY | O_CLOEXEC);
@@ -186,8 +145,10 @@ open_old (struct update *update, struct error *error)
   if (bitmap && bitmap_name_has_sum (bitmap) &&
       check_bitmap (update, bitmap, error) == -1)
     return -1;
-  update->reader = new_reader (update, error);
-  return update->reader ? check_old (update, error) : -1;
+  update->reader =
+    blkhash_manifest_reader_new (update->fd, 0, reason, sizeof reason);
+  return update->reader ? check_old (update, error)
+    : error_set (error, "%s: %s", name, reason);
 }
 
 /* ---- The new manifest ---- */

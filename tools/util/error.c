@@ -5,6 +5,7 @@
 #include <config.h>
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -73,6 +74,18 @@ error_set (struct error *error, const char *fmt, ...)
   append_format (error, fmt, args);
   va_end (args);
   return -1;
+}
+
+int
+error_size (struct error *error, uint64_t size, const char *other,
+            uint64_t other_size)
+{
+  if (size < other_size)
+    return error_set (error, "has %" PRIu64 " bytes, %s %" PRIu64, size, other,
+                      other_size);
+  return error_set (error, "has %" PRIu64 " bytes, %s %" PRIu64 "; --size %"
+                    PRIu64 " reads only these", size, other, other_size,
+                    other_size);
 }
 
 int

@@ -14,6 +14,7 @@
 #define BLKSUM_ERROR_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct error {
   char text[6144];              /* empty if there is no error; large enough
@@ -44,6 +45,12 @@ int error_errno (struct error *error, int errnum, const char *fmt, ...)
  */
 int error_about (struct error *error, const char *name, const char *fmt, ...)
   __attribute__ ((format (printf, 3, 4)));
+
+/* Set the text to a size in bytes that is not that of OTHER, and to the option
+ * that helps, if SIZE is the larger one.  Always returns -1.
+ */
+int error_size (struct error *error, uint64_t size, const char *other,
+                uint64_t other_size);
 
 /* Set the text to the lines of TEXT, each of which ends with a newline.  If
  * there are more than ERROR_LINES, or they do not fit, the rest is replaced

@@ -88,8 +88,20 @@ struct compare_request {
                                  * compare, or SOURCE_WHOLE */
   struct part part;             /* if N > 0, only this part is compared, and
                                  * different sizes are an error */
-  bool same_size;               /* different sizes count as a difference */
+  bool same_size;               /* different sizes count as a difference, and
+                                 * nothing is compared if both are known */
   bool first_only;              /* stop at the first difference */
+  bool same_hash;               /* a manifest must have those of the hash
+                                 * parameters that are fixed, the construction
+                                 * too, although leaves do not depend on it */
+  const struct expected_sum *manifest_sum; /* with a part: the sum that a
+                                            * manifest must have, or NULL for
+                                            * any */
+
+  /* Called when the sizes are known, before an image is read; the size of a
+   * pipe is not known then; or NULL.
+   */
+  void (*begin) (void *opaque, const struct difference *difference);
 
   /* Called for each range of LENGTH bytes at START that differs; not called
    * with FIRST_ONLY; or NULL.  If it returns an errno value, the job ends.

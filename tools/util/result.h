@@ -41,16 +41,15 @@ struct difference {
   bool differ;
   uint64_t size[2];             /* sizes of the images in bytes; UINT64_MAX
                                  * for a pipe that has not ended */
-  uint64_t part_bytes;          /* with a part: its size */
+  uint64_t compared_bytes;      /* the size of the part; without a part of the
+                                 * larger image, or 0 if nothing was compared,
+                                 * because the sizes differ */
   bool part_is_empty;           /* the part has no blocks: an error */
   uint64_t nr_ranges;           /* number of ranges found */
   uint64_t first;               /* offset of the first range, bytes */
   uint64_t trailing[2];         /* with --size: bytes after each image;
                                  * UINT64_MAX for a pipe */
   struct first_bytes first_bytes[2]; /* of the images */
-  char *manifest_sum;           /* if the first image is a manifest, its sum
-                                 * as printed by --tag --no-names, which the
-                                 * caller frees; otherwise NULL */
 };
 
 #define VERDICT_SIZE 128        /* "OK", "FAILED (part 1/8: ...)" */
@@ -96,6 +95,7 @@ enum check_outcome {
                                  * that differ from the manifest: a comment
                                  * "# differs" */
   LINE_UNREAD,                  /* the image could not be hashed */
+  LINE_UNCHECKED,               /* the part of the image is empty */
   LINE_UNKNOWN,                 /* a filter had no checksum: a comment
                                  * "# unknown" */
   LINE_MISSING,                 /* the file does not exist, with
@@ -123,6 +123,7 @@ struct check_line {
 struct check_result {
   uint64_t lines[LINE_OUTCOMES];
   bool foreign;                 /* there are checksums of files */
+  bool tagged;                  /* there is a checksum with a tag */
 };
 
 #endif /* BLKSUM_RESULT_H */
