@@ -108,10 +108,9 @@ open_manifest (struct compare_input *input, bool check_sum)
 static int
 open_image (struct compare_input *input)
 {
-  struct source_options options = input->request->hash.source;
-
-  options.format = input->format;
-  if (source_open (&options, input->operand, &input->source,
+  input->options = input->request->hash.source;
+  input->options.format = input->format;
+  if (source_open (&input->options, input->operand, &input->source,
                    &input->error) == -1)
     return -1;
   input->size = input->source->size;

@@ -16,6 +16,7 @@
 #include "leaves/image-runs.h"
 #include "leaves/manifest-runs.h"
 #include "util/error.h"
+#include "util/source-options.h"
 
 struct blkhash_manifest_reader;
 struct compare_request;
@@ -25,6 +26,7 @@ struct source;
 
 struct compare_input {
   const char *operand, *format;
+  struct source_options options; /* of the source, which refers to them */
   const struct compare_request *request;
   struct source *source;        /* an image; or NULL */
   struct blkhash_manifest_reader *reader; /* a manifest; or NULL */
@@ -47,9 +49,9 @@ struct compare_input {
   struct manifest_runs manifest;
 };
 
-/* Open operand I of REQUEST.  If CHECK_SUM is set, the sum of a manifest is computed while
- * its leaves are read, and verified at its end.  Returns 0, or -1 with the
- * reason in INPUT, which must be closed in any case.
+/* Open operand I of REQUEST.  If CHECK_SUM is set, the sum of a manifest is
+ * computed while its leaves are read, and verified at its end.  Returns 0, or
+ * -1 with the reason in INPUT, which must be closed in any case.
  */
 int compare_input_open (struct compare_input *input,
                         const struct compare_request *request, int i,
