@@ -39,6 +39,18 @@ sum_line_hex (const unsigned char *md, size_t md_len, char *hex)
     sprintf (hex + 2 * i, "%02x", md[i]);
 }
 
+void
+sum_line_text (const struct blkhash_opts *opts, const unsigned char *md,
+               char text[SUM_TEXT_SIZE])
+{
+  size_t len;
+
+  blkhash_opts_get_tag (opts, text, BLKHASH_MAX_TAG_SIZE);
+  len = strlen (text);
+  text[len] = ':';
+  sum_line_hex (md, blkhash_opts_get_digest_size (opts), text + len + 1);
+}
+
 /* TAG is NULL for a line without a tag; NAME is NULL for a line without a name.
  * Returns NULL if there is no memory.  open_memstream is not used, because its
  * stream loses a part of the text without an error if there is no memory.

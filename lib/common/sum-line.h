@@ -39,4 +39,11 @@ char *sum_line_escape (const char *name);
  */
 void sum_line_hex (const unsigned char *md, size_t md_len, char *hex);
 
+/* The size of a buffer for any "blk-SPEC:HEX". */
+#define SUM_TEXT_SIZE (BLKHASH_MAX_TAG_SIZE + SUM_HEX_SIZE)
+
+/* Store "blk-SPEC:HEX" in TEXT, as it is in JSON. */
+void sum_line_text (const struct blkhash_opts *opts, const unsigned char *md,
+                    char text[SUM_TEXT_SIZE]);
+
 #endif /* BLKHASH_SUM_LINE_H */

@@ -20,6 +20,7 @@
 #include "cli/output.h"
 #include "cli/program.h"
 #include "util/error.h"
+#include "util/part.h"
 #include "util/result.h"
 
 /* ---- JSON ---- */
@@ -63,25 +64,15 @@ output_result (int status)
     putchar ('}');
 }
 
-void
-output_json_sum (const char *key, const struct blkhash_opts *hash,
-                 const char *hex, bool first)
-{
-  char tag[BLKHASH_MAX_TAG_SIZE];
-
-  blkhash_opts_get_tag (hash, tag, sizeof tag);
-  printf ("%s\"%s\":\"%s:%s\"", first ? "" : ",", key, tag, hex);
-}
-
 static void
 print_json (const struct output_options *options, const char *name,
             const struct blkhash_opts *hash, const struct sum *sum)
 {
   bool first = begin_json (options, name);
-  char hex[SUM_HEX_SIZE];
+  char text[SUM_TEXT_SIZE];
 
-  sum_line_hex (sum->md, sum->md_len, hex);
-  output_json_sum ("sum", hash, hex, first);
+  sum_line_text (hash, sum->md, text);
+  print_string ("sum", text, first);
   print_string ("format", sum->format, false);
   print_number ("size", sum->size);
   print_number ("data-bytes", sum->data);
@@ -130,6 +121,13 @@ output_sum (const struct output_options *options, const char *name,
   return 0;
 }
 
+static void
+end_line (void)
+{
+  if (ferror (stdout) || putchar ('\n') == EOF || fflush (stdout) == EOF)
+    report_write_failed (errno ? errno : EIO);
+}
+
 void
 output_failure (const struct output_options *options, const char *name,
                 const struct error *error, int status)
@@ -140,6 +138,26 @@ output_failure (const struct output_options *options, const char *name,
   errno = 0;
   print_string ("error", error->text, begin_json (options, name));
   output_result (status);
-  if (ferror (stdout) || putchar ('\n') == EOF || fflush (stdout) == EOF)
-    report_write_failed (errno ? errno : EIO);
+  end_line ();
+}
+
+void
+output_verdict (const char *name, const struct expect_result *verified,
+                const struct part *part, const struct error *error, int status)
+{
+  errno = 0;
+  putchar ('{');
+  print_string ("name", name, true);
+  if (verified && *verified->sum)
+    print_string ("sum", verified->sum, false);
+  if (verified && *verified->expected)
+    print_string ("expected", verified->expected, false);
+  if (part->n > 0) {
+    printf (",\"part\":\"%" PRIu32 "/%" PRIu32 "\"", part->i, part->n);
+    print_number ("compared-bytes", verified ? verified->compared_bytes : 0);
+  }
+  if (error)
+    print_string ("error", error->text, false);
+  output_result (status);
+  end_line ();
 }

@@ -11,6 +11,8 @@
 
 struct blkhash_opts;
 struct error;
+struct expect_result;
+struct part;
 struct sum;
 
 /* The words of --output, in this order. */
@@ -40,13 +42,18 @@ int output_sum (const struct output_options *options, const char *name,
 void output_failure (const struct output_options *options, const char *name,
                      const struct error *error, int status);
 
+/* Print an object of JSON for an image that was checked, with what VERIFIED
+ * contains, which can be NULL, and PART, if its N is not 0.  ERROR is NULL, or
+ * the reason for STATUS, the exit status for this image alone.  Exits if stdout
+ * cannot be written.
+ */
+void output_verdict (const char *name, const struct expect_result *verified,
+                     const struct part *part, const struct error *error,
+                     int status);
+
 /* For objects of JSON that are printed elsewhere: print the member "result" for
  * the exit STATUS, and the end of the object.
  */
 void output_result (int status);
-
-/* Print the member KEY, a sum made with HASH.  FIRST: it is the first member. */
-void output_json_sum (const char *key, const struct blkhash_opts *hash,
-                      const char *hex, bool first);
 
 #endif /* BLKSUM_OUTPUT_H */

@@ -75,6 +75,15 @@ is_reported (const struct list_output *output, const struct check_line *line)
   }
 }
 
+/* The exit status for a line alone. */
+static int
+status_of (enum check_outcome outcome)
+{
+  return outcome == LINE_MATCH ? EXIT_SUCCESS
+    : outcome == LINE_MISMATCH || outcome == LINE_DIFFERS ? EXIT_DIFFERS
+    : EXIT_TROUBLE;
+}
+
 /* Print the verdict and the error of LINE, if it has them, and the options do
  * not suppress them.  This is the report function of a struct check_request.
  */
@@ -89,12 +98,17 @@ print_line (void *opaque, const struct check_line *line)
     report (line->name ? line->name : output->list, line->error);
   output->damage_reported |= line->outcome == LINE_DAMAGED;
   if (line->verdict && level != REPORT_STATUS &&
-      (level != REPORT_QUIET || line->outcome != LINE_MATCH))
-    err = verdict_print (line->name, line->verdict);
+      (level != REPORT_QUIET || line->outcome != LINE_MATCH)) {
+    if (output->options->output.form == OUTPUT_JSON)
+      output_verdict (line->name, line->verified, &output->options->input.part,
+                      line->error, status_of (line->outcome));
+    else
+      err = verdict_print (line->name, line->verdict);
+  }
   if (err)
     report_write_failed (err);
-  if (line->first && level != REPORT_STATUS)
-    container_report (line->name, line->first, "sum");
+  if (line->verified && level != REPORT_STATUS)
+    container_report (line->name, &line->verified->first, "sum");
 }
 
 /* ---- A list ---- */

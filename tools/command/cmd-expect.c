@@ -19,14 +19,25 @@
 #include "util/request.h"
 #include "util/result.h"
 
+/* Print the verdict, unless it is OK and only others are printed.  ERROR is the
+ * reason, if the image has no sum.
+ */
 static void
-print (const char *name, const struct expect_result *result, bool quiet)
+print (const struct blksum_options *options, const char *name,
+       const struct expect_result *result, const struct error *error,
+       int status)
 {
-  int err = quiet && result->same ? 0 : verdict_print (name, result->verdict);
+  int err = 0;
 
-  if (!result->same)
-    report (name, &result->why);
-  else if (err == 0 && !quiet)
+  if (options->report == REPORT_STATUS ||
+      (options->report == REPORT_QUIET && status == EXIT_SUCCESS))
+    return;
+  if (options->output.form == OUTPUT_JSON)
+    output_verdict (name, result, &options->input.part, error, status);
+  else if (*result->verdict)
+    err = verdict_print (name, result->verdict);
+  if (err == 0 && status == EXIT_SUCCESS &&
+      options->output.form == OUTPUT_HUMAN)
     err = verdict_print_trailing (name, result->trailing);
   if (err)
     report_write_failed (err);
@@ -41,23 +52,24 @@ cmd_expect (const struct blksum_options *options)
     .expected = options->expect,
     .part = options->input.part,
   };
-  bool silent = options->report == REPORT_STATUS;
   struct expect_result result;
-  struct error error = { "" };
-  int err;
+  struct error error = { "" }, about = { "" };
 
   request.hash.operand = name;
   if (job_expect (&request, &result, &operand, &error) == -1) {
     if (!operand)
       usage_invalid ("%s", error.text);
     report (operand, &error);
-    if (*result.verdict && !silent &&
-        (err = verdict_print (name, result.verdict)))
-      report_write_failed (err);
+    error_about (&about, operand, "%s", error.text);
+    print (options, name, &result, operand == name ? &error : &about,
+           EXIT_TROUBLE);
     return EXIT_TROUBLE;
   }
-  if (!silent) {
-    print (name, &result, options->report == REPORT_QUIET);
+  print (options, name, &result, result.same || *result.sum ? NULL : &result.why,
+         result.same ? EXIT_SUCCESS : EXIT_DIFFERS);
+  if (options->report != REPORT_STATUS) {
+    if (!result.same)
+      report (name, &result.why);
     container_report (name, &result.first, "sum");
   }
   return result.same ? EXIT_SUCCESS : EXIT_DIFFERS;

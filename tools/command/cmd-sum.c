@@ -40,7 +40,7 @@ const struct option_row sum_rows[] = {
   { 'z', "zero", NULL, "end lines with NUL, and escape no names",
     FIELD (output.zero), .value = true, .modes = MODE_SUM },
   { 0, "output", "FORM", "human or json", .words = "human json",
-    FIELD (output.form), .modes = MODE_SUM },
+    FIELD (output.form) },
 
   /* For compatibility. */
   { 'b', "block-size", "SIZE", NULL, OPTION_SIZE (0, UINT32_MAX),

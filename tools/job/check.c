@@ -91,6 +91,8 @@ verify_whole (const struct hash_request *hash,
   result->same = memcmp (sum.md, expected->md, sum.md_len) == 0;
   strcpy (result->verdict, result->same ? "OK" : "FAILED");
   result->first = sum.first;
+  sum_line_text (expected->opts, sum.md, result->sum);
+  sum_line_text (expected->opts, expected->md, result->expected);
   blkhash_opts_free (sum.hash);
   return 0;
 }
@@ -175,7 +177,7 @@ check_image (struct check *check, const char *name,
     result.verdict = *verified.verdict ? verified.verdict
       : "FAILED open or read";
     result.error = r == -1 ? &error : NULL;
-    result.first = r == -1 ? NULL : &verified.first;
+    result.verified = r == -1 ? NULL : &verified;
   }
   report_line (check, &result);
 }

@@ -125,8 +125,10 @@ report_range (void *opaque, uint64_t first, uint64_t count)
   uint64_t start = first * block_size;
   uint64_t length = leaf_run_bytes (&run, size, block_size);
 
-  if (difference->nr_ranges++ == 0)
+  if (difference->nr_ranges++ == 0) {
     difference->first = start;
+    difference->first_length = length;
+  }
   return request->report
     ? request->report (request->opaque, difference, start, length) : 0;
 }

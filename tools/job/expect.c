@@ -133,6 +133,8 @@ set_result (const struct expected_sum *expected, const struct sum *sum,
   result->same = memcmp (expected->md, sum->md, sum->md_len) == 0;
   result->first = sum->first;
   strcpy (result->verdict, result->same ? "OK" : "FAILED");
+  sum_line_text (expected->opts, sum->md, result->sum);
+  sum_line_text (expected->opts, expected->md, result->expected);
   if (!result->same)
     describe_mismatch (expected, sum, &result->why);
 }
@@ -214,11 +216,13 @@ expect_part (const struct expect_request *request,
 
   if (r == 0 || difference.part_is_empty)
     set_verdict (result, &request->part, &difference);
+  result->compared_bytes = difference.compared_bytes;
   result->same = r == 0 && !difference.differ;
   result->first = difference.first_bytes[1];
   if (r == 0 && difference.differ)
-    error_set (&result->why, "differs in the block at %" PRIu64 "; "
-               "'blkhash compare' prints all differences", difference.first);
+    error_set (&result->why, "%" PRIu64 " bytes at %" PRIu64 " differ; "
+               "'blkhash compare' prints all ranges", difference.first_length,
+               difference.first);
   return r;
 }
 

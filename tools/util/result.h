@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "blkhash.h"
+#include "../lib/common/sum-line.h"
 #include "util/error.h"
 #include "util/first-bytes.h"
 
@@ -46,7 +47,7 @@ struct difference {
                                  * because the sizes differ */
   bool part_is_empty;           /* the part has no blocks: an error */
   uint64_t nr_ranges;           /* number of ranges found */
-  uint64_t first;               /* offset of the first range, bytes */
+  uint64_t first, first_length; /* of the first range, bytes */
   uint64_t trailing[2];         /* with --size: bytes after each image;
                                  * UINT64_MAX for a pipe */
   struct first_bytes first_bytes[2]; /* of the images */
@@ -58,6 +59,10 @@ struct difference {
 struct expect_result {
   bool same;
   char verdict[VERDICT_SIZE];
+  char sum[SUM_TEXT_SIZE];      /* of the image, and the expected one; "" if it
+                                 * is not known */
+  char expected[SUM_TEXT_SIZE];
+  uint64_t compared_bytes;      /* with a part */
   struct error why;             /* why the image is not the same */
   uint64_t trailing;            /* with --size: bytes after the image;
                                  * UINT64_MAX for a pipe */
@@ -115,8 +120,7 @@ struct check_line {
                                  * name */
   const char *verdict;          /* or NULL */
   const struct error *error;    /* or NULL */
-  const struct first_bytes *first; /* of the image, or NULL if it was not
-                                 * hashed */
+  const struct expect_result *verified; /* NULL if the image was not hashed */
 };
 
 /* The result of --check: the number of lines of a list with each outcome. */
