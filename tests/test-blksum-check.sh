@@ -160,8 +160,9 @@ printf '%s\n' '\back\\slash: OK' '\c\rr: OK' | cmp - stdout ||
 for option in --quiet --status --warn --strict --ignore-missing --allow-uris; do
   refuses "$option needs --check" blksum $option a
 done
-for option in --tag --zero --no-names --output=json; do
-  refuses "--check cannot be used with" blksum --check $option blksum.sums
+for option in --tag --zero --no-names; do
+  refuses "$option cannot be used with --check" \
+          blksum --check $option blksum.sums
 done
 # -c is --cache; the message names --check.
 refuses "checksums: --check" blksum -c blksum.sums

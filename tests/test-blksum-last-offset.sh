@@ -25,7 +25,7 @@ compares () {
 os.pwrite(os.open(sys.argv[1], os.O_WRONLY), b"x", int(sys.argv[2]) - 1)' \
     "$shm/b" $size
   run 1 blkhash compare -d sha256/$block "$shm/a" "$shm/b"
-  [ "$(cat "$dir/stdout")" = "At $start: $((size - start)) bytes differ." ] ||
+  [ "$(cat "$dir/stdout")" = "$((size - start)) bytes at $start differ" ] ||
     fail "the difference is not in the last block"
 }
 

@@ -56,7 +56,7 @@ expect 2 "$b  b\n$a  manifest:m\n$c  c\n" blksum b manifest:m manifest:b c
 
 # As JSON, and with the progress of one image after the other.
 run 0 blksum --output json a b c
-[ "$(grep -c '"checksum"' "$dir/stdout")" = 3 ] || fail "not three results"
+[ "$(grep -c '"result":"ok"' "$dir/stdout")" = 3 ] || fail "not three results"
 run 0 blksum --progress=3 a b c 3> percents
 [ "$(grep -cx 100/100 percents)" = 3 ] || fail "not three times 100/100"
 
