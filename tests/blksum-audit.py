@@ -95,10 +95,12 @@ class Update:
                 need(f.read() == self.manifest, "the manifest differs")
             os.remove(self.new)
             return False
-        named = re.search(r"block (\d+) \((\d+) bytes at (\d+)\)", run.stderr)
+        named = re.findall(r": (\d+) bytes at (\d+) differ from .*; in no list",
+                           run.stderr)
         need(run.returncode == 1 and run.stdout == "" and named, run)
-        block, size, at = map(int, named.groups())
-        need(block in changed and (size, at) == (BLOCK, block * BLOCK), run)
+        for size, at in named:
+            blocks = {(int(at) + i) // BLOCK for i in range(0, int(size), BLOCK)}
+            need(blocks <= set(changed) and int(at) % BLOCK == 0, run)
         need(not os.path.exists(self.new), "a manifest was written", run)
         return True
 

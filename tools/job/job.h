@@ -71,8 +71,9 @@ int job_merge (const struct merge_request *request, struct sum *sum,
                const char **operand, struct error *error);
 
 /* Hash the changed ranges of the operand.  A sample of the blocks outside of
- * these ranges is audited.  Returns 0; 1 with ERROR set if an audited block has
- * changed; or -1 with the reason in ERROR.
+ * these ranges is audited.  Returns 0; 1 with ERROR set if audited blocks have
+ * changed, whose ranges were reported as warnings; or -1 with the reason in
+ * ERROR.
  */
 int job_update (const struct update_request *request, struct sum *sum,
                 struct error *error);

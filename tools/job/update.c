@@ -194,6 +194,20 @@ total_bytes (const struct update *update)
   return read + trusted * blkhash_opts_get_digest_size (update->hash.opts);
 }
 
+/* Report a range that differs, although no list of changes contains it. */
+static void
+report_range (void *opaque, uint64_t start, uint64_t length)
+{
+  const struct update *update = opaque;
+  struct error error = { "" };
+
+  error_set (&error, "%" PRIu64 " bytes at %" PRIu64 " differ from %s; %s",
+             length, start, update->request->old,
+             update->hash.source.bitmap ? "not in the dirty bitmap"
+             : "in no list of changes");
+  update->hash.source.warn (update->hash.operand, &error);
+}
+
 /* Write the leaves of IMAGE, which is open, and of the old manifest to the new
  * one.  Stores in SUM the statistics of reading the image.  Returns 0; 1 with
  * ERROR set if an audited block has changed; or -1 with the reason.
@@ -214,6 +228,8 @@ write_leaves (struct update *update, struct image_runs *image,
     .block_size = block_size (update),
     .progress = progress,
     .error = error,
+    .report = report_range,
+    .opaque = update,
   };
   int r;
 
@@ -221,11 +237,16 @@ write_leaves (struct update *update, struct image_runs *image,
                       error);
   overlay_runs_init (&overlay);
   r = manifest_file_write (&update->manifest, &overlay.runs, error);
+  if (r == 0 && overlay.differs) {
+    error_set (error, "no manifest was written; hash the whole image, and do "
+               "not trust what recorded its changes");
+    return 1;
+  }
   if (r == 0) {
     *sum = image->sum;
     sum->hole += overlay.base_zeros;
   }
-  return overlay.differs ? 1 : r;
+  return r;
 }
 
 /* Returns the same as write_leaves. */

@@ -44,18 +44,6 @@ seek_base (struct overlay_runs *overlay, uint64_t first)
   return 0;
 }
 
-/* The base is verified at its end. */
-static int
-read_to_end (struct overlay_runs *overlay)
-{
-  int err;
-
-  do
-    err = overlay->base->next (overlay->base, &overlay->base_left);
-  while (err == 0);
-  return err;
-}
-
 static int
 use_base (struct overlay_runs *overlay, struct blkhash_manifest_run *run)
 {
@@ -76,22 +64,33 @@ use_base (struct overlay_runs *overlay, struct blkhash_manifest_run *run)
 
 /* ---- The audit ---- */
 
-static int
-differs (struct overlay_runs *overlay, uint64_t block)
+/* Report the range of blocks that differ, if there is one. */
+static void
+report_difference (struct overlay_runs *overlay)
 {
-  const struct blkhash_manifest_run run = { .first = block, .count = 1 };
+  const struct blkhash_manifest_run *run = &overlay->difference;
+
+  if (run->count > 0)
+    overlay->report (overlay->opaque, run->first * overlay->block_size,
+                     leaf_run_bytes (run, overlay->size, overlay->block_size));
+}
+
+/* COUNT blocks from FIRST on differ: extend the range, or begin another. */
+static void
+add_difference (struct overlay_runs *overlay, uint64_t first, uint64_t count)
+{
+  struct blkhash_manifest_run *run = &overlay->difference;
 
   overlay->differs = true;
-  error_set (overlay->error, "block %" PRIu64 " (%" PRIu64 " bytes at %" PRIu64
-             ") differs from %s", block,
-             leaf_run_bytes (&run, overlay->size, overlay->block_size),
-             block * overlay->block_size, overlay->base_name);
-  return ECANCELED;
+  if (run->first + run->count != first) {
+    report_difference (overlay);
+    *run = (struct blkhash_manifest_run) { .first = first };
+  }
+  run->count += count;
 }
 
 /* Compare RUN with the base.  RUN is truncated at the end of the current run of
- * the base.  Returns 0; or ECANCELED, with an error set, if a block differs or
- * the base fails.
+ * the base.  Returns 0; or ECANCELED, with an error set, if the base fails.
  */
 static int
 audit (struct overlay_runs *overlay, struct blkhash_manifest_run *run)
@@ -106,10 +105,11 @@ audit (struct overlay_runs *overlay, struct blkhash_manifest_run *run)
   size = base->leaf_size;
   run->count = MIN (run->count, base->count);
   if (!base->leaves != !run->leaves)
-    return differs (overlay, run->first);
-  for (i = 0; run->leaves && i < run->count; i++)
-    if (memcmp (base->leaves + i * size, run->leaves + i * size, size) != 0)
-      return differs (overlay, run->first + i);
+    add_difference (overlay, run->first, run->count);
+  else
+    for (i = 0; run->leaves && i < run->count; i++)
+      if (memcmp (base->leaves + i * size, run->leaves + i * size, size) != 0)
+        add_difference (overlay, run->first + i, 1);
   return 0;
 }
 
@@ -129,6 +129,19 @@ class_of (const struct overlay_runs *overlay, struct blkhash_manifest_run *run)
   count = len / overlay->block_size + (len % overlay->block_size != 0);
   run->count = MIN (run->count, count);
   return class;
+}
+
+/* The base is verified at its end. */
+static int
+read_to_end (struct overlay_runs *overlay)
+{
+  int err;
+
+  report_difference (overlay);
+  do
+    err = overlay->base->next (overlay->base, &overlay->base_left);
+  while (err == 0);
+  return err;
 }
 
 static int

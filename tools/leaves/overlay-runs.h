@@ -7,7 +7,7 @@
  * The class of a block in the audit sample (see util/audit-sample.h) selects
  * its leaf.  A trusted block has the leaf of the base.  An unknown block has
  * the leaf of the image.  So has an audited block, but that leaf is compared
- * with the leaf of the base first.
+ * with the leaf of the base, and each range of blocks that differ is reported.
  */
 
 #ifndef BLKSUM_OVERLAY_RUNS_H
@@ -34,16 +34,18 @@ struct overlay_runs {
   uint32_t block_size;
   const struct progress *progress; /* counts the bytes of leaves that are taken
                                     * from the base */
-  struct error *error;          /* receives the reason, such as a block that
-                                 * differs */
+  struct error *error;          /* receives the reason */
+  void (*report) (void *opaque, uint64_t start, uint64_t length); /* bytes */
+  void *opaque;
 
   /* The results. */
-  bool differs;                 /* an audited block differs: ECANCELED was
-                                 * returned */
+  bool differs;                 /* an audited block differs */
   uint64_t base_zeros;          /* zeros from the base, bytes */
 
   struct blkhash_manifest_run image_left, base_left; /* the rest of the last run
                                                       * of IMAGE, and of BASE */
+  struct blkhash_manifest_run difference; /* blocks that differ, and were not
+                                           * reported yet */
 };
 
 /* Initialize OVERLAY.  The caller has set the fields that are marked so above,

@@ -135,17 +135,50 @@ class_of (const struct audit_sample *sample, unsigned block)
   return audit_sample_at (sample, (uint64_t) block * BLOCK, &len);
 }
 
+/* The bytes that were reported as different, in order, without gaps between two
+ * reports, which would be one range.
+ */
+static bool differs[BLOCKS];
+static uint64_t last_end, block_bytes, image_bytes;
+
+static void
+report (void *opaque, uint64_t start, uint64_t length)
+{
+  uint64_t end = start + length;
+
+  assert_ptr_equal (opaque, differs);
+  assert_true (length > 0 && end <= image_bytes);
+  assert_true (start > last_end || last_end == 0);
+  assert_true (start % block_bytes == 0);
+  assert_true (end % block_bytes == 0 || end == image_bytes);
+  for (; start < end; start += block_bytes)
+    differs[start / block_bytes] = true;
+  last_end = end;
+}
+
+static void
+reset_report (uint64_t size, uint64_t block_size)
+{
+  memset (differs, 0, sizeof differs);
+  last_end = 0;
+  image_bytes = size;
+  block_bytes = block_size;
+}
+
 /* EXPECTED is the base with random changes in blocks of the class CHANGE.
  * IMAGE is EXPECTED with zeros in the trusted blocks, which would not be read.
- * Returns the first audited block that was changed, or BLOCKS.
+ * WRONG gets the audited blocks that were changed.  Returns whether there are
+ * any.
  */
-static unsigned
+static bool
 make_images (struct memory_runs *base, struct memory_runs *image,
              struct memory_runs *expected, const struct audit_sample *sample,
-             enum sample_class change, unsigned *seed)
+             enum sample_class change, bool wrong[BLOCKS], unsigned *seed)
 {
-  unsigned i, wrong = BLOCKS;
+  bool any = false;
+  unsigned i;
 
+  memset (wrong, 0, BLOCKS * sizeof *wrong);
   fill (base, seed);
   *expected = *base;
   for (i = 0; i < BLOCKS; i++)
@@ -154,14 +187,14 @@ make_images (struct memory_runs *base, struct memory_runs *image,
 
       expected->leaves[i][0] = was_zero || rand_r (seed) % 2;
       expected->leaves[i][1] = expected->leaves[i][0] ? 9 : 0;
-      if (change == SAMPLE_AUDITED && i < wrong)
-        wrong = i;
+      wrong[i] = change == SAMPLE_AUDITED;
+      any |= wrong[i];
     }
   *image = *expected;
   for (i = 0; i < BLOCKS; i++)
     if (class_of (sample, i) == SAMPLE_TRUSTED)
       memset (image->leaves[i], 0, LEAF);
-  return wrong;
+  return any;
 }
 
 /* Check the number of zeros from the base, and the progress, which counts the
@@ -195,31 +228,24 @@ check_overlay (enum sample_class change, unsigned *seed)
   struct overlay_runs overlay = {
     .base = &base.runs, .image = &image.runs, .sample = &sample,
     .base_name = "base", .size = SIZE,
-    .block_size = BLOCK, .progress = &progress, .error = &error
+    .block_size = BLOCK, .progress = &progress, .error = &error,
+    .report = report, .opaque = differs
   };
-  unsigned wrong;
-  int err;
+  bool wrong[BLOCKS], any;
 
   choose (&sample, &unknown, seed);
-  wrong = make_images (&base, &image, &expected, &sample, change, seed);
+  any = make_images (&base, &image, &expected, &sample, change, wrong, seed);
   overlay_runs_init (&overlay);
   reported = 0;
-  err = take (&overlay.runs, &got);
+  reset_report (SIZE, BLOCK);
+  assert_int_equal (take (&overlay.runs, &got), ENOENT);
+  assert_int_equal (got.blocks, BLOCKS);
   assert_memory_equal (got.leaves, expected.leaves, got.blocks * LEAF);
-  assert_int_equal (overlay.differs, wrong < BLOCKS);
-  assert_int_equal (err, wrong < BLOCKS ? ECANCELED : ENOENT);
-  if (wrong < BLOCKS) {
-    char text[32];
-
-    snprintf (text, sizeof text, "block %u (", wrong);
-    assert_memory_equal (error.text, text, strlen (text));
-    assert_true (got.blocks <= wrong);
-  }
-  else {
-    assert_int_equal (got.blocks, BLOCKS);
-    assert_int_equal (base.next, BLOCKS);
-    check_sums (&overlay, &expected, &sample);
-  }
+  assert_int_equal (overlay.differs, any);
+  assert_memory_equal (differs, wrong, sizeof wrong);
+  assert_int_equal (base.next, BLOCKS);
+  check_sums (&overlay, &expected, &sample);
+  assert_false (error_is_set (&error));
   audit_sample_destroy (&sample);
   ranges_free (&unknown);
 }
@@ -237,7 +263,7 @@ test_overlay (void **state)
   }
 }
 
-/* A unit of the sample has 16 blocks; only one of them differs. */
+/* A unit of the sample has 16 blocks; some of them differ. */
 static void
 test_overlay_small_blocks (void **state)
 {
@@ -249,9 +275,11 @@ test_overlay_small_blocks (void **state)
   struct overlay_runs overlay = {
     .base = &base.runs, .image = &image.runs, .sample = &sample,
     .base_name = "base", .size = BLOCKS * block_size,
-    .block_size = block_size, .progress = &progress, .error = &error
+    .block_size = block_size, .progress = &progress, .error = &error,
+    .report = report, .opaque = differs
   };
-  unsigned seed = 1;
+  bool wrong[BLOCKS] = { [37] = true, [38] = true, [BLOCKS - 1] = true };
+  unsigned seed = 1, i;
 
   (void) state;
   assert_int_equal (audit_sample_init (&sample, overlay.size, block_size,
@@ -259,12 +287,13 @@ test_overlay_small_blocks (void **state)
   fill (&base, &seed);
   memset (base.leaves, 1, sizeof base.leaves);
   image = base;
-  image.leaves[37][1] = 2;
+  for (i = 0; i < BLOCKS; i++)
+    image.leaves[i][1] += wrong[i];
   overlay_runs_init (&overlay);
-  assert_int_equal (take (&overlay.runs, &got), ECANCELED);
+  reset_report (overlay.size, block_size);
+  assert_int_equal (take (&overlay.runs, &got), ENOENT);
   assert_true (overlay.differs);
-  assert_string_equal (error.text, "block 37 (4096 bytes at 151552) differs "
-                       "from base");
+  assert_memory_equal (differs, wrong, sizeof wrong);
   audit_sample_destroy (&sample);
 }
 
