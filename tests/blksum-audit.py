@@ -15,7 +15,6 @@ printed; BLKHASH_SEED and BLKHASH_ROUNDS have the effect of the options.
 """
 
 import argparse
-import json
 import math
 import os
 import random
@@ -61,8 +60,8 @@ class Update:
         self.new = os.path.join(where, "new")
         self.list = os.path.join(where, "list")
         with open(self.list, "w") as f:
-            json.dump([{"start": LISTED[0] * BLOCK,
-                        "length": len(LISTED) * BLOCK}], f)
+            f.write(refmanifest.changes(
+                BLOCKS * BLOCK, [(LISTED[0] * BLOCK, len(LISTED) * BLOCK)]))
 
     def begin(self, rng):
         """Every third block is zeros; the others have little data, to keep the

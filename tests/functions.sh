@@ -335,6 +335,21 @@ END
   done
 }
 
+# list_changes SIZE [START LENGTH]...: prints a list for blkhash update --changed,
+# as blkhash compare prints it for an image of SIZE bytes in which these ranges
+# differ.
+list_changes () {
+  compared=$1 result=ok rows=
+  shift
+  while [ $# -gt 0 ]; do
+    rows="$rows${rows:+,}{\"start\":$1,\"length\":$2,\"result\":\"differs\"}"
+    result=differs
+    shift 2
+  done
+  echo "{\"ranges\":[$rows],\"images\":[],\"compared-bytes\":$compared,\
+\"result\":\"$result\"}"
+}
+
 # ---- Servers ----
 
 # serve_web DIR [LOG]: a web server of the files in DIR; sets $web, its URL.  See

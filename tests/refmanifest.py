@@ -10,6 +10,7 @@ As a module:   refmanifest.write(image, digest, block_size, streams, linear)
                refmanifest.part(image, first, count, ...)
                refmanifest.read(manifest)
                refmanifest.diff(image, image, block_size)
+               refmanifest.changes(size, ranges)
 As a command:  refmanifest.py write [-d NAME] [-b SIZE] [-s STREAMS|--linear]
                                     [--part I/N] [FILE|-]
                                   the manifest, or that of a part, on stdout
@@ -21,6 +22,7 @@ data, and at the end "sum HEX", which a part does not have.
 
 import argparse
 import functools
+import json
 import os
 import re
 import struct
@@ -362,6 +364,16 @@ def diff(a, b, block_size):
 
 
 # ---- The command ----------------------------------------------------------
+
+
+def changes(size, ranges):
+    """The JSON of blkhash compare, for images of SIZE bytes that differ in
+    RANGES, pairs of start and length: a list for blkhash update."""
+    return json.dumps({
+        "ranges": [{"start": start, "length": length, "result": "differs"}
+                   for start, length in ranges],
+        "images": [], "compared-bytes": size,
+        "result": "differs" if ranges else "ok"})
 
 
 def main():

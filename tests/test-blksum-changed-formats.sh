@@ -21,8 +21,12 @@ blksum --manifest before.blkm before > stdout
 blksum --manifest after.blkm after > stdout
 last=$((size - 65536))
 
-echo '[{"start": 65536, "length": 65536}, {"start": 196608, "length": 65536},
-       {"start": '$last', "length": 65536}]' > compare
+run 1 blkhash compare --output=json before after
+cp stdout compare
+list_changes $size 65536 65536 196608 65536 $last 65536 |
+  sed 's/"images":\[\]/"images":[{"name":"before","size":'$size'},\
+{"name":"after","size":'$size'}]/' | tr -d '\n' > expected
+tr -d '\n' < compare | cmp - expected || fail "another list"
 echo '[{"offset": 0, "length": 65536, "type": 0},
        {"offset": 65536, "length": 196608, "type": 1},
        {"offset": 262144, "length": '$((last - 262144))', "type": 0},
@@ -34,7 +38,7 @@ update () {
   update_list=$1
   shift
   rm -f new
-  blkhash update before.blkm --changed "$update_list" --manifest new "$@" after
+  blkhash update --changed "$update_list" --manifest new "$@" before.blkm after
 }
 
 for list in compare nbdinfo mapfile; do
@@ -44,13 +48,42 @@ for list in compare nbdinfo mapfile; do
     cmp - after.blkm || fail "$list: from a pipe it differs"
 done
 
+# Several lists: all that one of them contains is read.
+list_changes $size 65536 65536 > some
+sed "s/^\($(printf '0x%08X' 65536) .*\)+/\1?/" mapfile > others
+rm -f new
+run 1 update some --audit 100%
+says "65536 bytes at 196608 differ from before.blkm; in no list of changes$" \
+     "65536 bytes at $last differ from" "no manifest was written"
+run 1 update others --audit 100%
+for lists in "--changed some --changed others" \
+             "--changed others --changed some --changed nbdinfo"; do
+  rm -f new
+  run 0 blkhash update $lists --audit 100% --manifest new before.blkm after
+  cmp new after.blkm || fail "$lists: the manifest differs"
+done
+refuses "'mapfile.none': cannot open" blkhash update --changed some \
+  --changed mapfile.none --manifest new before.blkm after
+refuses "standard input can only be one of" sh -c 'blkhash update --changed - \
+  --changed - --manifest new before.blkm after < some'
+
 # A list of another disk, or that is incomplete.
 truncate -s 8m larger
 blksum --manifest larger.blkm larger > stdout
+update_larger () {
+  blkhash update --changed $1 --manifest new larger.blkm larger
+}
+refuses "'compare': $size bytes were compared, and the image has 8388608" \
+        update_larger compare
 for list in nbdinfo mapfile; do
-  refuses "'$list': it ends at 4194304 of the 8388608 bytes" \
-          blkhash update larger.blkm --changed $list --manifest new larger
+  refuses "'$list': it ends at 4194304 of the 8388608 bytes" update_larger $list
 done
+blkhash compare --part 1/2 --output=json before after > odd || :
+refuses "2097152 bytes were compared, and the image has $size: only" update odd
+blkhash compare --size 2m --output=json before after > odd || :
+refuses "2097152 bytes were compared" update odd
+head -c -2 compare > odd
+refuses "is truncated" update odd
 head -n 5 mapfile > odd
 refuses "it ends at 65536 of the 4194304 bytes" update odd
 
@@ -58,7 +91,8 @@ refuses "it ends at 65536 of the 4194304 bytes" update odd
 blkhash compare --part 1/2 --output=mapfile before after > odd || :
 refuses "not a mapfile that .* created for the whole disk" update odd
 sed '1s/by .*/by GNU ddrescue version 1.27/' mapfile > odd
-refuses "in a mapfile of ddrescue '+' means copied, not changed" update odd
+refuses "in one of ddrescue '+' means copied, not changed, and the two cannot" \
+        update odd
 
 refuses "unrecognized option '--changed-format" \
         update mapfile --changed-format ddrescue

@@ -27,14 +27,13 @@ for line in lines[1:]:
     assert start == end and length > 0 and status != last, line
     end, last = start + length, status
     if status == "+":
-        finished.append({"start": start, "length": length})
+        finished.append((start, length))
 assert end == int(sys.argv[3]), end
 with open(sys.argv[2]) as f:
     found = json.load(f)
-creator = "blksum, of a part" if "part" in found else "blksum"
+creator = "blkhash, of a part" if "part" in found else "blkhash"
 assert first == "# Mapfile. Created by " + creator, first
-if isinstance(found, dict):
-    found = found["differences"]
+found = [(r["start"], r["length"]) for r in found["ranges"]]
 assert finished == found, (finished, found)
 END1
 
@@ -69,7 +68,7 @@ copies () {
 import json, sys
 source, mask = (open(name, "rb").read() for name in sys.argv[1:3])
 expected = bytearray(b"\xaa" * len(mask))
-for r in json.load(open(sys.argv[3])):
+for r in json.load(open(sys.argv[3]))["ranges"]:
     end = r["start"] + r["length"]
     expected[r["start"]:end] = source[r["start"]:end]
 assert mask == expected
@@ -146,6 +145,6 @@ says_once "write error: No space left on device"
 run 2 sh -c '"$@" > /dev/full' -- blkhash compare --output=mapfile a missing
 says_once "write error: No space left on device"
 
-refuses "without --quiet" blkhash compare --output=mapfile -q a b
-refuses "is none of human, json and mapfile" blkhash compare --output=map a b
+refuses "cannot be used with --quiet" blkhash compare --output=mapfile -q a b
+refuses "is none of: human json mapfile" blkhash compare --output=map a b
 $have_ddrescue || skip "ddrescue is missing (the rest passed)"

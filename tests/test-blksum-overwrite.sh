@@ -12,7 +12,7 @@ cd "$dir"
 make_image image
 blksum --manifest whole image > stdout
 cp whole old
-echo "[]" > changes
+list_changes $(stat -c %s image) > changes
 mkdir parts three
 blkhash parts --part 0/2 image parts
 blkhash parts --part 1/2 image parts
@@ -98,7 +98,8 @@ for image in empty manifest; do
     refuses "$name $both" from_stdin --manifest $name
   done
   blksum --manifest old.$image -f raw $image > stdout
-  keeps "$image $both" $image blkhash update --changed changes \
+  list_changes $(stat -c %s $image) > none
+  keeps "$image $both" $image blkhash update --changed none \
         --manifest $image -f raw old.$image $image
   mkdir one
   cp -p $image one/part-000000-of-000001.blkm
@@ -112,7 +113,7 @@ done
 truncate -s 400m large
 write_data large 0 30000000
 blksum --manifest of.large large > stdout
-echo '[{"start": 0, "length": 419430400}]' > all
+list_changes 419430400 0 419430400 > all
 mkdir beside
 while read -r target how; do
   for before in "" of.large; do

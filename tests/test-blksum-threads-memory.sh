@@ -98,11 +98,12 @@ truncate -s $size "$dir/disk"
 blksum -b 4k --manifest "$dir/disk.blkm" "$dir/disk" > "$dir/sum"
 "$PYTHON" - > "$dir/changed" << 'END'
 step = 65536
-print("[", end="")
+print('{"ranges":[', end="")
 for first in reversed(range(0, 1 << 22, step)):
-    print(",".join('{"start":%d,"length":4096}' % (i * 8192)
+    print(",".join('{"start":%d,"length":4096,"result":"differs"}' % (i * 8192)
                    for i in range(first, first + step)),
-          end="," if first > 0 else "]\n")
+          end="," if first > 0 else "")
+print('],"images":[],"compared-bytes":34359738368,"result":"differs"}')
 END
 modest "$(cut -d' ' -f1 "$dir/sum")" "$BLKHASH" update -t 128 "$dir/disk.blkm" \
        --changed "$dir/changed" --audit 0% --manifest "$dir/new.blkm" \

@@ -11,12 +11,12 @@
 change () {
   changed=$1
   shift
-  rows=
   for at; do
     printf x | dd of="$changed" bs=1 seek=$at conv=notrunc status=none
-    rows="$rows${rows:+,}{\"start\": $at, \"length\": 1}"
+    set -- "$@" $at 1
+    shift
   done
-  echo "[$rows]" > "$dir/changes"
+  list_changes $(stat -c %s "$changed") "$@" > "$dir/changes"
 }
 
 # updates ARGUMENT...: updates $dir/old to the manifest of a whole run of
@@ -27,9 +27,8 @@ updates () {
     --changed "$dir/changes" "$@" "$dir/old" "$image"
   [ ! -s "$dir/stderr" ] || fail "unexpected message"
   cmp "$dir/new" "$dir/expected" || fail "the manifest differs"
-  grep -q "\"checksum\":\"$sum\"" "$dir/stdout" || fail "expected $sum"
-  grep -q '"incremental":true' "$dir/stdout" || fail "not incremental"
-  was_read=$(sed 's/.*"read":\([0-9]*\).*/\1/' "$dir/stdout")
+  grep -q "\"sum\":\"blk-[^\"]*:$sum\"" "$dir/stdout" || fail "expected $sum"
+  was_read=$(sed 's/.*"read-bytes":\([0-9]*\).*/\1/' "$dir/stdout")
   for key in data zero hole; do
     sed "s/.*\"$key-bytes\":\([0-9]*\).*/\1/" "$dir/stdout"
   done | "$PYTHON" -c 'import sys; print(sum(map(int, sys.stdin)))' > "$dir/all"
@@ -75,12 +74,12 @@ done
 sum=$(reference "$image")
 blksum --manifest "$dir/old" "$image" > /dev/null
 cp "$dir/old" "$dir/expected"
-echo "[]" > "$dir/changes"
+list_changes $size > "$dir/changes"
 updates
 [ "$was_read" -le 4194304 ] || fail "$was_read bytes were read"
 updates --audit 0%
 [ "$was_read" = 0 ] || fail "$was_read bytes were read"
-echo "[{\"start\": 0, \"length\": $size}]" > "$dir/changes"
+list_changes $size 0 $size > "$dir/changes"
 updates
 : > "$dir/empty"
 blksum --manifest "$dir/empty.blkm" "$dir/empty" > /dev/null
@@ -88,6 +87,7 @@ echo "[]" > "$dir/none"
 prints_sum "$(reference "$dir/empty")" \
            blkhash update --changed "$dir/none" --manifest "$dir/new" \
            "$dir/empty.blkm" "$dir/empty"
+list_changes $size > "$dir/none"
 
 # A block that changed is missing in the list.
 cp "$image" "$dir/liar"
@@ -96,12 +96,38 @@ for options in "--audit 100%" "--audit 100% --no-extents"; do
   rm -f "$dir/new"
   run 1 blkhash update "$dir/old" --changed "$dir/none" $options \
     --manifest "$dir/new" "$dir/liar"
-  says_once "liar: block 320 (65536 bytes at 20971520) differs from $dir/old"
+  says "liar: 65536 bytes at 20971520 differ from $dir/old; in no list of cha" \
+       "liar: no manifest was written; hash the whole image, and do not trust"
   [ ! -s "$dir/stdout" ] || fail "printed a sum"
   [ ! -e "$dir/new" ] || fail "made a manifest"
 done
+# Every range is printed: block 0, two blocks, the block after one in the list,
+# and the last block.
+for block in 0 321 322 323 2047; do
+  printf x | dd of="$dir/liar" bs=1 seek=$((block * 65536 + 777)) \
+    conv=notrunc status=none
+done
+cat > "$dir/one" << END
+[{"offset": 0, "length": 21102592, "type": 0},
+ {"offset": 21102592, "length": 65536, "type": 1},
+ {"offset": 21168128, "length": $((size - 21168128)), "type": 0}]
+END
+run 1 blkhash update "$dir/old" --changed "$dir/one" --audit 100% \
+  --manifest "$dir/new" "$dir/liar"
+differ="differ from $dir/old; in no list of changes$"
+says "liar: 65536 bytes at 0 $differ" "liar: 131072 bytes at 20971520 $differ" \
+     "liar: 65536 bytes at 21168128 $differ" \
+     "liar: 65536 bytes at 134152192 $differ" "liar: no manifest was written; "
+[ ! -e "$dir/new" ] || fail "made a manifest"
+# An old manifest that is wrong proves nothing.
+head -c -10 "$dir/old" > "$dir/wrong"
+tail -c 10 "$dir/old" | tr '\0-\377' '\1-\377\0' >> "$dir/wrong"
+run 2 blkhash update "$dir/wrong" --changed "$dir/one" --audit 100% \
+  --manifest "$dir/new" "$dir/liar"
+grep -q 'blkhash: .*/wrong: ' "$dir/stderr" || fail "the old manifest is used"
 # The audit reads all of a few blocks; holes become data, and data becomes
 # holes.
+list_changes 4194304 > "$dir/small.json"
 for offset in 0 2000000 4194303; do
   truncate -s 4m "$dir/small"
   fallocate -p -o 0 -l 4194304 "$dir/small" || truncate -s 0 "$dir/small"
@@ -109,14 +135,15 @@ for offset in 0 2000000 4194303; do
   write_data "$dir/small" 3000000 1000000
   blksum --manifest "$dir/small.blkm" "$dir/small" > /dev/null
   printf x | dd of="$dir/small" bs=1 seek=$offset conv=notrunc status=none
-  run 1 blkhash update "$dir/small.blkm" --changed "$dir/none" \
+  run 1 blkhash update "$dir/small.blkm" --changed "$dir/small.json" \
     --manifest "$dir/small.blkm" "$dir/small"
-  says_once "block $((offset / 65536)) (65536 bytes at"
+  says "small: 65536 bytes at $((offset / 65536 * 65536)) differ from" \
+       "no manifest was written"
 done
 blksum --manifest "$dir/small.blkm" "$dir/small" > /dev/null
 truncate -s 0 "$dir/small"
 truncate -s 4m "$dir/small"
-run 1 blkhash update "$dir/small.blkm" --changed "$dir/none" \
+run 1 blkhash update "$dir/small.blkm" --changed "$dir/small.json" \
   --manifest "$dir/new" "$dir/small"
 
 # Errors.
@@ -124,9 +151,9 @@ update () {
   blkhash update "$dir/old" --changed "$dir/changes" --manifest "$dir/new" "$@"
 }
 rm -f "$dir/new"
-refuses "needs --changed" \
+refuses "--changed RANGES or --bitmap NAME is missing" \
         blkhash update "$dir/old" --manifest "$dir/new" "$image"
-refuses "needs --manifest" \
+refuses "--manifest NEW is missing" \
         blkhash update "$dir/old" --changed "$dir/changes" "$image"
 refuses "is not a number" update --audit 101% "$image"
 refuses "is not a number" update --audit 5 "$image"
@@ -136,7 +163,7 @@ refuses "is not a number" update --audit 1.% "$image"
 refuses "is not a number" update --audit 1.1234567% "$image"
 refuses "hash the whole image" update "$dir/small"
 refuses "hash the whole image" update --size 1m "$image"
-refuses "and this is a manifest" update "manifest:$dir/old"
+refuses "this is a manifest, and an image is updated" update "manifest:$dir/old"
 refuses "No such file" blkhash update "$dir/nothing" \
         --changed "$dir/changes" --manifest "$dir/new" "$image"
 refuses "not a blkhash manifest" blkhash update "$image" \
@@ -191,8 +218,7 @@ requires_program qemu-io
 qemu-io -c "write -P 7 30000000 5000" -c "write -z 3145728 131072" "$dir/top" \
   > /dev/null
 qemu-img convert -O raw "$dir/top" "$image"
-echo '[{"start": 30000000, "length": 5000}, {"start": 3145728, "length": 131072}]' \
-  > "$dir/changes"
+list_changes $size 30000000 5000 3145728 131072 > "$dir/changes"
 sum=$(reference "$image")
 blksum --manifest "$dir/expected" "$image" > /dev/null
 for direct in 1 0; do
@@ -225,6 +251,6 @@ updates_over_nbd () {
 }
 updates_over_nbd
 [ "$queries" = 0 ] || fail "$queries queries for two blocks"
-echo '[{"start": 0, "length": 134217728}]' > "$dir/changes"
+list_changes $size 0 $size > "$dir/changes"
 updates_over_nbd
 [ "$queries" != 0 ] || fail "no query for the whole disk"

@@ -9,6 +9,7 @@ import subprocess
 import time
 
 import reference
+import refmanifest
 
 LIMIT = 300                     # timeout in seconds, far above a passing run
 
@@ -162,7 +163,8 @@ class Files:
         self.blksum("--manifest", self.path("raw.blkm"), self.path("raw"))
         self.blksum("--manifest", self.path("changed.blkm"),
                     self.path("changed"))
-        self.write("changes", b'[{"start": 655360, "length": 131072}]')
+        self.write("changes", refmanifest.changes(
+            len(content), [(655360, 131072)]).encode())
         for part in range(2):
             self.run(programs.blkhash, "parts", "--part", "%d/2" % part,
                      self.path("raw"), where)

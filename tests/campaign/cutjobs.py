@@ -45,8 +45,8 @@ class Images:
         self.changed_sum, self.changed_manifest = self.make("changed", data)
         self.changes = self.path("changes")
         with open(self.changes, "w") as f:
-            f.write('[{"start": 4096, "length": 4096}, '
-                    '{"start": %d, "length": %d}]' % (size - 100, 100))
+            f.write(refmanifest.changes(size, [(4096, 4096),
+                                               (size - 100, 100)]))
         self.parts = {}
         for i in range(2):
             first, blocks = refmanifest.part_blocks(size, BLOCK, i, 2)

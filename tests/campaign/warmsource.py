@@ -4,13 +4,13 @@
 a snapshot in each pass, as a file or from a server, and continues its
 manifest."""
 
-import json
 import os
 import re
 import signal
 import subprocess
 import time
 
+import refmanifest
 from server import LIMIT, Failed, Server
 from warmdisk import UNIT, Audit, blocks_of, manifest, write_sparse
 
@@ -113,9 +113,10 @@ class Source:
         return bytes(known)
 
     def check_found(self, text):
-        named = re.search(r"block (\d+) \((\d+) bytes at (\d+)\)", text)
+        named = [(int(start), int(length)) for length, start in re.findall(
+            r": (\d+) bytes at (\d+) differ from ", text)]
         unit = max(self.params.block_size, UNIT)
-        if not named or int(named.group(3)) // unit not in self.wrong:
+        if not named or not blocks_of(named, unit) <= self.wrong:
             raise Failed("A RIGHT SOURCE IS CALLED DIFFERENT: " + text)
 
     # ---- blksum ----
@@ -125,8 +126,7 @@ class Source:
             return ["blksum", "-b", str(self.params.block_size), "--manifest",
                     to]
         with open(self.path + ".list", "w") as f:
-            json.dump([{"start": start, "length": length}
-                       for start, length in ranges], f)
+            f.write(refmanifest.changes(len(self.snapshot), ranges))
         return ["blkhash", "update", "--manifest", to, "--changed",
                 self.path + ".list", "--audit", self.params.source_audit,
                 self.path]

@@ -64,11 +64,13 @@ check_again (const struct ranges *ranges)
   char path[32];
   int fd = open_memory (path);
 
-  dprintf (fd, "[");
+  dprintf (fd, "{\"ranges\":[");
   for (size_t i = 0; i < ranges->count; i++)
-    dprintf (fd, "%s{\"start\": %" PRIu64 ", \"length\": %" PRIu64 "}",
-             i > 0 ? ", " : "", ranges->items[i].start, ranges->items[i].len);
-  dprintf (fd, "]\n");
+    dprintf (fd, "%s{\"start\":%" PRIu64 ",\"length\":%" PRIu64
+             ",\"result\":\"differs\"}", i > 0 ? "," : "",
+             ranges->items[i].start, ranges->items[i].len);
+  dprintf (fd, "],\"images\":[],\"compared-bytes\":%" PRIu64
+           ",\"result\":\"%s\"}", SIZE, ranges->count > 0 ? "differs" : "ok");
   if (changes_read (path, SIZE, &again, &error) != 0)
     abort ();
   check_same (&again, ranges);

@@ -1,18 +1,19 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Lists of changed ranges in JSON, as blksum or nbdinfo prints them.  All
- * objects of a list must have the same form.
+ * Lists of changed ranges in JSON, as blkhash compare or nbdinfo prints them.
  *
- * The objects of nbdinfo describe all bytes of the disk.  So they must cover
- * the image without gaps; otherwise objects are missing, or the list is that of
- * another disk.  The list of blksum contains only what differs, and can be
- * empty: only the end of its array shows that it is complete.
+ * nbdinfo prints an array of objects that describe all bytes of the disk.  So
+ * they must cover the image without gaps; otherwise objects are missing, or the
+ * list is that of another disk.  blkhash prints only the ranges that differ, in
+ * an object, which says at its end how many bytes were compared: these must be
+ * all bytes of the image.
  */
 
 #include <config.h>
 
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -25,24 +26,35 @@
 
 /* The members of an object. */
 enum {
-  HAS_START = 1 << 0, HAS_LENGTH = 1 << 1,
-  HAS_OFFSET = 1 << 2, HAS_TYPE = 1 << 3, HAS_DESCRIPTION = 1 << 4,
+  HAS_START = 1 << 0, HAS_LENGTH = 1 << 1, HAS_RESULT = 1 << 2,
+  HAS_OFFSET = 1 << 3, HAS_TYPE = 1 << 4, HAS_DESCRIPTION = 1 << 5,
+  HAS_NAME = 1 << 6, HAS_SIZE = 1 << 7,
+  HAS_RANGES = 1 << 8, HAS_IMAGES = 1 << 9, HAS_COMPARED = 1 << 10,
+  HAS_PART = 1 << 11,
 };
 
 struct item {
   unsigned has;
   uint64_t start, len;          /* bytes; START: "start" or "offset" */
   uint64_t type;
-  char description[JSON_SCAN_STRING];
+  uint64_t size;                /* "size" or "compared-bytes" */
+  char word[JSON_SCAN_STRING];  /* "description" or "result" */
 };
 
 struct list {
   struct json_scan scan;
-  const struct form *form;      /* of the objects; NULL until it is known */
   uint64_t size;                /* size of the image, bytes */
   struct ranges *ranges;
+  bool any;                     /* blkhash: a range differs */
   uint64_t covered;             /* nbdinfo: bytes from the start of the image
                                  * that the objects so far describe */
+};
+
+/* An object that a list contains. */
+struct form {
+  unsigned needs, allows;       /* required and optional members, HAS_... */
+  const char *what;             /* the required members, for an error */
+  int (*add) (struct list *list, const struct item *item); /* or NULL */
 };
 
 /* ---- Ranges ---- */
@@ -84,18 +96,91 @@ cover (struct list *list, const struct item *item)
   return 0;
 }
 
+/* ---- Objects ---- */
+
+static int
+add_compared (struct list *list, const struct item *item)
+{
+  if (strcmp (item->word, "differs") != 0)
+    return json_scan_error (&list->scan, "has the result '%s'", item->word);
+  list->any = true;
+  return check_bounds (list, item->start, item->len) == -1 ? -1
+    : add_range (list, item->start, item->len);
+}
+
+/* The object must be of a dirty bitmap, not of other metadata. */
+static int
+add_nbdinfo (struct list *list, const struct item *item)
+{
+  const char *expected = item->type & DIRTY ? "dirty" : "clean";
+
+  if (cover (list, item) == -1)
+    return -1;
+  if (item->has & HAS_DESCRIPTION && strcmp (item->word, expected) != 0)
+    return json_scan_error (&list->scan,
+                            "is '%s' with type %" PRIu64 ", which no "
+                            "dirty bitmap has", item->word, item->type);
+  return item->type & DIRTY ? add_range (list, item->start, item->len) : 0;
+}
+
+/* Check the whole object of blkhash, after its ranges were added. */
+static int
+add_comparison (struct list *list, const struct item *item)
+{
+  if (strcmp (item->word, list->any ? "differs" : "ok") != 0)
+    return json_scan_error (&list->scan, "it has %s, and the result '%s'",
+                            list->any ? "ranges" : "no ranges", item->word);
+  if (item->size != list->size)
+    return json_scan_error (&list->scan, "%" PRIu64 " bytes were compared, and "
+                            "the image has %" PRIu64 ": only a comparison of "
+                            "all of it says what has changed", item->size,
+                            list->size);
+  return 0;
+}
+
+static const struct form compared = {
+  HAS_START | HAS_LENGTH | HAS_RESULT, 0, "'start', 'length' and 'result'",
+  add_compared
+};
+static const struct form image = {
+  HAS_NAME | HAS_SIZE, 0, "'name' and 'size'", NULL
+};
+static const struct form comparison = {
+  HAS_RANGES | HAS_IMAGES | HAS_COMPARED | HAS_RESULT, HAS_PART,
+  "'ranges', 'images', 'compared-bytes' and 'result', as 'blkhash compare "
+  "--output=json' prints them for whole images", add_comparison
+};
+static const struct form nbdinfo = {
+  HAS_OFFSET | HAS_LENGTH | HAS_TYPE, HAS_DESCRIPTION,
+  "'offset', 'length' and 'type', as 'nbdinfo --json "
+  "--map=qemu:dirty-bitmap:NAME URI' prints them", add_nbdinfo
+};
+
 /* ---- Members ---- */
+
+static int read_array (struct list *list, const struct form *form);
+
+#define FIELD(name) offsetof (struct item, name)
 
 static const struct member {
   const char *key;
   unsigned bit;
-  size_t field;                 /* offset in struct item */
+  enum { NUMBER, WORD, STRING, ARRAY } type;
+  size_t field;                 /* of a NUMBER or WORD: offset in struct item */
+  const struct form *form;      /* of the objects of an ARRAY */
 } members[] = {
-  { "start", HAS_START, offsetof (struct item, start) },
-  { "length", HAS_LENGTH, offsetof (struct item, len) },
-  { "offset", HAS_OFFSET, offsetof (struct item, start) },
-  { "type", HAS_TYPE, offsetof (struct item, type) },
-  { "description", HAS_DESCRIPTION, offsetof (struct item, description) },
+  { "start", HAS_START, NUMBER, FIELD (start), NULL },
+  { "length", HAS_LENGTH, NUMBER, FIELD (len), NULL },
+  { "offset", HAS_OFFSET, NUMBER, FIELD (start), NULL },
+  { "type", HAS_TYPE, NUMBER, FIELD (type), NULL },
+  { "size", HAS_SIZE, NUMBER, FIELD (size), NULL },
+  { "compared-bytes", HAS_COMPARED, NUMBER, FIELD (size), NULL },
+  { "description", HAS_DESCRIPTION, WORD, FIELD (word), NULL },
+  { "result", HAS_RESULT, WORD, FIELD (word), NULL },
+  { "name", HAS_NAME, STRING, 0, NULL },
+  { "part", HAS_PART, STRING, 0, NULL },
+  { "ranges", HAS_RANGES, ARRAY, 0, &compared },
+  { "images", HAS_IMAGES, ARRAY, 0, &image },
 };
 #define NR_MEMBERS (sizeof members / sizeof *members)
 
@@ -111,106 +196,72 @@ unknown_member (struct list *list, const char *key)
                               "where changed ranges have \"data\": false; use "
                               "the output of 'nbdinfo --json "
                               "--map=qemu:dirty-bitmap:NAME URI'", key);
-  return json_scan_error (&list->scan, "has an unknown member '%s'; blksum(1) "
-                          "says which lists are read", key);
+  return json_scan_error (&list->scan, "has an unknown member '%s'; "
+                          "blkhash-update(1) says which lists are read", key);
 }
 
 static int
-parse_members (struct list *list, struct item *item)
+read_value (struct list *list, const struct member *member, struct item *item)
 {
+  void *field = (char *) item + member->field;
+
+  switch (member->type) {
+  case NUMBER: return json_scan_number (&list->scan, field);
+  case WORD: return json_scan_string (&list->scan, field);
+  case STRING: return json_scan_skip_string (&list->scan);
+  case ARRAY: break;
+  }
+  return json_scan_array (&list->scan) == -1 ? -1
+    : read_array (list, member->form);
+}
+
+/* Read the members of an object of FORM, after its '{'.  An array is only read
+ * in the outermost object, because other forms have none: so there is no
+ * recursion.
+ */
+static int
+read_object (struct list *list, const struct form *form)
+{
+  struct item item = { .has = 0 };
   char key[JSON_SCAN_STRING];
   int r;
 
   while ((r = json_scan_key (&list->scan, key)) == 1) {
     size_t i = 0;
-    void *field;
 
     while (i < NR_MEMBERS && strcmp (key, members[i].key) != 0)
       i++;
     if (i == NR_MEMBERS)
       return unknown_member (list, key);
-    if (item->has & members[i].bit)
+    if (item.has & members[i].bit)
       return json_scan_error (&list->scan, "has '%s' twice", key);
-    item->has |= members[i].bit;
-    field = (char *) item + members[i].field;
-    r = members[i].bit == HAS_DESCRIPTION
-      ? json_scan_string (&list->scan, field)
-      : json_scan_number (&list->scan, field);
-    if (r == -1)
+    item.has |= members[i].bit;
+    if (members[i].type == ARRAY && !(form->needs & members[i].bit))
+      break;
+    if (read_value (list, &members[i], &item) == -1)
       return -1;
   }
-  return r;
-}
-
-/* ---- Forms ---- */
-
-static int
-add_blksum (struct list *list, const struct item *item)
-{
-  return check_bounds (list, item->start, item->len) == -1 ? -1
-    : add_range (list, item->start, item->len);
-}
-
-/* The object must be of a dirty bitmap, not of other metadata. */
-static int
-add_nbdinfo (struct list *list, const struct item *item)
-{
-  const char *expected = item->type & DIRTY ? "dirty" : "clean";
-
-  if (cover (list, item) == -1)
+  if (r == -1)
     return -1;
-  if (item->has & HAS_DESCRIPTION && strcmp (item->description, expected) != 0)
-    return json_scan_error (&list->scan,
-                            "is '%s' with type %" PRIu64 ", which no "
-                            "dirty bitmap has", item->description, item->type);
-  return item->type & DIRTY ? add_range (list, item->start, item->len) : 0;
+  if (form->needs & ~item.has || item.has & ~(form->needs | form->allows))
+    return json_scan_error (&list->scan, "must have %s, and nothing else",
+                            form->what);
+  return form->add ? form->add (list, &item) : 0;
 }
 
-struct form {
-  const char *name;
-  unsigned needs, allows;       /* required and optional members, HAS_... */
-  int (*add) (struct list *list, const struct item *item);
-};
-
-static const struct form forms[] = {
-  { "blksum", HAS_START | HAS_LENGTH, 0, add_blksum },
-  { "nbdinfo", HAS_OFFSET | HAS_LENGTH | HAS_TYPE, HAS_DESCRIPTION,
-    add_nbdinfo },
-};
-
+/* Read the objects of an array, after its '['. */
 static int
-add_item (struct list *list, const struct item *item)
+read_array (struct list *list, const struct form *form)
 {
-  size_t i = 0, count = sizeof forms / sizeof *forms;
+  int r;
 
-  while (i < count && (forms[i].needs & ~item->has ||
-                       item->has & ~(forms[i].needs | forms[i].allows)))
-    i++;
-  if (i == count)
-    return json_scan_error (&list->scan,
-                            "must have 'start' and 'length', or 'offset', "
-                            "'length' and 'type', and nothing else");
-  if (!list->form)
-    list->form = &forms[i];
-  if (list->form != &forms[i])
-    return json_scan_error (&list->scan, "is of the format %s, not %s",
-                            forms[i].name, list->form->name);
-  return forms[i].add (list, item);
+  while ((r = json_scan_object (&list->scan)) == 1)
+    if (read_object (list, form) == -1)
+      return -1;
+  return r;
 }
 
 /* ---- The list ---- */
-
-/* Returns 1; 0 at the end of the list; or -1. */
-static int
-parse_item (struct list *list, struct item *item)
-{
-  int r = json_scan_object (&list->scan);
-
-  *item = (struct item) { .has = 0 };
-  if (r == 1 && parse_members (list, item) == -1)
-    return -1;
-  return r;
-}
 
 int
 json_list_read (FILE *in, const char *name, uint64_t size,
@@ -220,13 +271,15 @@ json_list_read (FILE *in, const char *name, uint64_t size,
     .scan = { .in = in, .name = name, .error = error },
     .size = size, .ranges = ranges
   };
-  struct item item;
-  int r = json_scan_begin (&list.scan);
+  int begin = json_scan_begin (&list.scan), r = -1;
 
-  while (r == 0 && (r = parse_item (&list, &item)) == 1)
-    r = add_item (&list, &item);
-  if (r == 0 && list.covered < size && list.form &&
-      list.form->add == add_nbdinfo)
+  if (begin == '[')
+    r = read_array (&list, &nbdinfo);
+  else if (begin == '{')
+    r = read_object (&list, &comparison);
+  if (r == 0)
+    r = json_scan_end (&list.scan);
+  if (r == 0 && begin == '[' && list.covered < size)
     r = json_scan_error (&list.scan, "it ends at %" PRIu64 " of the %" PRIu64
                          " bytes of the image: it is truncated, or of another "
                          "disk", list.covered, size);

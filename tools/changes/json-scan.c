@@ -65,22 +65,20 @@ json_scan_begin (struct json_scan *scan)
 {
   int c = next (scan);
 
-  if (c == '[')
-    return 0;
+  if (c == '[' || c == '{')
+    return c;
   if (c == EOF && !ferror (scan->in))
-    return json_scan_error (scan, "it is empty: a list of no ranges is []");
+    return json_scan_error (scan, "it is empty");
   if (c == EOF)
     return unexpected_char (scan, c);
   return json_scan_error (scan, "it is not a list of ranges in JSON");
 }
 
-/* Check that only white space follows the array. */
-static int
-end (struct json_scan *scan)
+int
+json_scan_end (struct json_scan *scan)
 {
   int c = next (scan);
 
-  scan->item = 0;
   if (c == EOF && !ferror (scan->in))
     return 0;
   return c == EOF ? unexpected_char (scan, c)
@@ -88,12 +86,23 @@ end (struct json_scan *scan)
 }
 
 int
+json_scan_array (struct json_scan *scan)
+{
+  int c = next (scan);
+
+  return c == '[' ? 0 : unexpected_char (scan, c);
+}
+
+int
 json_scan_object (struct json_scan *scan)
 {
   int c = next (scan);
 
-  if (c == ']')
-    return end (scan);
+  if (c == ']') {
+    scan->item = 0;
+    scan->member = 1;           /* the array was a member */
+    return 0;
+  }
   if (scan->item > 0 && c == ',')
     c = next (scan);
   else if (scan->item > 0)
@@ -190,4 +199,20 @@ json_scan_string (struct json_scan *scan, char text[JSON_SCAN_STRING])
   int c = next (scan);
 
   return c == '"' ? parse_string (scan, text) : unexpected_char (scan, c);
+}
+
+int
+json_scan_skip_string (struct json_scan *scan)
+{
+  int c = next (scan);
+
+  if (c != '"')
+    return unexpected_char (scan, c);
+  while ((c = getc_unlocked (scan->in)) != '"') {
+    if (c == '\\')
+      c = getc_unlocked (scan->in);
+    if (c == EOF || c < ' ')
+      return unexpected_char (scan, c);
+  }
+  return 0;
 }

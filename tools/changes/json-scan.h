@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * A parser for the JSON of lists of ranges: an array of objects, whose members
- * are integers or short strings.
+ * are integers or strings; or an object that has such arrays as members.
  *
  * The input is untrusted.  Common JSON parsers read a number that is too large
  * as the largest one, and use the last of two members with the same name.  This
@@ -22,21 +22,28 @@
 struct error;
 
 #define JSON_SCAN_STRING 32     /* size of a string with its NUL; a longer
-                                 * string is an error */
+                                 * string is an error, unless it is skipped */
 
 struct json_scan {
   FILE *in;
   const char *name;             /* of the file, for errors */
-  uint64_t item;                /* number of the object, from 1 */
+  uint64_t item;                /* number of the object in its array, from 1, or
+                                 * 0 outside of an array */
   uint64_t member;              /* number of the member in its object, from 1 */
   struct error *error;
 };
 
-/* Read the start of the array. */
+/* Read the start of an array or of an object.  Returns '[' or '{'. */
 int json_scan_begin (struct json_scan *scan);
 
-/* Returns 1 if another object begins, or 0 at the end of the array, which must
- * be the end of the input.
+/* Check that the input ends. */
+int json_scan_end (struct json_scan *scan);
+
+/* Read the start of an array, the value of a member. */
+int json_scan_array (struct json_scan *scan);
+
+/* Returns 1 if another object begins, or 0 at the end of the array; then the
+ * object that has the array continues.
  */
 int json_scan_object (struct json_scan *scan);
 
@@ -48,6 +55,9 @@ int json_scan_key (struct json_scan *scan, char key[JSON_SCAN_STRING]);
 /* Read the value of the member that json_scan_key has returned. */
 int json_scan_number (struct json_scan *scan, uint64_t *number);
 int json_scan_string (struct json_scan *scan, char text[JSON_SCAN_STRING]);
+
+/* Skip a string, which can be of any length, and have any characters. */
+int json_scan_skip_string (struct json_scan *scan);
 
 /* Set an error of the current object.  Always returns -1. */
 int json_scan_error (struct json_scan *scan, const char *fmt, ...)

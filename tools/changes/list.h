@@ -16,8 +16,8 @@ struct error;
 struct ranges;
 
 /* Read the list in the file PATH; "-" is standard input.  The image has SIZE
- * bytes.  RANGES, which must be empty, receives the ranges, and is sorted.
- * Returns 0; or -1 with the reason, and RANGES is empty.
+ * bytes.  The ranges are added to RANGES, which is sorted.  Returns 0; or -1
+ * with the reason, and RANGES is empty.
  */
 int changes_read (const char *path, uint64_t size, struct ranges *ranges,
                   struct error *error);

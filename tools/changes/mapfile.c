@@ -1,12 +1,12 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Read a mapfile of "blksum --compare --output=mapfile" as a list of changed
+ * Read a mapfile of "blkhash compare --output=mapfile" as a list of changed
  * ranges: "+" is what differs, and "?" is the rest.
  *
  * In a mapfile of GNU ddrescue "+" means copied, so the first line must say
- * that blksum has created the mapfile; ddrescue and other programs write
- * another one.  All that follows must be as blksum prints it.  The ranges must
+ * that blkhash has created the mapfile; ddrescue and other programs write
+ * another one.  All that follows must be as blkhash prints it.  The ranges must
  * cover the image without gaps; otherwise lines are missing, or the mapfile is
  * that of another disk.
  */
@@ -22,7 +22,7 @@
 #include "util/error.h"
 #include "util/ranges.h"
 
-#define SIGNATURE MAPFILE_SIGNATURE ("blksum")
+#define SIGNATURE MAPFILE_SIGNATURE ("blkhash")
 #define HEADER SIGNATURE MAPFILE_STATUS_BEGIN MAPFILE_STATUS_END ("+")
 
 struct mapfile {
@@ -53,9 +53,9 @@ read_header (struct mapfile *map)
   if (len < strlen (SIGNATURE) ||
       memcmp (header, SIGNATURE, strlen (SIGNATURE)) != 0)
     return error_about (map->error, map->name, "it is not a mapfile that "
-                        "'blksum --compare --output=mapfile' has created for "
-                        "the whole disk; in a mapfile of ddrescue '+' means "
-                        "copied, not changed");
+                        "'blkhash compare --output=mapfile' has created for "
+                        "the whole disk; in one of ddrescue '+' means copied, "
+                        "not changed, and the two cannot be told apart");
   if (len < sizeof header || memcmp (header, HEADER, len) != 0)
     return error_about (map->error, map->name, "its header is not complete: "
                         "the comparison failed");
@@ -70,7 +70,7 @@ line_error (struct mapfile *map, const char *what)
                       what);
 }
 
-/* Add the range in LINE, which must be the line that blksum prints for it. */
+/* Add the range in LINE, which must be the line that blkhash prints for it. */
 static int
 add_line (struct mapfile *map, const char *line)
 {
@@ -83,7 +83,7 @@ add_line (struct mapfile *map, const char *line)
   snprintf (expected, sizeof expected, MAPFILE_RANGE, start, len, status);
   if (strcmp (line, expected) != 0 ||
       (status != MAPFILE_FINISHED && status != MAPFILE_NOT_TRIED))
-    return line_error (map, "is not a range as blksum prints it");
+    return line_error (map, "is not a range as blkhash prints it");
   if (start != map->end)
     return error_about (map->error, map->name, "line %" PRIu64 " begins at %"
                         PRIu64 " instead of %" PRIu64 ": there must be no gap "

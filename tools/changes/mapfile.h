@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * A mapfile that blksum has created, as a list of changed ranges.
+ * A mapfile that blkhash has created, as a list of changed ranges.
  */
 
 #ifndef BLKSUM_CHANGES_MAPFILE_H

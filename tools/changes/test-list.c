@@ -32,7 +32,7 @@ static int fd;                  /* a list in memory; PATH is its name */
 static char path[32];
 
 /* The lines of a mapfile before its ranges, and a range. */
-#define MAPFILE "# Mapfile. Created by blksum\n" REST
+#define MAPFILE "# Mapfile. Created by blkhash\n" REST
 #define REST "# current_pos  current_status  current_pass\n" \
   "0x00000000     +               1\n#      pos        size  status\n"
 #define ROW(start, len, status) \
@@ -93,21 +93,77 @@ refuses (const char *text, uint64_t size, const char *expected)
   refuses_bytes (text, strlen (text), size, expected);
 }
 
+/* The end of an object of blkhash compare after its ranges. */
+#define END(compared, result) \
+  "],\"images\":[{\"name\":\"a\",\"size\":10},{\"name\":\"b\",\"size\":9}]," \
+  "\"compared-bytes\":" compared ",\"result\":\"" result "\"}\n"
+#define RANGE(start, len) \
+  "{\"start\":" start ",\"length\":" len ",\"result\":\"differs\"}"
+#define COMPARED(ranges, size) "{\"ranges\":[" ranges END (size, "differs")
+
 static void
-test_plain (void **state)
+test_compared (void **state)
 {
   (void) state;
-  says ("[{\"start\": 0, \"length\": 65536}]\n", 65536, "0+65536");
-  says ("[{\"start\": 8, \"length\": 2}, {\"start\": 1, \"length\": 3}]", 10,
-        "1+3 8+2");
-  says ("[{\"start\":4,\"length\":4},{\"length\":4,\"start\":0}]", 10, "0+8");
-  says (" [\r\n{ \"start\" : 1 ,\t\"length\" : 2 }\n]\n\n", 3, "1+2");
-  says ("[{\"start\": 0, \"length\": 5}, {\"start\": 2, \"length\": 6}]", 8,
-        "0+8");
-  says ("[{\"start\": 18446744073709551613, \"length\": 1}]", UINT64_MAX - 1,
-        "18446744073709551613+1");
-  says ("[]", 10, "");
-  says (" [ ] \n", 0, "");
+  says (COMPARED (RANGE ("0", "65536"), "65536"), 65536, "0+65536");
+  says (COMPARED (RANGE ("8", "2") "," RANGE ("1", "3"), "10"), 10, "1+3 8+2");
+  says (COMPARED (RANGE ("4", "4") ", " RANGE ("0", "4"), "10"), 10, "0+8");
+  says (COMPARED (RANGE ("0", "5") "," RANGE ("2", "6"), "8"), 8, "0+8");
+  says (COMPARED (RANGE ("18446744073709551613", "1"), "18446744073709551614"),
+        UINT64_MAX - 1, "18446744073709551613+1");
+  says ("{\"ranges\":[" END ("10", "ok"), 10, "");
+  says ("{\"ranges\":[" END ("0", "ok"), 0, "");
+  /* Members in any order, and white space; a part that is all. */
+  says (" {\r\n\"result\": \"differs\" ,\t\"part\": \"0/1\", \"compared-bytes\""
+        " : 3,\n\"images\": [ ], \"ranges\" : [ { \"result\": \"differs\", "
+        "\"length\" : 2 ,\t\"start\" :1 } ] }\n\n", 3, "1+2");
+  /* Names can be of any length, and have any characters. */
+  says ("{\"images\":[{\"name\":\"]}\\\"\\\\\\n\\u007f,{\xc3\xa4"
+        "01234567890123456789012345678901234567890123456789\\\\\",\"size\":1}],"
+        "\"ranges\":[],\"compared-bytes\":1,\"result\":\"ok\"}", 1, "");
+}
+
+static void
+test_comparisons (void **state)
+{
+  (void) state;
+  /* Only a comparison of the whole image says what has changed. */
+  refuses (COMPARED (RANGE ("0", "5"), "9"), 10, "9 bytes were compared, and "
+           "the image has 10: only");
+  refuses (COMPARED (RANGE ("0", "5"), "11"), 10, "11 bytes were compared");
+  refuses ("{\"ranges\":[" END ("0", "differs"), 10, "it has no ranges, and "
+           "the result 'differs'");
+  refuses ("{\"ranges\":[],\"images\":[],\"part\":\"1/2\",\"compared-bytes\":5,"
+           "\"result\":\"ok\"}", 10, "5 bytes were compared");
+  refuses ("{\"ranges\":[" RANGE ("0", "5") END ("10", "ok"), 10,
+           "it has ranges, and the result 'ok'");
+  refuses ("{\"ranges\":[" END ("10", "unknown"), 10, "the result 'unknown'");
+  refuses ("{\"ranges\":[{\"start\":0,\"length\":1,\"result\":\"ok\"}"
+           END ("10", "ok"), 10, "range 1 has the result 'ok'");
+  refuses ("{\"name\":\"a\",\"error\":\"cannot open\",\"result\":\"unknown\"}",
+           10, "has an unknown member 'error'");
+  refuses ("{\"ranges\":[],\"images\":[],\"compared-bytes\":10}", 10,
+           "must have 'ranges', 'images', 'compared-bytes' and 'result', as "
+           "'blkhash compare --output=json' prints them");
+  refuses ("{\"ranges\":[],\"compared-bytes\":10,\"result\":\"ok\"}", 10,
+           "must have");
+  refuses ("{\"images\":[],\"compared-bytes\":10,\"result\":\"ok\"}", 10,
+           "must have");
+  refuses ("{\"ranges\":[],\"images\":[],\"result\":\"ok\"}", 10, "must have");
+  refuses ("{\"ranges\":[],\"ranges\":[]}", 10, "has 'ranges' twice");
+  refuses ("{\"ranges\":[{\"ranges\":[]}]}", 10, "range 1 must have 'start'");
+  refuses ("{\"ranges\":[{\"offset\":0,\"length\":10,\"type\":1}]}", 10,
+           "range 1 must have 'start', 'length' and 'result', and nothing");
+  refuses ("{\"images\":[{\"name\":\"a\"}]}", 10,
+           "must have 'name' and 'size'");
+  refuses ("{\"images\":[{\"name\":\"a\",\"size\":\"10\"}]}", 10, "unexpected");
+  refuses ("{\"images\":[{\"name\":\"a\nb\",\"size\":10}]}", 10,
+           "has an unexpected byte 10");
+  refuses ("{\"ranges\":{}}", 10, "has an unexpected '{'");
+  refuses ("{\"start\": 0, \"length\": 10}", 10, "must have 'ranges'");
+  refuses ("{}", 10, "must have 'ranges'");
+  refuses ("{\"size\": 10, \"differences\": []}", 10,
+           "has an unknown member 'differences'; blkhash-update(1) says which");
 }
 
 /* A dirty bitmap as nbdinfo of libnbd 1.14 prints it. */
@@ -135,6 +191,8 @@ test_rows (void **state)
            "of the image: it is truncated, or of another disk");
   refuses (rows, (64 << 20) - 512, "range 3 of 62914560 bytes at 4194304 ends "
            "after the image, which has 67108352 bytes");
+  says (" [ ] \n", 0, "");
+  refuses ("[]", 10, "it ends at 0 of the 10 bytes of the image");
   refuses ("[{\"offset\": 1, \"length\": 9, \"type\": 0}]", 10,
            "range 1 begins at 1 instead of 0: there");
   refuses ("[{\"offset\": 0, \"length\": 5, \"type\": 0},"
@@ -170,50 +228,45 @@ test_others (void **state)
            "range 1 has an unknown member 'dirty'");
   refuses ("[\n{ \"size\": 10, \"percent\": 100, \"type\": 0, "
            "\"description\": \"clean\" }\n]", 10,
-           "range 1 has an unknown member 'size'");
+           "range 1 has an unknown member 'percent'");
   refuses ("[{\"offset\":0,\"length\":1,\"exists\":\"true\"}]", 10,
-           "range 1 has an unknown member 'exists'; blksum(1) says which");
-  refuses ("{\"size\": 10, \"differences\": []}", 10, "it is not a list");
-  refuses ("{\"start\": 0, \"length\": 10}", 10, "it is not a list of ranges");
-  refuses ("At 0: 65536 bytes differ.\n", 65536, "it is not a list of ranges");
+           "range 1 has an unknown member 'exists'; blkhash-update(1) says");
+  refuses ("65536 bytes at 0 differ\n", 65536, "it is not a list of ranges");
 }
 
 static void
 test_members (void **state)
 {
+  static const char must[] = "range 1 must have 'offset', 'length' and 'type', "
+    "as 'nbdinfo --json --map=qemu:dirty-bitmap:NAME URI' prints them, and";
+
   (void) state;
-  refuses ("[{}]", 10, "range 1 must have 'start' and 'length', or");
-  refuses ("[{\"start\": 0}]", 10, "range 1 must have");
-  refuses ("[{\"length\": 1}]", 10, "range 1 must have");
-  refuses ("[{\"offset\": 0, \"length\": 10}]", 10, "range 1 must have");
-  refuses ("[{\"start\": 0, \"length\": 10, \"type\": 0}]", 10, "must have");
+  refuses ("[{}]", 10, must);
+  refuses ("[{\"offset\": 0}]", 10, must);
+  refuses ("[{\"length\": 1}]", 10, must);
+  refuses ("[{\"offset\": 0, \"length\": 10}]", 10, must);
+  refuses ("[{\"start\": 0, \"length\": 10}]", 10, must);
+  refuses ("[" RANGE ("0", "10") "]", 10, must);
   refuses ("[{\"start\": 0, \"offset\": 0, \"length\": 10, \"type\": 0}]", 10,
-           "must have");
-  refuses ("[{\"start\": 0, \"length\": 10, \"description\": \"dirty\"}]", 10,
-           "must have");
-  refuses ("[{\"start\": 0, \"start\": 4, \"length\": 1}]", 10,
-           "range 1 has 'start' twice");
-  refuses ("[{\"start\": 0, \"length\": 1}, "
-           "{\"offset\": 0, \"length\": 10, \"type\": 0}]", 10,
-           "range 2 is of the format nbdinfo, not blksum");
-  refuses ("[{\"offset\": 0, \"length\": 10, \"type\": 0}, "
-           "{\"start\": 0, \"length\": 1}]", 10,
-           "range 2 is of the format blksum, not nbdinfo");
-  refuses ("[{\"start\": 0, \"length\": 0}]", 10, "range 1 has length 0");
+           must);
+  refuses ("[{\"ranges\": []}]", 10, must);
+  refuses ("[{\"offset\": 0, \"offset\": 4, \"length\": 1}]", 10,
+           "range 1 has 'offset' twice");
 }
 
 static void
 test_bounds (void **state)
 {
   (void) state;
-  refuses ("[{\"start\": 0, \"length\": 11}]", 10, "range 1 of 11 bytes at 0 "
+  refuses (COMPARED (RANGE ("0", "11"), "10"), 10, "range 1 of 11 bytes at 0 "
            "ends after the image, which has 10 bytes");
-  refuses ("[{\"start\": 10, \"length\": 1}]", 10, "ends after the image");
-  refuses ("[{\"start\": 11, \"length\": 1}]", 10, "ends after the image");
-  refuses ("[{\"start\": 0, \"length\": 1}]", 0, "ends after the image");
-  refuses ("[{\"start\": 2, \"length\": 18446744073709551615}]", 10,
+  refuses (COMPARED (RANGE ("0", "0"), "10"), 10, "range 1 has length 0");
+  refuses (COMPARED (RANGE ("10", "1"), "10"), 10, "ends after the image");
+  refuses (COMPARED (RANGE ("11", "1"), "10"), 10, "ends after the image");
+  refuses (COMPARED (RANGE ("0", "1"), "0"), 0, "ends after the image");
+  refuses (COMPARED (RANGE ("2", "18446744073709551615"), "10"), 10,
            "ends after the image");
-  refuses ("[{\"start\": 18446744073709551615, \"length\": 2}]", 10,
+  refuses (COMPARED (RANGE ("18446744073709551615", "2"), "10"), 10,
            "ends after the image");
 }
 
@@ -234,11 +287,12 @@ test_numbers (void **state)
 
   (void) state;
   for (i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-    snprintf (text, sizeof text, "[{\"start\": 0, \"length\": %s}]", wrong[i]);
+    snprintf (text, sizeof text, "[{\"offset\": 0, \"length\": %s}]", wrong[i]);
     refuses (text, 10, "instead of an integer from 0 to 2^64 - 1");
   }
   for (i = 0; i < sizeof others / sizeof *others; i++) {
-    snprintf (text, sizeof text, "[{\"start\": %s, \"length\": 1}]", others[i]);
+    snprintf (text, sizeof text, "[{\"offset\": %s, \"length\": 1}]",
+              others[i]);
     refuses (text, 10, "range 1 has ");
   }
 }
@@ -247,25 +301,29 @@ static void
 test_syntax (void **state)
 {
   static const char *const wrong[] = {
-    "[{\"start\": 0, \"length\": 1},]", "[,]",
-    "[{\"start\": 0, \"length\": 1} {\"start\": 2, \"length\": 1}]",
-    "[{\"start\": 0, \"length\": 1,}]", "[{\"start\" 0, \"length\": 1}]",
-    "[{\"start\": 0 \"length\": 1}]", "[{,\"start\": 0, \"length\": 1}]",
-    "[{start: 0, length: 1}]", "[{'start': 0, 'length': 1}]", "[[]]", "[1]",
-    "[null]", "[}", "[{\"start\": 0, \"length\": 1]",
+    "[{\"offset\": 0, \"length\": 10, \"type\": 0},]", "[,]",
+    "[{\"offset\": 0, \"length\": 5, \"type\": 0} {\"offset\": 5}]",
+    "{\"ranges\": [], \"images\": [] \"part\": \"\"}",
+    "{\"ranges\": [], }", "{, \"ranges\": []}", "{\"ranges\": [,]}",
+    "[{\"offset\": 0, \"length\": 1,}]", "[{\"offset\" 0, \"length\": 1}]",
+    "[{\"offset\": 0 \"length\": 1}]", "[{,\"offset\": 0, \"length\": 1}]",
+    "[{offset: 0, length: 1}]", "[{'offset': 0, 'length': 1}]", "[[]]", "[1]",
+    "[null]", "[}", "[{\"offset\": 0, \"length\": 1]",
     "[{\"st\\u0061rt\": 0, \"length\": 1}]", "[{\"\xc3\xa4\": 0}]",
     "[{\"0123456789012345678901234567890123456789\": 0}]", "[// x\n]",
   };
-  static const char nul[] = "[{\"start\": 0,\0 \"length\": 1}]";
+  static const char nul[] = "[{\"offset\": 0,\0 \"length\": 1}]";
   size_t i, len;
 
   (void) state;
   for (i = 0; i < sizeof wrong / sizeof *wrong; i++)
     refuses (wrong[i], 10, "has ");
   refuses_bytes (nul, sizeof nul - 1, 10, "has an unexpected byte 0");
-  refuses ("[]]", 10, "there is trailing data after the list");
-  refuses ("[] []", 10, "there is trailing data after the list");
-  refuses ("[{\"start\": 0, \"length\": 1}]x", 10, "there is trailing data");
+  refuses ("[]]", 0, "there is trailing data after the list");
+  refuses ("[] []", 0, "there is trailing data after the list");
+  refuses ("[{\"offset\": 0, \"length\": 1, \"type\": 0}]x", 1,
+           "there is trailing data");
+  refuses ("{\"ranges\":[" END ("10", "ok") "{", 10, "there is trailing data");
   refuses ("\xef\xbb\xbf[]", 10, "it is not a list of ranges");
   refuses ("", 10, "it is empty");
   refuses (" \n", 10, "it is empty");
@@ -305,6 +363,31 @@ read_then_fail (void *opaque, char *buf, size_t size)
   return len;
 }
 
+/* The ranges of a list are added to those of the lists before. */
+static void
+test_union (void **state)
+{
+  static const struct ranges_item expected[] = { { 1, 5 }, { 8, 2 } };
+  static const char first[] = COMPARED (RANGE ("1", "2") "," RANGE ("8", "1"),
+                                        "10");
+  static const char second[] = MAPFILE ROW ("0", "2", "?") ROW ("2", "4", "+")
+    ROW ("6", "3", "?") ROW ("9", "1", "+");
+  struct error error = { "" };
+  struct ranges ranges = { 0 };
+
+  (void) state;
+  write_list (first, strlen (first));
+  assert_int_equal (changes_read (path, 10, &ranges, &error), 0);
+  write_list (second, strlen (second));
+  assert_int_equal (changes_read (path, 10, &ranges, &error), 0);
+  assert_int_equal (ranges.count, 2);
+  assert_memory_equal (ranges.items, expected, sizeof expected);
+  /* If one is refused, none is used. */
+  write_list ("[]", 2);
+  assert_int_equal (changes_read (path, 10, &ranges, &error), -1);
+  assert_int_equal (ranges.count, 0);
+}
+
 typedef int read_function (FILE *in, const char *name, uint64_t size,
                            struct ranges *ranges, struct error *error);
 
@@ -339,6 +422,7 @@ test_read_error (void **state)
 {
   (void) state;
   check_read_error (json_list_read, rows);
+  check_read_error (json_list_read, COMPARED (RANGE ("0", "4"), "67108864"));
   check_read_error (mapfile_read, MAPFILE ROW ("0", "4", "+"));
 }
 
@@ -372,15 +456,17 @@ random_ranges (struct ranges_item list[8], uint64_t size)
 }
 
 static void
-print_blksum (FILE *out, const struct ranges_item *list, size_t count,
-              uint64_t size)
+print_compared (FILE *out, const struct ranges_item *list, size_t count,
+                uint64_t size)
 {
-  (void) size;
-  fputc ('[', out);
+  fputs ("{\"ranges\":[", out);
   for (size_t i = 0; i < count; i++)
-    fprintf (out, "%s{\"start\": %" PRIu64 ", \"length\": %" PRIu64 "}",
-             i > 0 ? ", " : "", list[i].start, list[i].len);
-  fputs ("]\n", out);
+    fprintf (out, "%s{\"start\":%" PRIu64 ",\"length\":%" PRIu64
+             ",\"result\":\"differs\"}", i > 0 ? "," : "", list[i].start,
+             list[i].len);
+  fprintf (out, "],\"images\":[{\"name\":\"a \\\"]}\",\"size\":%" PRIu64
+           "}],\"compared-bytes\":%" PRIu64 ",\"result\":\"%s\"}\n", size, size,
+           count > 0 ? "differs" : "ok");
 }
 
 static void
@@ -474,7 +560,7 @@ static void
 test_random (void **state)
 {
   static print_function *const print[] = {
-    print_blksum, print_nbdinfo, print_mapfile
+    print_compared, print_nbdinfo, print_mapfile
   };
 
   (void) state;
@@ -503,7 +589,7 @@ test_mapfile (void **state)
     { ROW ("0", "5", "+") ROW ("4", "6", "+"), "line 6 begins at 4 instead" },
     { ROW ("5", "5", "+") ROW ("0", "5", "+"), "line 5 begins at 5 instead" },
     { ROW ("0", "0", "+") ROW ("0", "A", "+"), "line 5 has length 0" },
-    { ROW ("0", "A", "-"), "line 5 is not a range as blksum prints it" },
+    { ROW ("0", "A", "-"), "line 5 is not a range as blkhash prints it" },
     { ROW ("0", "A", "*"), "line 5 is not a range" },
     { ROW ("0", "A", ""), "line 5 is not a range" },
     { ROW ("0", "A", "+ "), "line 5 is not a range" },
@@ -531,11 +617,16 @@ test_mapfile (void **state)
   refuses (text, 10, "line 5 is not a range");
   refuses_bytes (nul, sizeof nul - 1, 10, "line 5 is not a range");
   refuses_bytes (MAPFILE, 70, 10, "its header is not complete");
-  /* Those that other programs create, or blksum for a part. */
+  /* Those that other programs create, or blkhash for a part. */
   refuses ("# Mapfile. Created by GNU ddrescue version 1.27\n0 + 1\n0 10 +\n",
-           10, "in a mapfile of ddrescue '+' means copied, not changed");
-  refuses ("# Mapfile. Created by blksum, of a part\n" REST ROW ("0", "A", "?"),
-           10, "has created for the whole disk");
+           10, "in one of ddrescue '+' means copied, not changed, and the two "
+           "cannot be told apart");
+  refuses ("# Mapfile. Created by blksum\n" REST ROW ("0", "A", "+"), 10,
+           "has created for the whole disk");
+  refuses ("# Mapfile. Created by blkhash 1\n" REST ROW ("0", "A", "+"), 10,
+           "has created for the whole disk");
+  refuses ("# Mapfile. Created by blkhash, of a part\n" REST
+           ROW ("0", "A", "?"), 10, "has created for the whole disk");
   refuses ("#", 10, "has created for the whole disk");
   refuses ("0 + 1\n0 10 +\n", 10, "it is not a list of ranges in JSON");
 }
@@ -544,7 +635,9 @@ int
 main (void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test (test_plain),
+    cmocka_unit_test (test_compared),
+    cmocka_unit_test (test_comparisons),
+    cmocka_unit_test (test_union),
     cmocka_unit_test (test_rows),
     cmocka_unit_test (test_others),
     cmocka_unit_test (test_members),

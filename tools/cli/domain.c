@@ -27,8 +27,8 @@ int
 domain_begin (bool is_partial)
 {
   errno = 0;
-  if (fputs (is_partial ? MAPFILE_SIGNATURE ("blksum, of a part")
-                        : MAPFILE_SIGNATURE ("blksum"), stdout) == EOF ||
+  if (fputs (is_partial ? MAPFILE_SIGNATURE ("blkhash, of a part")
+                        : MAPFILE_SIGNATURE ("blkhash"), stdout) == EOF ||
       fputs (MAPFILE_STATUS_BEGIN, stdout) == EOF || fflush (stdout) == EOF)
     return errno ? errno : EIO;
   return 0;

@@ -147,6 +147,15 @@ input_set_progress (void *options, const struct option_use *use)
   }
 }
 
+void
+input_append (const char ***list, size_t *count, const struct option_use *use)
+{
+  *list = reallocarray (*list, *count + 1, sizeof (char *));
+  if (!*list)
+    usage_failed (use->row->name);
+  (*list)[(*count)++] = use->arg;
+}
+
 /* Report an invalid format before anything is read, and not once for each
  * operand.
  */

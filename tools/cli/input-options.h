@@ -49,6 +49,12 @@ option_set_function input_set_digest,
 /* Print the digests on stdout, for --list-digests and completions. */
 void input_print_digests (const struct command *command);
 
+/* Append the argument of USE, an option that can be repeated, to *LIST, which
+ * the caller frees.
+ */
+void input_append (const char ***list, size_t *count,
+                   const struct option_use *use);
+
 /* Returns the share "N%" of USE in millionths of a percent. */
 uint32_t input_parse_share (const struct option_use *use);
 

@@ -42,11 +42,7 @@ add_source (void *options, const struct option_use *use)
 {
   struct repair_request *repair = &((struct repair_options *) options)->repair;
 
-  repair->sources = reallocarray (repair->sources, repair->nr_sources + 1,
-                                  sizeof (char *));
-  if (!repair->sources)
-    usage_failed ("--from");
-  repair->sources[repair->nr_sources++] = use->arg;
+  input_append (&repair->sources, &repair->nr_sources, use);
 }
 
 static void

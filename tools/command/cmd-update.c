@@ -34,12 +34,20 @@ set_audit (void *options, const struct option_use *use)
   ((struct update_options *) options)->update.audit = input_parse_share (use);
 }
 
+static void
+add_changed (void *options, const struct option_use *use)
+{
+  struct update_request *update = &((struct update_options *) options)->update;
+
+  input_append (&update->changed, &update->nr_changed, use);
+}
+
 #define FIELD(name) OPTION_FIELD (struct update_options, name)
 
 static const struct option_row rows[] = {
   { 0, "changed", "RANGES",
-    "list of blkhash compare or nbdinfo --json",
-    FIELD (update.changed) },
+    "list of blkhash compare or nbdinfo --json; can be\ngiven several times",
+    .set = add_changed, .repeats = true },
   { 0, "bitmap", "NAME", "or: dirty bitmap of the NBD server",
     FIELD (input.hash.source.bitmap) },
   { 0, "manifest", "NEW", "manifest to write, can be OLD; - is stdout",
@@ -64,9 +72,9 @@ check_usage (const struct update_options *options)
 {
   const char *bitmap = options->input.hash.source.bitmap;
 
-  if (!options->update.changed && !bitmap)
+  if (options->update.nr_changed == 0 && !bitmap)
     usage_error ("--changed RANGES or --bitmap NAME is missing");
-  if (options->update.changed && bitmap)
+  if (options->update.nr_changed > 0 && bitmap)
     usage_error ("--changed cannot be used with --bitmap");
   if (bitmap && !*bitmap)
     usage_error ("--bitmap: the name is empty");
@@ -90,6 +98,7 @@ run (void *opaque, int nr_operands, char *operands[])
   request.hash.operand = image;
   request.old = job_manifest_file (operands[0]);
   r = job_update (&request, &sum, &error);
+  free (request.changed);
   if (r != 0) {
     status = r == 1 ? EXIT_DIFFERS : EXIT_TROUBLE;
     output_failure (&options->output, image, &error, status);

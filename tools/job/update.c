@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The job: hash an image with the help of its old manifest, and a list or a
+ * The job: hash an image with the help of its old manifest, and lists or a
  * dirty bitmap of the ranges that have changed since.
  *
  * The image is read where it has changed.  A random sample of all other blocks
@@ -315,12 +315,15 @@ hash (struct update *update, struct sum *sum, struct error *error)
 static int
 read_changes (struct update *update, struct error *error)
 {
+  const struct update_request *request = update->request;
   struct source *source = update->source;
   struct ranges *changed = &update->changed;
-  int r = update->hash.source.bitmap
-    ? source->ops->read_bitmap (source, changed, error)
-    : changes_read (update->request->changed, source->size, changed, error);
+  int r = 0;
 
+  if (update->hash.source.bitmap)
+    r = source->ops->read_bitmap (source, changed, error);
+  for (size_t i = 0; i < request->nr_changed && r == 0; i++)
+    r = changes_read (request->changed[i], source->size, changed, error);
   update->hash.source.memory -= changed->room * sizeof changed->items[0];
   return r;
 }
@@ -352,18 +355,19 @@ check_operand (const struct update_request *request, struct error *error)
 {
   const struct source_options *source = &request->hash.source;
   const char *operand = request->hash.operand;
+  int nr_stdin = is_stdin (request->old) + job_manifest_is_stdin (operand);
 
+  for (size_t i = 0; i < request->nr_changed; i++)
+    nr_stdin += is_stdin (request->changed[i]);
   if (job_manifest_path (operand))
     return error_set (error, "this is a manifest, and an image is updated");
   if (source->bitmap && !source_is_uri (operand))
     return error_set (error, "--bitmap is for NBD: \"qemu-nbd -r -t -B %s\" "
                       "serves an image with its dirty bitmap",
                       source->bitmap);
-  if (is_stdin (request->old) +
-      (request->changed && is_stdin (request->changed)) +
-      job_manifest_is_stdin (operand) > 1)
+  if (nr_stdin > 1)
     return error_set (error, "standard input can only be one of the image, its "
-                      "manifest, and the list of changes");
+                      "manifest, and the lists of changes");
   return 0;
 }
 

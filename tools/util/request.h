@@ -150,9 +150,10 @@ struct update_request {
   struct hash_request hash;
   const char *old;              /* the manifest of the image before the
                                  * changes */
-  const char *changed;          /* file with the list of the ranges that
-                                 * changed since then; if NULL, those of the
-                                 * dirty bitmap of the source */
+  const char **changed;         /* files, each with a list of ranges that
+                                 * changed since then, */
+  size_t nr_changed;            /* and their number; if it is 0, the ranges are
+                                 * those of the dirty bitmap of the source */
   uint32_t audit;               /* share of the trusted leaves to audit, in
                                  * millionths of a percent */
 };
