@@ -85,14 +85,17 @@ def differences(a, b, block_size):
             ranges[-1][1] += end - start
         else:
             ranges.append([start, end - start])
-    return [{"start": start, "length": length} for start, length in ranges]
+    return [{"start": start, "length": length, "result": "differs"}
+            for start, length in ranges]
 
 
-def check(argv, stdin, status, output):
+def check(argv, stdin, status, output, message=b""):
+    """MESSAGE is in what is printed on stderr, which is empty without one."""
     done = subprocess.run(argv, stdin=stdin, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, timeout=LIMIT)
-    if (done.returncode, done.stderr) != (status, b"") or \
-            (output is not None and json.loads(done.stdout) != output):
+    if done.returncode != status or message not in done.stderr or \
+            bool(message) != bool(done.stderr) or \
+            (output is not None and json.loads(done.stdout)["ranges"] != output):
         raise Failure("%s: %d, not %d; %r, not %r; %r" %
                       (" ".join(argv), done.returncode, status, done.stdout,
                        output, done.stderr))
@@ -134,7 +137,7 @@ def check_size(rng, argv, contents, block_size):
     argv = [*argv, "--size", str(size)]
     done = subprocess.run(argv, stdout=subprocess.PIPE, timeout=LIMIT)
     found = differences(*(content[:size] for content in contents), block_size)
-    if json.loads(done.stdout)["differences"] != found:
+    if json.loads(done.stdout)["ranges"] != found:
         raise Failure("%s: %r, not %r" % (" ".join(argv), done.stdout, found))
 
 
@@ -147,7 +150,10 @@ def run_round(rng, args):
     other_size = "--strict" in options and len(contents[0]) != len(contents[1])
     status = 1 if found or other_size else 0
     argv = ["blkhash", "compare", *options]
-    check([*argv, "--output=json", *names], None, status, found)
+    if other_size:              # nothing is read
+        check([*argv, "--output=json", *names], None, status, [], b": has ")
+    else:
+        check([*argv, "--output=json", *names], None, status, found)
     check([*argv, "-q", *names], None, status, None)
     if names[0] == "a":
         with subprocess.Popen(["cat", "a"], stdout=subprocess.PIPE) as cat:

@@ -486,6 +486,21 @@ says_of () {
     fail "a line that does not begin with $1"
 }
 
+# refcompare ARGUMENT...: sets $json to what tests/refcompare.py prints, and $status
+# to the exit status of the same comparison.
+refcompare () {
+  json=$("$PYTHON" "$abs_top_srcdir/tests/refcompare.py" "$@")
+  status=1
+  [ "$json" = "${json%\"ok\"\}}" ] || status=0
+}
+
+# found_so: blkhash compare printed $json, and "images", and no message.
+found_so () {
+  [ ! -s "$dir/stderr" ] || fail "unexpected message"
+  [ "$(sed 's/"images":\[[^]]*\],//' "$dir/stdout")" = "$json" ] ||
+    fail "expected $json"
+}
+
 # midway EVENT [blkhash COMMAND] ARGUMENT...: runs blksum, or blkhash, and when it has
 # read a part of the image, the shell command EVENT, in which $pid is its process.
 midway () {

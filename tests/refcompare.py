@@ -8,8 +8,7 @@ the library.  Beyond the end of the shorter image there are zeros.
 
 As a command:  refcompare.py [-d DIGEST[/SIZE]] [--size N] [--part I/N] A B
 where A and B are files or manifest:FILE: prints the ranges of blocks that
-differ, as blkhash compare --output=json prints a list; with --size of the
-first N bytes; with --part as the object that it prints of one part.
+differ, as blkhash compare --output=json does, but without "images".
 """
 
 import argparse
@@ -101,7 +100,8 @@ def compare(a, b, size, digest, block_size, limit):
             ranges[-1] = ranges[-1][0], ranges[-1][1] + length
         else:
             ranges.append((start, length))
-    return [{"start": start, "length": length} for start, length in ranges]
+    return [{"start": start, "length": length, "result": "differs"}
+            for start, length in ranges]
 
 
 def main():
@@ -123,10 +123,10 @@ def main():
         limit = [min(block * block_size, size)
                  for block in (blocks[0], sum(blocks))]
     found = compare(a, b, size, digest, block_size, limit)
-    if args.part:
-        found = {"size": size, "part": args.part,
-                 "compared-bytes": limit[1] - limit[0], "differences": found}
-    print(json.dumps(found))
+    print(json.dumps({
+        "ranges": found, **({"part": args.part} if args.part else {}),
+        "compared-bytes": limit[1] - limit[0],
+        "result": "differs" if found else "ok"}, separators=(",", ":")))
 
 
 if __name__ == "__main__":

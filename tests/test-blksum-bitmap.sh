@@ -34,9 +34,8 @@ updates () {
   shift
   run 0 blkhash update --output=json "$dir/old" --manifest "$dir/new" "$@"
   [ ! -s "$dir/stderr" ] || fail "unexpected message"
-  grep -q "\"checksum\":\"$wanted_sum\"" "$dir/stdout" || fail "not $wanted_sum"
-  grep -q '"incremental":true' "$dir/stdout" || fail "not incremental"
-  was_read=$(sed 's/.*"read":\([0-9]*\).*/\1/' "$dir/stdout")
+  grep -q "\"sum\":\"blk-[^:]*:$wanted_sum\"" "$dir/stdout" || fail "not $wanted_sum"
+  was_read=$(sed 's/.*"read-bytes":\([0-9]*\).*/\1/' "$dir/stdout")
   [ "$was_read" -le "$most" ] || fail "$was_read bytes were read"
   cmp "$dir/new" "$dir/expected" || fail "the manifest differs"
   rm "$dir/new"

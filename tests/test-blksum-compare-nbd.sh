@@ -31,13 +31,13 @@ requires_nbdkit file
 start_nbdkit file a.raw
 for a in a.raw manifest:a.blkm "$uri"; do
   run 0 blkhash compare --output=json "$uri" "$a"
-  [ "$(cat "$dir/stdout")" = "[]" ] || fail "not []"
+  grep -q '^{"ranges":\[\],.*"result":"ok"}$' stdout || fail "they differ"
   run 0 blkhash compare -q "$a" "$uri"
 done
 for b in b.raw manifest:b.blkm; do
   for order in "$b $uri" "$uri $b"; do
     run 1 blkhash compare --output=json $order
-    [ "$(cat "$dir/stdout")" = '[{"start": 65536, "length": 65536}]' ] ||
+    grep -q '^{"ranges":\[{"start":65536,"length":65536,[^{]*}\],' stdout ||
       fail "the ranges differ"
     run 1 blkhash compare -q $order
   done

@@ -9,10 +9,6 @@
 cd "$dir"
 mkfifo fifo other-fifo
 
-refcompare () {
-  "$PYTHON" "$abs_top_srcdir/tests/refcompare.py" "$@"
-}
-
 # from_pipe FILE ARGUMENT...: blkhash compare with FILE in a pipe on standard input.
 from_pipe () {
   piped=$1
@@ -39,18 +35,16 @@ from_fifos () {
 compares () {
   a=$1 b=$2
   shift 2
-  json=$(refcompare "$@" "$a" "$b")
+  refcompare "$@" "$a" "$b"
   differ_so "$a" "$b" "$@"
 }
 
-# differ_so A B [OPTION]...: prints $json.  A is in a pipe or a FIFO by turns,
+# differ_so A B [OPTION]...: prints $json, with $status.  A is in a pipe or a FIFO by turns,
 # and so is B in some turns.
 turn=0
 differ_so () {
   a=$1 b=$2
   shift 2
-  status=0
-  [ "$json" = "[]" ] || status=1
   turn=$((turn + 1))
   case $((turn % 4)),$b in
     0,*) set -- from_pipe "$a" - "$b" "$@" ;;
@@ -59,8 +53,7 @@ differ_so () {
     3,*) set -- from_fifos "$a" "$b" fifo other-fifo "$@" ;;
   esac
   run $status "$@" --output=json
-  [ ! -s stderr ] || fail "unexpected message"
-  [ "$(cat stdout)" = "$json" ] || fail "expected $json"
+  found_so
   run $status "$@" -q
   [ ! -s stdout ] && [ ! -s stderr ] || fail "not quiet"
 }
@@ -142,7 +135,7 @@ cp --sparse=always large larger
 printf x | dd of=larger bs=1 seek=$at conv=notrunc status=none
 run 1 from_pipe large --output=json - larger
 start=$((at / 65536 * 65536))
-[ "$(cat stdout)" = "[{\"start\": $start, \"length\": 65536}]" ] ||
+grep -q "^{\"ranges\":\[{\"start\":$start,\"length\":65536,[^{]*}\]," stdout ||
   fail "the difference is at another offset"
 
 # Two inputs from one pipe would each get a part of it.
@@ -189,14 +182,14 @@ requires_qemu
 qemu-img convert -f raw -O qcow2 b b.qcow2
 for direct in 0 1; do
   export BLKSUM_DIRECT=$direct
-  json=$(refcompare a b)
+  refcompare a b
   run 1 from_pipe a --output=json - b.qcow2
-  [ "$(cat stdout)" = "$json" ] || fail "expected $json"
+  found_so
   run 0 from_pipe b - b.qcow2
   run 1 sh -c 'blksum --manifest - a |
                blkhash compare --progress=3 --output=json manifest:- b.qcow2 \
                  3> progress'
-  [ "$(cat stdout)" = "$json" ] || fail "expected $json"
+  found_so
   [ "$(tail -n 1 progress)" = 100/100 ] || fail "progress: $(cat progress)"
 done
 requires_nbdkit file

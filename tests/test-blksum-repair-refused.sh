@@ -31,10 +31,10 @@ no () {
 # ---- The command line ----
 
 from="--from good disk"
-not "needs --sum SUM, the .* that proves the manifest" \
+not "--sum SUM is missing: it proves the manifest" \
   blkhash repair --manifest good.blkm $from
-not "needs --manifest" blkhash repair --sum "$sum" $from
-not "needs --from" blkhash repair --manifest good.blkm --sum none disk
+not "--manifest FILE is missing" blkhash repair --sum "$sum" $from
+not "--from SRC is missing" blkhash repair --manifest good.blkm --sum none disk
 no "one" disk good
 for share in 5 101% -1% x%; do
   no "is not a number from 0 to 100" --limit "$share" disk

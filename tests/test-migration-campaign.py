@@ -213,8 +213,10 @@ class Run:
         else:
             ranges = refmanifest.diff(*expected, self.params.block_size)[0]
             status = 1 if ranges else 0
-        found = [[r["start"], r["length"]] for r in json.loads(done.stdout)] \
-            if status < 2 and done.returncode < 2 else None
+        found = None
+        if status < 2 and done.returncode < 2:
+            found = [[r["start"], r["length"]]
+                     for r in json.loads(done.stdout)["ranges"]]
         if done.returncode != status or found != ranges:
             raise Failed("WRONG COMPARISON of %s and %s: %d, %s, not %s\n%s" % (
                 a, b, done.returncode, found, ranges, done.stderr))

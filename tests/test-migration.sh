@@ -168,7 +168,7 @@ compare () {
 
 # differs_at OFFSET: the last command found only this block.
 differs_at () {
-  [ "$(cat "$dir/stdout")" = "At $1: 65536 bytes differ." ] ||
+  [ "$(cat "$dir/stdout")" = "65536 bytes at $1 differ" ] ||
     fail "not only the block at $1 differs"
 }
 
@@ -241,7 +241,7 @@ copy_ranges
 stop_destination
 stop_source
 compare 1
-grep -qx 'At 0: 65536 bytes differ.' "$dir/stdout" || fail "not the first block"
+grep -qx '65536 bytes at 0 differ' "$dir/stdout" || fail "not the first block"
 
 # The copy leaves out a range.
 leave_out () {
