@@ -30,7 +30,7 @@ blksum -b 512 --manifest small.blkm good > stdout
 damage disk 3
 run 1 blkhash repair --manifest small.blkm --sum none \
   --from good "$device"
-says_once "$device: 512 bytes at 196608 are bad, and cannot be written directly"
+says_once "$device: 512 bytes at 196608 differ; they cannot be written directly"
 repair 0 "$device: OK (1 block repaired)" --from good "$device"
 same disk good
 

@@ -55,9 +55,9 @@ good_uri=$uri
 # One that fails always, and one that fails in a block: only there the next is
 # used.  A source is reported once.
 start_nbdkit --filter=error file good error-pread-rate=100%
-from 1 "FAILED (1 block repaired, 3 bad)" "$uri"
+from 1 "FAILED (1 block repaired, 3 without a source)" "$uri"
 [ "$(grep -c "^blkhash: nbd+unix:.*cannot read" stderr)" = 1 ] || fail "not once"
-[ "$(grep -c "^blkhash: disk: .* are bad, and no source has them$" stderr)" = 3 ] ||
+[ "$(grep -c "^blkhash: disk: .* differ; no source has them$" stderr)" = 3 ] ||
   fail "not three ranges"
 from 0 "OK (4 blocks repaired)" "$uri" "$good_uri"
 says_once "cannot read"
@@ -65,8 +65,8 @@ same disk good
 start_nbdkit eval get_size="echo 4198400" \
   pread="[ \$4 -ge 393216 ] || [ \$((\$4 + \$3)) -le 327680 ] || { echo EIO >&2; exit 1; }
     dd if=$dir/good bs=64k skip=\$4 count=\$3 iflag=skip_bytes,count_bytes status=none"
-from 1 "FAILED (3 blocks repaired, 1 bad)" "$uri"
-grep -q "^blkhash: disk: 65536 bytes at 327680 are bad" stderr || fail "another one"
+from 1 "FAILED (3 blocks repaired, 1 without a source)" "$uri"
+grep -q "^blkhash: disk: 65536 bytes at 327680 differ" stderr || fail "another one"
 from 0 "OK (4 blocks repaired)" "$uri" "$good_uri"
 same disk good
 
@@ -85,7 +85,7 @@ damage disk 3
 start_nbdkit --filter=log file good logfile="$dir/log4"
 run 1 blkhash repair --manifest small.blkm --sum none --limit 5% \
   --from "$uri" disk
-says_once "disk: 512 bytes at 196608 are bad, and cannot be written directly"
+says_once "disk: 512 bytes at 196608 differ; they cannot be written directly"
 ! grep ' Read ' log4 || fail "it is read"
 stop
 
@@ -102,13 +102,13 @@ for failing in 15 16; do
       dd if=$dir/good bs=64k skip=\$4 count=\$3 iflag=skip_bytes,count_bytes status=none"
   cp worse disk
   if [ $failing = 15 ]; then
-    repair 1 "disk: FAILED (7 blocks repaired, 15 bad)" --from "$uri" disk
-    says "$uri: cannot read at offset " "disk: 983040 bytes at 0 are bad, "
+    repair 1 "disk: FAILED (7 blocks repaired, 15 without a source)" --from "$uri" disk
+    says "$uri: cannot read at offset " "disk: 983040 bytes at 0 differ; "
   else
-    repair 1 "disk: FAILED (1 block repaired, 21 bad)" --from "$uri" disk
+    repair 1 "disk: FAILED (1 block repaired, 21 without a source)" --from "$uri" disk
     says "$uri: cannot read at offset " \
       "$uri: could not be read in 16 blocks in a row, and is not used any more$" \
-      "disk: 1310720 bytes at 0 are bad, " "disk: 4096 bytes at 4194304 are bad, "
+      "disk: 1310720 bytes at 0 differ; " "disk: 4096 bytes at 4194304 differ; "
     [ "$(sort -u -n reads | wc -l)" -le 22 ] || fail "it was read after that"
     cp worse disk
     repair 0 "disk: OK (22 blocks repaired)" --from "$uri" \
@@ -124,15 +124,15 @@ start_nbdkit eval get_size="echo 4198400" \
   pread="[ \$4 -ge 1310720 ] || { [ \$4 -ge 655360 ] && [ \$4 -lt 720896 ]; } || $eio
     dd if=$dir/good bs=64k skip=\$4 count=\$3 iflag=skip_bytes,count_bytes status=none"
 cp worse disk
-repair 1 "disk: FAILED (3 blocks repaired, 19 bad)" --from "$uri" disk
-says "$uri: cannot read at offset " "disk: 655360 bytes at 0 are bad, " \
-  "disk: 589824 bytes at 720896 are bad, "
+repair 1 "disk: FAILED (3 blocks repaired, 19 without a source)" --from "$uri" disk
+says "$uri: cannot read at offset " "disk: 655360 bytes at 0 differ; " \
+  "disk: 589824 bytes at 720896 differ; "
 stop
 
 # One that lies, and one whose blocks move.
 start_nbdkit eval get_size="echo 4198400" \
   pread="head -c \$3 /dev/zero | tr '\\0' x"
-from 1 "FAILED (1 block repaired, 3 bad)" "$uri"
+from 1 "FAILED (1 block repaired, 3 without a source)" "$uri"
 from 0 "OK (4 blocks repaired)" "$uri" "$good_uri"
 is_silent
 same disk good

@@ -90,7 +90,7 @@ run 2 strace -f -qq -P "$dir/big.bad" -o trace -e trace=pwrite64 \
   --manifest 16m.blkm --sum none --limit 100% \
   --from big "$dir/big.bad"
 says_once "cannot write at offset 16777216: .*; 1 block was repaired before$"
-grep -q '"blocks":\[{"start":0,"length":16777216,"state":"repaired"}$' stdout ||
+grep -q '"ranges":\[{"start":0,"length":16777216,"result":"repaired"}$' stdout ||
   fail "the first block is not in the result"
 cmp -n 16777216 big big.bad || fail "the first block was not repaired"
 rm big big.bad

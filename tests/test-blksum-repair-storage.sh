@@ -84,7 +84,7 @@ after_sync spoil
 [ $stops -gt 1 ] || fail "no sync"
 [ $status = 1 ] || fail "exit status $status"
 [ "$(cat stdout)" = "fs/disk: FAILED (1 block failed)" ] || fail "not FAILED"
-says_once "fs/disk: 65536 bytes at 196608 were written, and are still bad"
+says_once "fs/disk: 65536 bytes at 196608 differ; they were written, and are still bad"
 ! storage_has || fail "the storage has it"
 
 # The same command again, with a storage that works.

@@ -54,7 +54,7 @@ for path in "$sys" /sys/dev/block/"$(stat -c %Hd:%Ld disk)"; do
   if [ "$path" = "$sys" ]; then
     leaves_alone disk repair_with physical "$queue/physical_block_size" 1 \
       --from good "$device"
-    says_once "$device: 65536 bytes at 196608 are bad, and cannot be written directly"
+    says_once "$device: 65536 bytes at 196608 differ; they cannot be written directly"
   else
     # A file can begin within a physical sector that is larger than its blocks.
     leaves_alone disk repair_with physical "$queue/physical_block_size" 2 \

@@ -38,9 +38,9 @@ same disk good
 cp damaged disk
 cp good twin
 damage twin 5
-leaves_alone disk repair 1 "disk: FAILED (4 blocks repairable, 1 bad)" \
+leaves_alone disk repair 1 "disk: FAILED (4 blocks repairable, 1 without a source)" \
   --dry-run --from twin disk
-says_once "disk: 65536 bytes at 327680 are bad, and no source has them$"
+says_once "disk: 65536 bytes at 327680 differ; no source has them$"
 leaves_alone disk repair 1 "disk: FAILED (5 blocks repairable)" --dry-run \
   --from good disk
 is_silent
@@ -59,12 +59,12 @@ done
 for block in 4 5; do
   dd if=good of=b.expected bs=64k skip=$block seek=$block count=1 conv=notrunc status=none
 done
-repair 1 "a: FAILED (2 blocks repaired, 1 bad)" --from b a
-says_once "a: 65536 bytes at 196608 are bad, and no source has them$"
-repair 1 "b: FAILED (2 blocks repaired, 1 bad)" --from a b
+repair 1 "a: FAILED (2 blocks repaired, 1 without a source)" --from b a
+says_once "a: 65536 bytes at 196608 differ; no source has them$"
+repair 1 "b: FAILED (2 blocks repaired, 1 without a source)" --from a b
 same a a.expected
 same b b.expected
-repair 1 "a: FAILED (1 block bad)" --from b a
+repair 1 "a: FAILED (1 block without a source)" --from b a
 repair 0 "a: OK (1 block repaired)" --from b --from good a
 same a good
 
@@ -81,9 +81,9 @@ for source in short long empty snapshot; do
   damage disk 2 5 64
   status=1
   case $source in
-    short) output="FAILED (1 block repaired, 2 bad)" ;;
+    short) output="FAILED (1 block repaired, 2 without a source)" ;;
     long) output="OK (3 blocks repaired)" status=0 ;;
-    empty) output="FAILED (3 blocks bad)" ;;
+    empty) output="FAILED (3 blocks without a source)" ;;
     snapshot) output="OK (3 blocks repaired)" status=0 ;;
   esac
   [ $source != snapshot ] || damage snapshot 9
@@ -108,13 +108,13 @@ same disk larger
 
 # JSON.
 cp damaged disk
-repair 0 '{"name":"disk","blocks":[{"start":0,"length":65536,"state":"repaired"},{"start":327680,"length":131072,"state":"repaired"},{"start":1966080,"length":65536,"state":"repaired"},{"start":4194304,"length":4096,"state":"repaired"}],"block-size":65536,"repaired":5,"repairable":0,"bad":0,"unaligned":0,"failed":0,"verdict":"OK"}' \
+repair 0 '{"name":"disk","ranges":[{"start":0,"length":65536,"result":"repaired"},{"start":327680,"length":131072,"result":"repaired"},{"start":1966080,"length":65536,"result":"repaired"},{"start":4194304,"length":4096,"result":"repaired"}],"result":"ok"}' \
   --output=json --from good disk
 is_silent
-repair 0 '{"name":"disk","blocks":[],"block-size":65536,"repaired":0,"repairable":0,"bad":0,"unaligned":0,"failed":0,"verdict":"OK"}' \
+repair 0 '{"name":"disk","ranges":[],"result":"ok"}' \
   --output=json --from good disk
 cp damaged disk
-repair 1 '{"name":"disk","blocks":[{"start":0,"length":65536,"state":"repairable"},{"start":327680,"length":65536,"state":"bad"},{"start":393216,"length":65536,"state":"repairable"},{"start":1966080,"length":65536,"state":"repairable"},{"start":4194304,"length":4096,"state":"repairable"}],"block-size":65536,"repaired":0,"repairable":4,"bad":1,"unaligned":0,"failed":0,"verdict":"FAILED"}' \
+repair 1 '{"name":"disk","ranges":[{"start":0,"length":65536,"result":"differs","detail":"a source has them"},{"start":327680,"length":65536,"result":"differs","detail":"no source has them"},{"start":393216,"length":65536,"result":"differs","detail":"a source has them"},{"start":1966080,"length":65536,"result":"differs","detail":"a source has them"},{"start":4194304,"length":4096,"result":"differs","detail":"a source has them"}],"result":"differs"}' \
   --output=json --dry-run --from twin disk
 is_silent
 
@@ -168,7 +168,7 @@ run 1 blkhash repair --manifest odd.blkm --limit 100% --sum none \
   --from odd odd.bad
 [ "$(cat stdout)" = "odd.bad: FAILED (1 block repaired, 1 unaligned)" ] ||
   fail "not unaligned"
-says_once "odd.bad: 4101 bytes at 4194304 are bad, and cannot be written directly"
+says_once "odd.bad: 4101 bytes at 4194304 differ; they cannot be written directly"
 printf x > byte
 cp odd odd.expected
 dd if=byte of=odd.expected bs=1 seek=4198401 conv=notrunc status=none
