@@ -200,7 +200,8 @@ check_circles
 for_tools="common/cleanup common/deadline common/json-string common/libnbd common/memstream common/numbers common/zero
 common/expected-sum common/hash-spec common/mapfile common/replace-file common/strata common/sum-line common/sums-line common/test-time64
 common/utf8 digest/digest
-manifest/leaf-diff manifest/leaf-runs manifest/manifest-diff manifest/manifest-index"
+manifest/leaf-diff manifest/leaf-runs manifest/manifest-diff manifest/manifest-index
+manifest/manifest-plan"
 
 # tools/ and examples/ use the public API.
 for file in tools/*.c tools/*/*.[ch] examples/*.c; do

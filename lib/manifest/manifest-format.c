@@ -45,7 +45,8 @@ manifest_header_print (const struct manifest_header *header,
             NAME FORMAT_VERSION "\nsum: %s\nsize: %" PRIu64 "\n"
             "blocks: %" PRIu64 ":%" PRIu64 "\n%s%s%s",
             tag, header->size, header->first, header->count,
-            *header->id ? "id: " : "", header->id, *header->id ? "\n" : "");
+            *header->plan ? "plan: " : "", header->plan,
+            *header->plan ? "\n" : "");
 }
 
 /* Parse a number without leading zeros, up to the character END.  Returns the
@@ -70,7 +71,7 @@ parse_number (const char *text, char end, uint64_t *value)
 
 /* Each key sets a bit in SEEN.  SEEN_ALL has the bits of the required keys. */
 enum { SEEN_SUM = 1, SEEN_SIZE = 2, SEEN_BLOCKS = 4, SEEN_ALL = 7,
-       SEEN_ID = 8 };
+       SEEN_PLAN = 8 };
 
 struct parser {
   struct manifest_header *header;
@@ -105,12 +106,13 @@ parse_blocks (struct parser *parser, const char *value)
     ? 0 : EBADMSG;
 }
 
-/* Ignore an ID that is too long: another program wrote it. */
+/* Ignore a value that is not valid: another program wrote it. */
 static int
-parse_id (struct parser *parser, const char *value)
+parse_plan (struct parser *parser, const char *value)
 {
-  if (strlen (value) < sizeof parser->header->id)
-    strcpy (parser->header->id, value);
+  if (strlen (value) == MANIFEST_PLAN_DIGITS &&
+      strspn (value, "0123456789abcdef") == MANIFEST_PLAN_DIGITS)
+    strcpy (parser->header->plan, value);
   return 0;
 }
 
@@ -122,7 +124,7 @@ static const struct {
   { "sum", SEEN_SUM, parse_sum },
   { "size", SEEN_SIZE, parse_size },
   { "blocks", SEEN_BLOCKS, parse_blocks },
-  { "id", SEEN_ID, parse_id },
+  { "plan", SEEN_PLAN, parse_plan },
 };
 
 /* Parse LINE, "KEY: VALUE" without a newline. */

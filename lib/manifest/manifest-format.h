@@ -15,6 +15,7 @@
 struct blkhash_opts;
 
 #define MANIFEST_HEADER_SIZE 512
+#define MANIFEST_PLAN_DIGITS 64 /* of the value of the key "plan" */
 
 /* A record begins with two numbers of 8 bytes, the head: its first block and
  * its number of blocks.  In the end record, the last one, they are MANIFEST_END
@@ -33,7 +34,8 @@ struct manifest_header {
   struct blkhash_opts *opts;
   uint64_t size;                /* of the image, bytes */
   uint64_t first, count;        /* first block and number of blocks */
-  char id[64];                  /* the value of the key "id", or empty */
+  char plan[MANIFEST_PLAN_DIGITS + 1]; /* the value of the key "plan", or
+                                        * empty */
 };
 
 /* Returns the number of blocks of the image. */

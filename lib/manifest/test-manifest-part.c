@@ -22,7 +22,7 @@
 #include <cmocka.h>
 
 #include "blkhash-manifest.h"
-#include "manifest/manifest-id.h"
+#include "manifest/manifest-plan.h"
 
 #define BLOCK 65536
 #define BLOCKS 6
@@ -407,11 +407,14 @@ test_put_misused (void **state)
   blkhash_leaves_free (l);
 }
 
-/* ---- The ID ---- */
+/* ---- The plan ---- */
 
-/* Write the manifest of the last two blocks, with ID unless it is NULL. */
+static const char plan_id[] = "0123456789abcdef0123456789abcdef"
+                              "0123456789abcdef0123456789abcdef";
+
+/* Write the manifest of the last two blocks, with PLAN unless it is NULL. */
 static int
-write_with_id (const char *id)
+write_with_plan (const char *plan)
 {
   const unsigned char leaves[2 * LEAF] = { 1 };
   int fd = temporary ();
@@ -419,11 +422,11 @@ write_with_id (const char *id)
     blkhash_manifest_writer_new_part (NULL, SIZE, BLOCKS - 2, 2, fd);
   struct blkhash_leaf_sink sink = blkhash_manifest_writer_sink (w);
 
-  if (id)
-    assert_int_equal (manifest_writer_set_id (w, id), 0);
+  if (plan)
+    assert_int_equal (manifest_writer_set_plan (w, plan), 0);
   assert_int_equal (lseek (fd, 0, SEEK_END), 0);
   assert_int_equal (sink.data (w, BLOCKS - 2, 2, leaves, LEAF), 0);
-  assert_int_equal (manifest_writer_set_id (w, "late"), EINVAL);
+  assert_int_equal (manifest_writer_set_plan (w, plan_id), EINVAL);
   assert_int_equal (blkhash_manifest_writer_finish (w, SIZE, NULL, NULL), 0);
   blkhash_manifest_writer_free (w);
   lseek (fd, 0, SEEK_SET);
@@ -431,81 +434,79 @@ write_with_id (const char *id)
 }
 
 static void
-check_id (int fd, const char *id)
+check_plan (int fd, const char *plan)
 {
   struct blkhash_manifest_reader *r = start_reader (fd);
   struct blkhash_manifest_run run;
 
-  assert_string_equal (manifest_reader_id (r), id);
+  assert_string_equal (manifest_reader_plan (r), plan);
   assert_int_equal (blkhash_manifest_reader_next (r, &run), 0);
   assert_int_equal (blkhash_manifest_reader_next (r, &run), ENOENT);
   blkhash_manifest_reader_free (r);
 }
 
-/* The ID is in the last line of the header, and the rest of the manifest does
+/* The plan is in the last line of the header, and the rest of the manifest does
  * not depend on it, except for the CRC at the end.
  */
 static void
-test_id (void **state)
+test_plan (void **state)
 {
-  char with[4096], without[4096], max[65] = "";
-  int fd = write_with_id ("0123abc"), other = write_with_id (NULL);
+  char with[4096], without[4096];
+  int fd = write_with_plan (plan_id), other = write_with_plan (NULL);
   ssize_t size = read (fd, with, sizeof with);
+  const char *line = with + strlen (with) - 71;
 
   (void) state;
   assert_int_equal (read (other, without, sizeof without), size);
   lseek (fd, 0, SEEK_SET);
   lseek (other, 0, SEEK_SET);
-  check_id (fd, "0123abc");
-  check_id (other, "");
+  check_plan (fd, plan_id);
+  check_plan (other, "");
   assert_memory_equal (with, without, strlen (without));
-  assert_string_equal (with + strlen (without), "id: 0123abc\n");
+  assert_ptr_equal (line, with + strlen (without));
+  assert_memory_equal (line, "plan: ", 6);
+  assert_memory_equal (line + 6, plan_id, 64);
+  assert_string_equal (line + 70, "\n");
   assert_memory_equal (with + 512, without + 512, size - 512 - 8);
   close (fd);
   close (other);
-
-  /* The longest one. */
-  memset (max, 'x', 63);
-  fd = write_with_id (max);
-  check_id (fd, max);
-  close (fd);
 }
 
-/* An ID that another program wrote, and that is too long, is ignored. */
+/* A value that another program wrote, and that is no SHA-256, is ignored. */
 static void
-test_long_id (void **state)
+test_other_plan (void **state)
 {
-  char header[513] = "", max[65] = "";
-  int fd = write_with_id ("0");
-  struct blkhash_manifest_reader *r;
+  static const char *const others[] = {
+    "0", "0123456789ABCDEF0123456789abcdef0123456789abcdef0123456789abcdef",
+    "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef0",
+  };
+  char header[513] = "";
+  size_t i;
 
   (void) state;
-  memset (max, 'x', 64);
-  assert_int_equal (pread (fd, header, 512, 0), 512);
-  sprintf (header + strlen (header) - 2, "%s\n", max);
-  assert_int_equal (pwrite (fd, header, 512, 0), 512);
-  r = start_reader (fd);
-  assert_string_equal (manifest_reader_id (r), "");
-  blkhash_manifest_reader_free (r);
-  close (fd);
+  for (i = 0; i < sizeof others / sizeof others[0]; i++) {
+    int fd = write_with_plan (NULL);
+    struct blkhash_manifest_reader *r;
+
+    assert_int_equal (pread (fd, header, 512, 0), 512);
+    sprintf (header + strlen (header), "plan: %s\n", others[i]);
+    assert_int_equal (pwrite (fd, header, 512, 0), 512);
+    r = start_reader (fd);
+    assert_string_equal (manifest_reader_plan (r), "");
+    blkhash_manifest_reader_free (r);
+    close (fd);
+  }
 }
 
 static void
-test_id_misused (void **state)
+test_plan_misused (void **state)
 {
-  char long_id[65] = "";
   int fd = temporary ();
   struct blkhash_manifest_writer *w =
     blkhash_manifest_writer_new (NULL, BLKHASH_SIZE_UNKNOWN, fd);
 
   (void) state;
-  memset (long_id, 'x', 64);
-  assert_int_equal (manifest_writer_set_id (w, "no size"), EINVAL);
-  blkhash_manifest_writer_free (w);
-  w = blkhash_manifest_writer_new (NULL, SIZE, fd);
-  assert_int_equal (manifest_writer_set_id (w, long_id), EINVAL);
-  assert_int_equal (manifest_writer_set_id (w, "another"), 0);
-  assert_int_equal (manifest_writer_set_id (w, "one"), 0);
+  assert_int_equal (manifest_writer_set_plan (w, plan_id), EINVAL);
   blkhash_manifest_writer_free (w);
   close (fd);
 }
@@ -522,9 +523,9 @@ main (void)
     cmocka_unit_test (test_merge),
     cmocka_unit_test (test_put_over),
     cmocka_unit_test (test_put_misused),
-    cmocka_unit_test (test_id),
-    cmocka_unit_test (test_long_id),
-    cmocka_unit_test (test_id_misused),
+    cmocka_unit_test (test_plan),
+    cmocka_unit_test (test_other_plan),
+    cmocka_unit_test (test_plan_misused),
   };
 
   make_image ();
