@@ -12,8 +12,9 @@ As a module:   refmanifest.write(image, digest, block_size, streams, linear)
                refmanifest.diff(image, image, block_size)
                refmanifest.changes(size, ranges)
 As a command:  refmanifest.py write [-d NAME] [-b SIZE] [-s STREAMS|--linear]
-                                    [--part I/N] [FILE|-]
-                                  the manifest, or that of a part, on stdout
+                                    [--part I/N] [--plan FILE] [FILE|-]
+                                  the manifest, or that of a part, on stdout;
+                                  FILE is the plan of which the part is
                refmanifest.py read [FILE|-]    its records as text, or status 1
 
 Text is one line for each run: "FIRST zero COUNT", or "FIRST data LEAF..." for
@@ -22,6 +23,7 @@ data, and at the end "sum HEX", which a part does not have.
 
 import argparse
 import functools
+import hashlib
 import json
 import os
 import re
@@ -65,9 +67,11 @@ def tag(digest, block_size, streams, linear):
                               "/linear" if linear else "")
 
 
-def header(made, size, first, count):
+def header(made, size, first, count, plan=None):
     text = "blkhash-manifest 1\nsum: %s\nsize: %d\nblocks: %d:%d\n" % (
         made, size, first, count)
+    if plan is not None:
+        text += "plan: %s\n" % hashlib.sha256(plan).hexdigest()
     return text.encode().ljust(512, b"\0")
 
 
@@ -120,16 +124,18 @@ def runs(pairs):
         yield first, zeros or data
 
 
-def write(image, digest="sha256", block_size=65536, streams=0, linear=False):
+def write(image, digest="sha256", block_size=65536, streams=0, linear=False,
+          plan=None):
     """The manifest of IMAGE, which is bytes or a list of segments, as for
-    reference.blkhash."""
+    reference.blkhash.  PLAN is the text of the plan of a part."""
     if isinstance(image, (bytes, bytearray, memoryview)):
         image = [image]
     image = list(image)
     size = sum(s if isinstance(s, int) else len(s) for s in image)
     blocks = -(-size // block_size)
     md = reference.blkhash(image, digest, block_size, streams, linear)
-    parts = [header(tag(digest, block_size, streams, linear), size, 0, blocks)]
+    parts = [header(tag(digest, block_size, streams, linear), size, 0, blocks,
+                    plan)]
     for first, run in runs(leaves(image, digest, block_size)):
         if isinstance(run, int):
             parts.append(record(first, run | ZERO, b""))
@@ -151,14 +157,14 @@ def cut(pairs, first, end):
 
 
 def part(image, first, count, digest="sha256", block_size=65536, streams=0,
-         linear=False):
+         linear=False, plan=None):
     """The manifest of COUNT blocks of IMAGE, from FIRST on."""
     image = [image] if isinstance(image, (bytes, bytearray)) else list(image)
     size = sum(s if isinstance(s, int) else len(s) for s in image)
     if (first, count) == (0, -(-size // block_size)):
-        return write(image, digest, block_size, streams, linear)
+        return write(image, digest, block_size, streams, linear, plan)
     parts = [header(tag(digest, block_size, streams, linear), size, first,
-                    count)]
+                    count, plan)]
     for at, run in runs(cut(leaves(image, digest, block_size), first,
                             first + count)):
         zeros = isinstance(run, int)
@@ -385,6 +391,7 @@ def main():
     parser.add_argument("-s", "--streams", type=int, default=0)
     parser.add_argument("--linear", action="store_true")
     parser.add_argument("--part", metavar="I/N")
+    parser.add_argument("--plan", type=argparse.FileType("rb"))
     parser.add_argument("file", nargs="?", default="-")
     args = parser.parse_intermixed_args()
     fd = 0 if args.file == "-" else os.open(args.file, os.O_RDONLY)
@@ -395,7 +402,8 @@ def main():
         first, count = part_blocks(size, args.block_size, i, n)
         sys.stdout.buffer.write(part(image, first, count, args.digest,
                                      args.block_size, args.streams,
-                                     args.linear))
+                                     args.linear,
+                                     args.plan and args.plan.read()))
         return 0
     if args.command == "write":
         sys.stdout.buffer.write(write(reference.file_segments(fd), args.digest,

@@ -66,7 +66,7 @@ options_are a-format b-format digest part strict quiet output $input
 run 0 blkhash update -h
 options_are changed bitmap manifest audit output format $input
 run 0 blkhash parts -h
-options_are digest part format $input
+options_are digest part state audit manifest output format $input
 run 0 blkhash merge -h
 options_are manifest output progress
 run 0 blkhash repair -h

@@ -124,8 +124,12 @@ class Campaign:
         for name, data in images.parts.items():
             number = int(name[5:11])
             yield Job("part %d" % number, [
-                blkhash, "parts", "-d", SPEC, "--part", "%d/2" % number, image,
-                "%s"], name, data)
+                blkhash, "parts", "-d", SPEC, "--state", "x", "--part",
+                "%d/2" % number, image, "%s"], name, data)
+        yield Job("parts, one missing", [
+            blkhash, "parts", "--state", "x", *m, image, "%s"], "m",
+                  images.manifest, images.sum,
+                  {"plan": images.plan, name: data})
         update = [blkhash, "update", "--changed", images.changes, *m]
         yield Job("update", [*update, "%s/m", changed], "m",
                   images.changed_manifest, images.changed_sum,

@@ -165,9 +165,10 @@ class Files:
                     self.path("changed"))
         self.write("changes", refmanifest.changes(
             len(content), [(655360, 131072)]).encode())
+        os.mkdir(self.path("parts"))
         for part in range(2):
-            self.run(programs.blkhash, "parts", "--part", "%d/2" % part,
-                     self.path("raw"), where)
+            self.run(programs.blkhash, "parts", "--state", "x", "--part",
+                     "%d/2" % part, self.path("raw"), self.path("parts"))
         self.write("list", ("%s  %s\n%s  %s\n" % (
             self.sum, self.path("raw"), self.sum, self.path("changed"))
         ).encode())
@@ -180,7 +181,7 @@ class Files:
         return os.path.join(self.where, name)
 
     def part(self, n):
-        return self.path("part-%06d-of-000002.blkm" % n)
+        return self.path("parts/part-%06d-of-000002.blkm" % n)
 
     def can_repair(self):
         """Not on all file systems."""
@@ -295,7 +296,12 @@ def blksum_jobs(files, programs):
     yield Job("update", blkhash, "update", "--changed", path("changes"),
               "--manifest", "m", path("raw.blkm"), changed, files=old,
               printed=tagged(changed, files.changed_sum))
-    yield Job("part", blkhash, "parts", "--part", "1/2", raw, ".")
+    yield Job("part", blkhash, "parts", "--state", "x", "--part", "1/2", raw, ".",
+              may_leave=("plan",))
+    yield Job("parts", blkhash, "parts", "--state", "x", raw, ".",
+              files=((path("parts/plan"), "plan"), (files.part(1), os.path.basename(
+                  files.part(1)))), may_leave=(os.path.basename(files.part(0)),),
+              printed=tagged(raw, files.sum))
     yield Job("merge", blkhash, "merge", "--manifest", "m", files.part(0),
               files.part(1), printed=tagged("manifest:m", files.sum))
     yield Job("merge, one missing", blkhash, "merge", "--manifest", "m",

@@ -47,11 +47,16 @@ class Images:
         with open(self.changes, "w") as f:
             f.write(refmanifest.changes(size, [(4096, 4096),
                                                (size - 100, 100)]))
+        self.plan = ("blkhash-plan 1\nsum: %s\nsize: %d\nparts: 2\n"
+                     "format: raw\nstate: x\nfile: %d\n" % (
+                         refmanifest.tag(DIGEST, BLOCK, 0, False), size,
+                         size)).encode()
         self.parts = {}
         for i in range(2):
             first, blocks = refmanifest.part_blocks(size, BLOCK, i, 2)
             self.parts["part-%06d-of-000002.blkm" % i] = refmanifest.part(
-                [bytes(self.content("image"))], first, blocks, DIGEST, BLOCK)
+                [bytes(self.content("image"))], first, blocks, DIGEST, BLOCK,
+                plan=self.plan)
 
     def make(self, name, data):
         data = bytes(data)

@@ -19,7 +19,7 @@
  *   -d MS     each change takes so many milliseconds
  *   -l FILE   log each change and each read
  *
- * A change is a create, write, truncate, allocate, rename, unlink or sync; a
+ * A change is a create, write, truncate, allocate, link, rename, unlink or sync; a
  * read is an open or a read.  After a cut the program writes what is durable to
  * DIRECTORY, unmounts, and exits with status 3.  A sync that fails loses what
  * was not synced, as in Linux.  Files cannot be listed or linked.
@@ -240,6 +240,44 @@ fs_create (fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
 }
 
 static void
+fs_link (fuse_req_t req, fuse_ino_t ino, fuse_ino_t parent, const char *name)
+{
+  struct inode *inode = store_find_number (ino);
+  struct fuse_entry_param e;
+
+  (void) parent;
+  if (change_fails (req, "link", name, 0))
+    return;
+  store_link (name, inode);
+  cut_if_due ();
+  e = entry (inode);
+  fuse_reply_entry (req, &e);
+}
+
+static void
+fs_readdir (fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
+            struct fuse_file_info *fi)
+{
+  char buf[65536];
+  size_t used = 0;
+  const char *name;
+
+  (void) ino;
+  (void) fi;
+  if (size > sizeof buf)
+    size = sizeof buf;
+  for (; (name = store_name_at (offset)); offset++) {
+    size_t n = fuse_add_direntry (req, buf + used, size - used, name,
+                                  &store_find (name)->st, offset + 1);
+
+    if (n > size - used)
+      break;
+    used += n;
+  }
+  fuse_reply_buf (req, buf, used);
+}
+
+static void
 fs_rename (fuse_req_t req, fuse_ino_t parent, const char *name,
            fuse_ino_t newparent, const char *newname, unsigned flags)
 {
@@ -387,7 +425,8 @@ fs_fsyncdir (fuse_req_t req, fuse_ino_t ino, int datasync,
 
 static const struct fuse_lowlevel_ops ops = {
   .lookup = fs_lookup, .getattr = fs_getattr, .setattr = fs_setattr,
-  .create = fs_create, .rename = fs_rename, .unlink = fs_unlink,
+  .create = fs_create, .link = fs_link, .rename = fs_rename,
+  .unlink = fs_unlink, .readdir = fs_readdir,
   .open = fs_open, .read = fs_read, .write = fs_write,
   .fallocate = fs_fallocate, .fsync = fs_fsync, .fsyncdir = fs_fsyncdir,
 };

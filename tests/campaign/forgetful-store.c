@@ -237,6 +237,16 @@ store_find_number (ino_t ino)
 }
 
 const char *
+store_name_at (size_t n)
+{
+  const struct name *p = names_now;
+
+  while (p && n-- > 0)
+    p = p->next;
+  return p ? p->name : NULL;
+}
+
+const char *
 store_name (const struct inode *inode)
 {
   const struct name *p;
@@ -270,6 +280,12 @@ store_create (const char *name, mode_t mode)
 
   change_name (NULL, name, inode, NULL);
   return inode;
+}
+
+void
+store_link (const char *name, struct inode *inode)
+{
+  change_name (NULL, name, inode, NULL);
 }
 
 void

@@ -55,11 +55,14 @@ void store_save (const char *directory, enum keep keep, uint64_t seed);
 /* Returns NULL if there is no file NAME. */
 struct inode *store_find (const char *name);
 struct inode *store_find_number (ino_t ino);
+/* Returns the name number N, or NULL if there are not so many. */
+const char *store_name_at (size_t n);
 /* Its name, or "-" if it has none. */
 const char *store_name (const struct inode *inode);
 
 /* Changes, which are not durable before a sync. */
 struct inode *store_create (const char *name, mode_t mode);
+void store_link (const char *name, struct inode *inode);
 void store_rename (const char *old, const char *new_name);
 void store_exchange (const char *a, const char *b);
 void store_unlink (const char *name);

@@ -16,7 +16,6 @@
 #include "cli/input-options.h"
 #include "cli/output.h"
 #include "cli/program.h"
-#include "cli/usage.h"
 #include "command/commands.h"
 #include "job/job.h"
 #include "job/manifest-file.h"
@@ -47,16 +46,22 @@ static const struct option_group groups[] = {
   { NULL, NULL },
 };
 
-/* Print the sum of an image under the name of its manifest, manifest:NAME. */
+/* Print the sum of an image under the name of its manifest, manifest:NAME.  If
+ * there is none, the line has no name, and an object of JSON that of OPERAND.
+ */
 static void
-print (const struct merge_options *options, const struct sum *sum)
+print (const struct merge_options *options, const char *operand,
+       const struct sum *sum)
 {
-  char *operand;
+  struct output_options output = options->output;
+  const char *manifest = options->input.hash.manifest;
+  char *name = NULL;
   int err = ENOMEM;
 
-  if (asprintf (&operand, "manifest:%s", options->input.hash.manifest) != -1) {
-    err = output_sum (&options->output, operand, sum->hash, sum);
-    free (operand);
+  output.no_names = !manifest && output.form != OUTPUT_JSON;
+  if (!manifest || asprintf (&name, "manifest:%s", manifest) != -1) {
+    err = output_sum (&output, name ? name : operand, sum->hash, sum);
+    free (name);
   }
   if (err)
     report_write_failed (err);
@@ -74,15 +79,15 @@ run (void *opaque, int count, char *paths[])
   struct error error = { "" };
   const char *operand;
   struct sum sum;
+  int r = job_merge (&request, &sum, &operand, &error);
+  int status = r == 1 ? EXIT_DIFFERS : EXIT_TROUBLE;
 
-  if (!request.hash.manifest)
-    usage_error ("--manifest FILE is missing");
-  if (job_merge (&request, &sum, &operand, &error) == -1) {
-    output_failure (&options->output, operand, &error, EXIT_TROUBLE);
-    return EXIT_TROUBLE;
+  if (r != 0) {
+    output_failure (&options->output, operand, &error, status);
+    return status;
   }
   if (!manifest_file_is_stdout (request.hash.manifest))
-    print (options, &sum);
+    print (options, paths[0], &sum);
   blkhash_opts_free (sum.hash);
   return EXIT_SUCCESS;
 }
@@ -97,12 +102,12 @@ const struct command cmd_merge = {
   .name = "merge",
   .summary = "print the sum of an image from its parts",
   .usage =
-  "Usage: blkhash merge [OPTION]... PART...\n"
+  "Usage: blkhash merge [OPTION]... DIR|PART...\n"
   "Print the sum of an image from its parts, if they are all of it.\n",
   .groups = groups,
   .options_size = sizeof (struct merge_options),
   .set_defaults = set_defaults,
   .min_operands = 1, .max_operands = INT_MAX,
-  .operands = "the manifests of the parts are missing",
+  .operands = "the directory of the parts is missing",
   .run = run,
 };

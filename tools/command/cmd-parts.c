@@ -8,21 +8,46 @@
 
 #include <stdlib.h>
 
+#include "blkhash.h"
+
+#include "../lib/common/strata.h"
+#include "cli/container.h"
 #include "cli/input-options.h"
+#include "cli/output.h"
 #include "cli/program.h"
 #include "cli/usage.h"
 #include "command/commands.h"
 #include "job/job.h"
+#include "job/manifest-file.h"
 #include "util/error.h"
 #include "util/request.h"
+#include "util/result.h"
 
 struct parts_options {
   struct input_options input;
+  struct parts_request parts;   /* only STATE and AUDIT are set */
+  struct output_options output;
 };
+
+static void
+set_audit (void *options, const struct option_use *use)
+{
+  ((struct parts_options *) options)->parts.audit = input_parse_share (use);
+}
+
+#define FIELD(name) OPTION_FIELD (struct parts_options, name)
 
 static const struct option_row rows[] = {
   DIGEST_ROW ("DIGEST[/SIZE[/sN|/linear]]; default sha256/64k"),
   PART_ROW ("only part I of N, counted from 0; no merge"),
+  { 0, "state", "NAME",
+    "name of the snapshot, if IMAGE is a device or URI", FIELD (parts.state) },
+  { 0, "audit", "N%", "share of earlier parts to verify; default 0.1%",
+    .set = set_audit },
+  { 0, "manifest", "FILE", "manifest to write when all parts exist",
+    FIELD (input.hash.manifest) },
+  { 0, "output", "FORM", "human or json", .words = "human json",
+    FIELD (output.form) },
   { .name = NULL },
 };
 
@@ -38,21 +63,43 @@ static int
 run (void *opaque, int nr_operands, char *operands[])
 {
   const struct parts_options *options = opaque;
-  struct part_request request = {
-    .hash = options->input.hash,
-    .part = options->input.part,
-    .dir = operands[1],
-  };
+  struct parts_request request = options->parts;
+  const char *image = operands[0], *operand;
   struct error error = { "" };
+  struct sum sum;
+  int r, status, err = 0;
 
   (void) nr_operands;
-  if (options->input.part.n == 0)
-    usage_error ("--part I/N is missing");
-  request.hash.operand = operands[0];
-  if (job_part (&request, &error) == 0)
+  request.hash = options->input.hash;
+  request.hash.operand = image;
+  request.part = options->input.part;
+  request.dir = operands[1];
+  if (request.part.n > 0 && request.hash.manifest)
+    usage_error ("--manifest cannot be used with --part");
+  r = job_parts (&request, &sum, &operand, &error);
+  if (r != 0) {
+    status = r == 1 ? EXIT_DIFFERS : EXIT_TROUBLE;
+    output_failure (&options->output, operand, &error, status);
+    return status;
+  }
+  if (request.part.n > 0)
     return EXIT_SUCCESS;
-  report (operands[0], &error);
-  return EXIT_TROUBLE;
+  if (!manifest_file_is_stdout (request.hash.manifest))
+    err = output_sum (&options->output, image, sum.hash, &sum);
+  blkhash_opts_free (sum.hash);
+  if (err)
+    report_write_failed (err);
+  container_report (image, &sum.first, "sum");
+  return EXIT_SUCCESS;
+}
+
+static void
+set_defaults (void *opaque)
+{
+  struct parts_options *options = opaque;
+
+  options->parts.audit = STRATA_DEFAULT;
+  options->output.tag = true;
 }
 
 const struct command cmd_parts = {
@@ -60,9 +107,11 @@ const struct command cmd_parts = {
   .summary = "hash an image in parts, in several runs or on several hosts",
   .usage =
   "Usage: blkhash parts [OPTION]... IMAGE DIR\n"
-  "Hash the parts of an image that are missing in DIR.\n",
+  "Hash the parts of an image that are missing in DIR, then merge all.  Run\n"
+  "it again after an interruption; give each of several hosts its --part.\n",
   .groups = groups,
   .options_size = sizeof (struct parts_options),
+  .set_defaults = set_defaults,
   .min_operands = 2, .max_operands = 2,
   .operands = "the operands are the image and the directory of its parts",
   .run = run,

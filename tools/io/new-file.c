@@ -212,12 +212,8 @@ link_temporary (struct new_file *file)
   return file->named ? 0 : -1;
 }
 
-/* Sync the directory of PATH.  It is not an error if the file system cannot
- * sync a directory, or if this user may create files in the directory, but not
- * read it.
- */
-static int
-sync_directory (const char *path, struct error *error)
+int
+new_file_sync_directory (const char *path, struct error *error)
 {
   char *copy = strdup (path);
   int fd, err = 0;
@@ -311,7 +307,7 @@ new_file_publish (struct new_file *file, new_file_check *check,
   incomplete = NULL;
   r = replace (file, &ours);
   pthread_sigmask (SIG_SETMASK, &blocked, NULL);
-  return r == 0 ? sync_directory (file->path, error) : -1;
+  return r == 0 ? new_file_sync_directory (file->path, error) : -1;
 }
 
 void

@@ -50,6 +50,12 @@ int new_file_open (struct new_file *file, const char *path,
 int new_file_publish (struct new_file *file, new_file_check *check,
                       const void *opaque, struct error *error);
 
+/* Sync the directory of PATH.  It is not an error if the file system cannot
+ * sync a directory, or if this user may create files in the directory, but not
+ * read it.  Returns 0, or -1 with the reason.
+ */
+int new_file_sync_directory (const char *path, struct error *error);
+
 /* Close the file.  If it was not published, remove it. */
 void new_file_close (struct new_file *file);
 

@@ -24,7 +24,7 @@ struct expect_request;
 struct expect_result;
 struct hash_request;
 struct merge_request;
-struct part_request;
+struct parts_request;
 struct source;
 struct sum;
 struct update_request;
@@ -59,13 +59,17 @@ int job_compare (const struct compare_request *request,
                  struct difference *difference, const char **operand,
                  struct error *error);
 
-/* Write the manifest of a part of the operand.  If there already is a complete
- * manifest of the same part, it is kept.
+/* Hash the parts of the operand that are missing in the directory, audit the
+ * others, merge all parts, and set SUM.  Of a single part SUM is not set.
+ * Returns 0; 1 with ERROR set if an audited block differs, now or in an earlier
+ * run; or -1 with the reason.
  */
-int job_part (const struct part_request *request, struct error *error);
+int job_parts (const struct parts_request *request, struct sum *sum,
+               const char **operand, struct error *error);
 
-/* Merge the manifests of the parts into the manifest of the image, and set
- * SUM.
+/* Merge the manifests of the parts into the manifest of the image, if there is
+ * one in the request, and set SUM.  Returns 0; 1 with ERROR set if an audit of
+ * the parts has failed; or -1 with the reason.
  */
 int job_merge (const struct merge_request *request, struct sum *sum,
                const char **operand, struct error *error);

@@ -21,6 +21,7 @@
 
 #include "blkhash-manifest.h"
 
+#include "../lib/manifest/manifest-plan.h"
 #include "job/manifest-file.h"
 #include "leaves/image-runs.h"
 #include "util/broken-pipe.h"
@@ -56,6 +57,15 @@ open_spool (struct new_file *file, struct error *error)
   return file->fd == -1 ? -1 : 0;
 }
 
+/* The writer computes the sum, and its output is not needed. */
+static int
+open_nothing (struct new_file *file, struct error *error)
+{
+  file->fd = open ("/dev/null", O_WRONLY | O_CLOEXEC);
+  return file->fd == -1 ? error_errno (error, errno, "cannot open /dev/null")
+                        : 0;
+}
+
 static int
 open_target (struct manifest_file *manifest, const char *name,
              const struct source *source, struct error *error)
@@ -63,6 +73,8 @@ open_target (struct manifest_file *manifest, const char *name,
   char *path;
   int r;
 
+  if (!name)
+    return open_nothing (&manifest->file, error);
   if (manifest->spooled)
     return open_spool (&manifest->file, error);
   if (manifest->to_stdout)
@@ -143,9 +155,12 @@ manifest_file_open (struct manifest_file *manifest, const char *name,
 int
 manifest_file_open_part (struct manifest_file *manifest, const char *path,
                          const struct blkhash_opts *opts, uint64_t size,
-                         uint64_t first, uint64_t count,
+                         uint64_t first, uint64_t count, const char *plan,
                          const struct source *source, struct error *error)
 {
+  int err;
+
+
   *manifest = (struct manifest_file) {
     .policy = OVERWRITE_CHECK_START, .source = source,
     .block_size = blkhash_opts_get_block_size (opts)
@@ -155,7 +170,9 @@ manifest_file_open_part (struct manifest_file *manifest, const char *path,
   manifest->writer =
     blkhash_manifest_writer_new_part (opts, size, first, count,
                                       manifest->file.fd);
-  return manifest->writer ? 0 : open_failed (manifest, errno, error);
+  err = manifest->writer ? manifest_writer_set_plan (manifest->writer, plan)
+                         : errno;
+  return err ? open_failed (manifest, err, error) : 0;
 }
 
 /* Returns 0, or an errno value. */
@@ -238,7 +255,7 @@ manifest_file_publish (struct manifest_file *manifest, struct error *error)
 
   if (err)
     return write_failed (manifest, err, error);
-  return manifest->to_stdout ? 0
+  return !manifest->file.path ? 0
     : new_file_publish (&manifest->file, check_replaced, manifest, error);
 }
 

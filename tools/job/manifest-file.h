@@ -38,7 +38,8 @@ struct manifest_file {
 bool manifest_file_is_stdout (const char *name);
 
 /* Begin the manifest NAME of an image that is hashed with OPTS.  SIZE can be
- * BLKHASH_SIZE_UNKNOWN.  An existing file is replaced only if
+ * BLKHASH_SIZE_UNKNOWN.  If NAME is NULL, there is no file, and only the sum is
+ * computed.  An existing file is replaced only if
  * overwrite_check_path with SOURCE, which is the image or NULL, permits it, now
  * and when the manifest is published.  Returns 0, or -1 with the reason; then
  * the manifest must not be closed.
@@ -47,13 +48,13 @@ int manifest_file_open (struct manifest_file *manifest, const char *name,
                         const struct blkhash_opts *opts, uint64_t size,
                         const struct source *source, struct error *error);
 
-/* The same for a part of the image: COUNT blocks from FIRST on.  PATH is never
- * standard output.  An existing file is not checked before the manifest is
+/* The same for a part of the image: COUNT blocks from FIRST on.  PLAN is
+ * the SHA-256 of the plan, in digits.  PATH is never standard output.  An existing file is not checked before the manifest is
  * published, with OVERWRITE_CHECK_START, and a symbolic link is not followed.
  */
 int manifest_file_open_part (struct manifest_file *manifest, const char *path,
                              const struct blkhash_opts *opts, uint64_t size,
-                             uint64_t first, uint64_t count,
+                             uint64_t first, uint64_t count, const char *plan,
                              const struct source *source,
                              struct error *error);
 

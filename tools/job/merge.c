@@ -3,130 +3,354 @@
  *
  * The job: merge the manifests of the parts of an image, and compute its sum.
  *
- * The leaves of the image are those of its parts, one after the other.  If
- * there are duplicates of a part, their manifests are compared before the end
- * of the merged manifest is written.
+ * The leaves of the image are those of its parts, one after the other.  First
+ * the headers of all parts are read: all must be of one plan, and have each
+ * block of the image once.  No file stays open, because there can be many.  A
+ * part that another run replaces meanwhile has the same leaves.
  */
 
 #include <config.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
+#include <libgen.h>
 #include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "blkhash-manifest.h"
 
+#include "../lib/common/memstream.h"
+#include "../lib/manifest/manifest-plan.h"
 #include "job/job.h"
+#include "job/manifest.h"
 #include "job/manifest-file.h"
-#include "job/parts.h"
+#include "job/plan.h"
 #include "leaves/manifest-runs.h"
 #include "util/clock.h"
 #include "util/error.h"
+#include "util/part.h"
 #include "util/request.h"
 #include "util/result.h"
+
+struct part_file {
+  char *path;
+  const char *operand;          /* to which messages belong */
+  const char *name;             /* in messages after the operand; NULL if the
+                                 * operand is the file */
+  uint64_t first, end;          /* blocks from FIRST up to END, exclusive */
+};
 
 struct merge {
   struct leaf_runs runs;        /* the iterator of the image */
   const struct merge_request *request;
-  struct parts parts;
+  const char *dir;              /* the directory of all parts, or NULL */
   const struct progress *progress;
   struct manifest_file manifest;
   const char **operand;
   struct error *error;
 
+  struct part_file *files;      /* in the order of the image */
+  size_t count;
+  struct blkhash_opts *opts;    /* the hash parameters; NULL before the first
+                                 * header was read */
+  uint64_t size;                /* of the image, bytes */
+  char plan[PLAN_ID_SIZE];
+
   /* The current part. */
-  size_t opened;                /* number of opened files, with duplicates */
+  size_t opened;                /* number of opened files */
   struct manifest_runs part;    /* open if it has a reader */
   int fd;
   bool failed;                  /* a part failed: *OPERAND names it */
 };
 
-/* ---- Duplicate parts ---- */
+/* ---- A part ---- */
 
 static int
-stop_at_difference (void *opaque, uint64_t start, uint64_t len)
+open_regular (const char *path, struct error *error)
 {
-  uint64_t *offset = opaque;
+  int fd = open (path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  struct stat st;
 
-  (void) len;
-  *offset = start;
-  return ECANCELED;
+  if (fd == -1)
+    return error_errno (error, errno, "cannot open");
+  if (fstat (fd, &st) == 0 && S_ISREG (st.st_mode))
+    return fd;
+  close (fd);
+  return error_set (error, "is not a regular file, and a part is read more "
+                    "than once");
 }
 
-/* Compare the leaves of FILE with those of the previous file; both are open. */
+/* Set the error to REASON, which is about FILE.  Returns -1. */
 static int
-compare_leaves (struct merge *merge, const struct part_file *file,
-                struct blkhash_manifest_reader *before,
-                struct blkhash_manifest_reader *reader, struct error *error)
+fail (const struct merge *merge, const struct part_file *file,
+      const char *reason)
 {
-  const char *why;
-  uint64_t offset;
-  int err = blkhash_manifest_diff (before, reader, stop_at_difference, &offset);
-
-  if (err == 0)
-    return 0;
-  if (err == ECANCELED)
-    return error_set (error, "differs from %s in the block at %" PRIu64,
-                      file[-1].path, offset);
-  why = blkhash_manifest_reader_error (reader);
-  if (!*why) {
-    *merge->operand = file[-1].path;
-    why = blkhash_manifest_reader_error (before);
-  }
-  return error_set (error, "%s", why);
+  *merge->operand = file->operand;
+  return file->name ? error_set (merge->error, "%s: %s", file->name, reason)
+                    : error_set (merge->error, "%s", reason);
 }
 
+/* Check that the header of READER is of the plan. */
 static int
-compare_file (struct merge *merge, const struct part_file *file,
+check_header (const struct merge *merge,
+              const struct blkhash_manifest_reader *reader,
               struct error *error)
 {
-  struct blkhash_manifest_reader *before, *reader;
-  int fd, fd_before, r = -1;
-
-  *merge->operand = file[-1].path;
-  fd_before = parts_reopen (&merge->parts, file - 1, &before, error);
-  if (fd_before == -1)
-    return -1;
-  *merge->operand = file->path;
-  fd = parts_reopen (&merge->parts, file, &reader, error);
-  if (fd != -1) {
-    r = compare_leaves (merge, file, before, reader, error);
-    blkhash_manifest_reader_free (reader);
-    close (fd);
-  }
-  blkhash_manifest_reader_free (before);
-  close (fd_before);
-  return r;
+  if (strcmp (manifest_reader_plan (reader), merge->plan) == 0 &&
+      blkhash_manifest_reader_size (reader) == merge->size &&
+      blkhash_opts_same_hash (blkhash_manifest_reader_opts (reader),
+                              merge->opts))
+    return 0;
+  return error_set (error, "is not of the plan of %s",
+                    merge->dir ? "this directory" : merge->files[0].path);
 }
 
-/* ---- All parts ---- */
+/* Take the hash parameters and the size of the image, and the plan, from the
+ * header of the first part.
+ */
+static int
+use_header (struct merge *merge, const struct blkhash_manifest_reader *reader,
+            struct error *error)
+{
+  const char *plan = manifest_reader_plan (reader);
+
+  if (!*plan)
+    return error_set (error, "has no plan, so it is not a part that blkhash "
+                      "parts has made");
+  strcpy (merge->plan, plan);
+  merge->size = blkhash_manifest_reader_size (reader);
+  merge->opts = blkhash_opts_copy (blkhash_manifest_reader_opts (reader));
+  return merge->opts ? 0 : error_errno (error, errno, "cannot merge");
+}
+
+/* Open FILE, whose header is stored in it or, if AGAIN is set, must be the same
+ * as before.  Returns 0, or -1 with the reason in merge->error.
+ */
+static int
+open_part (struct merge *merge, struct part_file *file, bool again)
+{
+  struct blkhash_manifest_reader *reader = NULL;
+  char text[BLKHASH_MAX_REASON_SIZE];
+  struct error reason = { "" };
+  uint64_t first, count;
+  int r = -1;
+
+  *merge->operand = file->operand;
+  merge->fd = open_regular (file->path, &reason);
+  if (merge->fd != -1) {
+    reader = blkhash_manifest_reader_new (merge->fd, 0, text, sizeof text);
+    r = !reader ? error_set (&reason, "%s", text)
+      : merge->opts ? check_header (merge, reader, &reason)
+      : use_header (merge, reader, &reason);
+  }
+  if (r == 0) {
+    blkhash_manifest_reader_blocks (reader, &first, &count);
+    if (again && (first != file->first || first + count != file->end))
+      r = error_set (&reason, "it changed while it was read");
+    file->first = first;
+    file->end = first + count;
+  }
+  manifest_runs_init (&merge->part, reader, file->name, merge->size,
+                      merge->progress, merge->error);
+  return r == 0 ? 0 : fail (merge, file, reason.text);
+}
 
 static void
 close_part (struct merge *merge)
 {
-  if (!merge->part.reader)
-    return;
   blkhash_manifest_reader_free (merge->part.reader);
-  close (merge->fd);
   merge->part.reader = NULL;
+  if (merge->fd != -1)
+    close (merge->fd);
+  merge->fd = -1;
+}
+
+/* ---- All parts ---- */
+
+/* Add the part at PATH, which is freed later. */
+static int
+add_part (struct merge *merge, char *path, const char *operand)
+{
+  struct part_file *file = &merge->files[merge->count];
+  int r;
+
+  if (!path)
+    return error_errno (merge->error, ENOMEM, "cannot merge");
+  *file = (struct part_file) { .path = path, .operand = operand };
+  if (merge->dir)
+    file->name = path + strlen (merge->dir) + 1;
+  merge->count++;
+  r = open_part (merge, file, false);
+  close_part (merge);
+  return r;
 }
 
 static int
-open_part (struct merge *merge, const struct part_file *file)
+add_operand (struct merge *merge, const char *operand)
 {
-  struct blkhash_manifest_reader *reader;
+  return add_part (merge, strdup (job_manifest_file (operand)), operand);
+}
 
-  if (file->duplicate)
-    return compare_file (merge, file, merge->error);
-  *merge->operand = file->path;
-  merge->fd = parts_reopen (&merge->parts, file, &reader, merge->error);
-  if (merge->fd == -1)
+/* Add the parts in the directory that exist. */
+static int
+add_directory (struct merge *merge, const struct plan *plan)
+{
+  struct part part = { 0, plan->parts };
+  int r = 0;
+
+  for (; part.i < part.n && r == 0; part.i++) {
+    char *path = part_path (&part, merge->dir);
+
+    if (path && access (path, F_OK) == -1 && errno == ENOENT)
+      free (path);
+    else
+      r = add_part (merge, path, merge->dir);
+  }
+  return r;
+}
+
+static int
+read_directory (struct merge *merge)
+{
+  struct plan plan;
+  int r;
+
+  *merge->operand = merge->dir;
+  r = plan_read (&plan, merge->dir, merge->error);
+  if (r == 0)
+    return error_set (merge->error, "has no plan; blkhash parts writes one");
+  if (r == -1)
     return -1;
-  manifest_runs_init (&merge->part, reader, NULL, merge->parts.size,
-                      merge->progress, merge->error);
+  merge->files = calloc (plan.parts, sizeof *merge->files);
+  merge->size = plan.size;
+  merge->opts = blkhash_opts_copy (plan.opts);
+  strcpy (merge->plan, plan.id);
+  if (!merge->files || !merge->opts)
+    r = error_errno (merge->error, ENOMEM, "cannot merge");
+  else
+    r = add_directory (merge, &plan);
+  plan_destroy (&plan);
+  return r;
+}
+
+static int
+read_operands (struct merge *merge)
+{
+  const struct merge_request *request = merge->request;
+  size_t i;
+  int r = 0;
+
+  merge->files = calloc (request->count, sizeof *merge->files);
+  if (!merge->files)
+    return error_errno (merge->error, errno, "cannot merge");
+  for (i = 0; i < request->count && r == 0; i++)
+    r = add_operand (merge, request->paths[i]);
+  return r;
+}
+
+/* Returns 1 with the error set if an audit has failed beside any part. */
+static int
+check_failed (const struct merge *merge)
+{
+  size_t i;
+  int r = 0;
+
+  if (merge->dir)
+    return plan_has_failed (merge->dir, merge->error);
+  for (i = 0; i < merge->count && r == 0; i++) {
+    char *copy = strdup (merge->files[i].path);
+
+    *merge->operand = merge->files[i].operand;
+    r = copy ? plan_has_failed (dirname (copy), merge->error)
+             : error_errno (merge->error, ENOMEM, "cannot merge");
+    free (copy);
+  }
+  return r;
+}
+
+/* Compare the positions of two parts in the image.  A part without blocks is
+ * sorted before any other part that starts at the same block.
+ */
+static int
+compare_files (const void *a, const void *b)
+{
+  const struct part_file *x = a, *y = b;
+
+  if (x->first != y->first)
+    return x->first < y->first ? -1 : 1;
+  return x->end < y->end ? -1 : x->end > y->end;
+}
+
+/* Print to OUT that the blocks from FIRST up to END are missing, if there are
+ * any.
+ */
+static void
+print_missing (const struct merge *merge, uint64_t first, uint64_t end,
+               FILE *out)
+{
+  uint32_t block_size = blkhash_opts_get_block_size (merge->opts);
+  uint64_t start = part_offset (first, merge->size, block_size);
+
+  if (first < end)
+    fprintf (out, "%" PRIu64 " bytes at %" PRIu64 " are missing\n",
+             part_offset (end, merge->size, block_size) - start, start);
+}
+
+/* Check that each block is in one part, and print to OUT which are in none. */
+static int
+find_missing (struct merge *merge, FILE *out)
+{
+  uint32_t block_size = blkhash_opts_get_block_size (merge->opts);
+  const struct part_file *before = NULL;
+  struct error reason = { "" };
+  uint64_t block = 0;
+  size_t i;
+
+  for (i = 0; i < merge->count; i++) {
+    const struct part_file *file = &merge->files[i];
+
+    if (file->first == file->end)
+      continue;
+    if (before && file->first < block) {
+      error_set (&reason, "overlaps %s", before->path);
+      return fail (merge, file, reason.text);
+    }
+    print_missing (merge, block, file->first, out);
+    block = file->end;
+    before = file;
+  }
+  print_missing (merge, block, merge->size / block_size +
+                 (merge->size % block_size != 0), out);
   return 0;
 }
+
+static int
+check_blocks (struct merge *merge)
+{
+  char *missing = NULL;
+  size_t size;
+  FILE *out = open_memstream (&missing, &size);
+  int r;
+
+  if (!out)
+    return error_errno (merge->error, errno, "cannot merge");
+  qsort (merge->files, merge->count, sizeof *merge->files, compare_files);
+  *merge->operand = merge->dir ? merge->dir : "the image";
+  r = find_missing (merge, out);
+  if (!memstream_close (out, &missing))
+    r = error_errno (merge->error, ENOMEM, "cannot merge");
+  else if (r == 0 && *missing)
+    r = error_set_lines (merge->error, missing);
+  free (missing);
+  return r;
+}
+
+/* ---- The leaves of the image ---- */
 
 /* Returns 0; ENOENT at the end of the last part; or an errno value. */
 static int
@@ -137,10 +361,10 @@ next_run (struct merge *merge, struct blkhash_manifest_run *run)
   for (;;) {
     if (merge->part.reader)
       err = merge->part.runs.next (&merge->part.runs, run);
-    if (err != ENOENT || merge->opened == merge->parts.count)
+    if (err != ENOENT || merge->opened == merge->count)
       return err;
     close_part (merge);
-    if (open_part (merge, &merge->parts.files[merge->opened++]) == -1)
+    if (open_part (merge, &merge->files[merge->opened++], true) == -1)
       return ECANCELED;
   }
 }
@@ -157,54 +381,68 @@ next (struct leaf_runs *runs, struct blkhash_manifest_run *run)
 
 /* ---- The manifest ---- */
 
+/* An audit can have failed while the parts were read. */
 static int
-finish (struct merge *merge, struct sum *sum, struct error *error)
+finish (struct merge *merge, struct sum *sum)
 {
-  sum->size = merge->parts.size;
-  if (manifest_file_finish (&merge->manifest, sum, error) == -1)
-    return -1;
+  int r;
+
+  sum->size = merge->size;
+  r = manifest_file_finish (&merge->manifest, sum, merge->error);
   sum->hole = sum->zero;
   sum->zero = 0;
-  return manifest_file_publish (&merge->manifest, error);
+  if (r == 0)
+    r = check_failed (merge);
+  return r == 0 ? manifest_file_publish (&merge->manifest, merge->error) : r;
 }
 
 static int
-write_manifest (struct merge *merge, struct sum *sum, struct error *error)
+write_manifest (struct merge *merge, struct sum *sum)
 {
   const char *name = merge->request->hash.manifest;
+  const char *about = name ? name : *merge->operand;
   int r;
 
-  *merge->operand = name;
-  if (manifest_file_open (&merge->manifest, name, merge->parts.opts,
-                          merge->parts.size, NULL, error) == -1)
+  *merge->operand = about;
+  if (manifest_file_open (&merge->manifest, name, merge->opts, merge->size,
+                          NULL, merge->error) == -1)
     return -1;
   merge->progress = progress_begin (&merge->request->hash.progress,
-                                    merge->parts.size);
-  r = manifest_file_write (&merge->manifest, &merge->runs, error);
+                                    merge->size);
+  r = manifest_file_write (&merge->manifest, &merge->runs, merge->error);
   close_part (merge);
   if (!merge->failed)
-    *merge->operand = name;
+    *merge->operand = about;
   if (r == 0)
-    r = finish (merge, sum, error);
+    r = finish (merge, sum);
   progress_end (merge->progress, r == 0);
   manifest_file_close (&merge->manifest);
   return r;
 }
 
-/* Merge the parts, whose headers were read. */
-static int
-merge_parts (struct merge *merge, struct sum *sum, struct error *error)
-{
-  int r;
+/* ---- The job ---- */
 
-  *merge->operand = merge->request->hash.manifest;
-  if (parts_check (&merge->parts, merge->operand, error) == -1)
-    return -1;
-  sum->hash = blkhash_opts_copy (merge->parts.opts);
-  r = sum->hash ? write_manifest (merge, sum, error)
-                : error_errno (error, errno, "cannot merge");
-  if (r == -1)
-    blkhash_opts_free (sum->hash);
+static bool
+is_directory (const char *path)
+{
+  struct stat st;
+
+  return stat (path, &st) == 0 && S_ISDIR (st.st_mode);
+}
+
+static int
+merge_parts (struct merge *merge, struct sum *sum)
+{
+  int r = merge->dir ? check_failed (merge) : 0;
+
+  if (r == 0)
+    r = merge->dir ? read_directory (merge) : read_operands (merge);
+  if (r == 0 && !merge->dir)
+    r = check_failed (merge);
+  if (r == 0)
+    r = check_blocks (merge);
+  if (r == 0)
+    r = write_manifest (merge, sum);
   return r;
 }
 
@@ -213,17 +451,24 @@ job_merge (const struct merge_request *request, struct sum *sum,
            const char **operand, struct error *error)
 {
   struct merge merge = {
-    .runs.next = next, .request = request, .operand = operand, .error = error
+    .runs.next = next, .request = request, .operand = operand, .error = error,
+    .fd = -1,
   };
   double start = clock_seconds ();
   int r;
 
   *sum = (struct sum) { .format = "manifest" };
-  r = parts_open (&merge.parts, &request->hash, request->paths, request->count,
-                  operand, error);
+  *operand = request->paths[0];
+  if (request->count == 1 && is_directory (request->paths[0]))
+    merge.dir = request->paths[0];
+  r = merge_parts (&merge, sum);
+  while (merge.count > 0)
+    free (merge.files[--merge.count].path);
+  free (merge.files);
   if (r == 0)
-    r = merge_parts (&merge, sum, error);
-  parts_close (&merge.parts);
+    sum->hash = merge.opts;
+  else
+    blkhash_opts_free (merge.opts);
   sum->seconds = clock_seconds () - start;
   return r;
 }

@@ -1,272 +1,695 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The files with the manifests of the parts of one image: their headers.
+ * The job: hash an image in parts, each of which has a file in a directory, and
+ * merge them.
+ *
+ * The plan in this directory says of which state of the image the parts are (see
+ * job/plan.h).  A part gets its name when it is complete and synced, so a run
+ * can be killed at any moment, and another run continues.  Two runs can hash the
+ * same part at once: its file is the same.
+ *
+ * A part that exists is read to its end, and a random sample of its blocks is
+ * audited: they are read from the image, and compared.  So a change of the image
+ * that the plan does not show, or a part of another image, can be found.  Then
+ * the file "failed" is written before anything is reported, because the next
+ * sample may miss what this one has found.
  */
 
 #include <config.h>
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "blkhash-manifest.h"
 
-#include "../lib/common/memstream.h"
+#include "../lib/common/numbers.h"
+#include "../lib/manifest/manifest-plan.h"
+#include "io/file.h"
+#include "io/files.h"
+#include "job/job.h"
 #include "job/manifest.h"
-#include "job/parts.h"
+#include "job/manifest-file.h"
+#include "job/overwrite.h"
+#include "job/plan.h"
+#include "leaves/image-runs.h"
+#include "leaves/manifest-runs.h"
+#include "leaves/overlay-runs.h"
+#include "source/open.h"
+#include "source/source.h"
+#include "util/audit-sample.h"
+#include "util/clock.h"
 #include "util/error.h"
 #include "util/part.h"
+#include "util/ranges.h"
+#include "util/request.h"
+#include "util/result.h"
 
-/* ---- A file ---- */
+#define SECOND 1000000000LL     /* ns */
+#define PART_SIZE ((uint64_t) 4 << 30) /* bytes, if N is not given */
+#define MAX_PARTS 4096          /* parts, if N is not given */
+#define MAX_JOINED (32 * 1024 * 1024) /* bytes; no source reads more at once */
 
-static int
-open_regular (const char *path, struct stat *st, struct error *error)
-{
-  int fd = open (path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+struct parts {
+  const struct parts_request *request;
+  const struct hash_request *hash;
+  const char **operand;
+  struct error *error;
 
-  if (fd == -1)
-    return error_errno (error, errno, "cannot open");
-  if (fstat (fd, st) == 0 && S_ISREG (st->st_mode))
-    return fd;
-  close (fd);
-  return error_set (error, "is not a regular file, and a part is read more "
-                    "than once");
-}
+  struct source *source;
+  struct plan plan;
+  struct ranges none;           /* no ranges */
+  struct audit_sample sample;   /* of the whole image */
+  const struct progress *progress;
+};
 
-/* Returns the descriptor, or -1. */
-static int
-open_part (const char *path, struct stat *st,
-           struct blkhash_manifest_reader **reader, struct error *error)
-{
-  char reason[BLKHASH_MAX_REASON_SIZE];
-  int fd = open_regular (path, st, error);
-
-  if (fd == -1)
-    return -1;
-  *reader = blkhash_manifest_reader_new (fd, 0, reason, sizeof reason);
-  if (*reader)
-    return fd;
-  close (fd);
-  return error_set (error, "%s", reason);
-}
-
-static bool
-is_same_time (const struct timespec *a, const struct timespec *b)
-{
-  return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
-}
-
-static bool
-is_same_file (const struct stat *a, const struct stat *b)
-{
-  return a->st_dev == b->st_dev && a->st_ino == b->st_ino &&
-    a->st_size == b->st_size && is_same_time (&a->st_mtim, &b->st_mtim) &&
-    is_same_time (&a->st_ctim, &b->st_ctim);
-}
-
-int
-parts_reopen (const struct parts *parts, const struct part_file *file,
-              struct blkhash_manifest_reader **reader,
-              struct error *error)
-{
-  struct stat st;
-  uint64_t first, count;
-  int fd = open_part (file->path, &st, reader, error);
-
-  if (fd == -1)
-    return -1;
-  blkhash_manifest_reader_blocks (*reader, &first, &count);
-  if (is_same_file (&st, &file->st) && first == file->first &&
-      first + count == file->end &&
-      blkhash_manifest_reader_size (*reader) == parts->size &&
-      blkhash_opts_same_hash (blkhash_manifest_reader_opts (*reader),
-                              parts->opts))
-    return fd;
-  blkhash_manifest_reader_free (*reader);
-  close (fd);
-  return error_set (error, "it changed while it was read");
-}
+/* A part that is hashed or audited. */
+struct one_part {
+  const struct parts *parts;
+  char *path;                   /* of its manifest */
+  uint64_t first, count;        /* blocks */
+  struct part_range range;      /* bytes to be read */
+  struct error unwritten;       /* why "failed" could not be written */
+};
 
 /* ---- The image ---- */
 
-static int
-refuse_image (const struct parts *parts,
-              const struct blkhash_manifest_reader *reader,
-              struct error *error)
+static bool
+detects_changes (const struct source *source)
 {
-  char tag[BLKHASH_MAX_TAG_SIZE], other_tag[BLKHASH_MAX_TAG_SIZE];
+  const struct files *files = source->files;
+  const struct file *file;
 
-  blkhash_opts_get_tag (blkhash_manifest_reader_opts (reader), tag, sizeof tag);
-  blkhash_opts_get_tag (parts->opts, other_tag, sizeof other_tag);
-  return error_set (error, "is of another image than %s: %s of %" PRIu64
-                    " bytes, not %s of %" PRIu64, parts->files[0].path, tag,
-                    blkhash_manifest_reader_size (reader), other_tag,
-                    parts->size);
+  if (!files || files->remote || files->force_share)
+    return false;
+  for (file = files->first; file; file = file->next)
+    if (file_is_block_device (file))
+      return false;
+  return true;
 }
 
-/* Set the hash parameters and the size of the image from the first file.  They
- * must be the same in all other files.
- */
 static int
-set_image (struct parts *parts, const struct hash_request *request,
-           const struct blkhash_manifest_reader *reader, struct error *error)
+open_image (struct parts *parts)
 {
-  const struct blkhash_opts *opts = blkhash_manifest_reader_opts (reader);
-  uint32_t block_size = blkhash_opts_get_block_size (opts);
-
-  if (job_manifest_check_params (request, opts, error) == -1)
+  if (source_open (&parts->hash->source, parts->hash->operand, &parts->source,
+                   parts->error) == -1)
     return -1;
-  parts->size = blkhash_manifest_reader_size (reader);
-  parts->blocks = parts->size / block_size + (parts->size % block_size != 0);
-  parts->opts = blkhash_opts_copy (opts);
-  return parts->opts ? 0 : error_errno (error, errno, "cannot merge");
-}
-
-static int
-add_file (struct parts *parts, const struct hash_request *request,
-          const char *path, struct error *error)
-{
-  struct part_file *file = &parts->files[parts->count];
-  struct blkhash_manifest_reader *reader;
-  uint64_t count;
-  int fd, r = 0;
-
-  *file = (struct part_file) { .path = path };
-  fd = open_part (path, &file->st, &reader, error);
-  if (fd == -1)
-    return -1;
-  if (!parts->opts)
-    r = set_image (parts, request, reader, error);
-  else if (blkhash_manifest_reader_size (reader) != parts->size ||
-           !blkhash_opts_same_hash (blkhash_manifest_reader_opts (reader),
-                                    parts->opts))
-    r = refuse_image (parts, reader, error);
-  blkhash_manifest_reader_blocks (reader, &file->first, &count);
-  file->end = file->first + count;
-  parts->count++;
-  blkhash_manifest_reader_free (reader);
-  close (fd);
-  return r;
-}
-
-/* Compare the positions of two parts in the image.  A part without blocks is
- * sorted before any other part that starts at the same block.
- */
-static int
-compare_files (const void *a, const void *b)
-{
-  const struct part_file *x = a, *y = b;
-
-  if (x->first != y->first)
-    return x->first < y->first ? -1 : 1;
-  return x->end < y->end ? -1 : x->end > y->end;
-}
-
-int
-parts_open (struct parts *parts, const struct hash_request *request,
-            char **paths, size_t count, const char **operand,
-            struct error *error)
-{
-  size_t i;
-
-  *parts = (struct parts) {
-    .files = calloc (count, sizeof (struct part_file))
-  };
-  *operand = paths[0];
-  if (!parts->files)
-    return error_errno (error, errno, "cannot merge");
-  for (i = 0; i < count; i++) {
-    *operand = paths[i];
-    if (add_file (parts, request, paths[i], error) == -1)
-      return -1;
-  }
-  qsort (parts->files, count, sizeof (struct part_file), compare_files);
-  return 0;
-}
-
-void
-parts_close (struct parts *parts)
-{
-  free (parts->files);
-  blkhash_opts_free (parts->opts);
-}
-
-/* ---- Completeness ---- */
-
-/* Two parts with the same N of --part I/N have either the same blocks or no
- * block in common.  So it is an error if two parts share only some blocks.
- */
-static int
-check_overlaps (struct parts *parts, const char **operand, struct error *error)
-{
-  size_t i;
-
-  for (i = 1; i < parts->count; i++) {
-    struct part_file *file = &parts->files[i], *before = file - 1;
-
-    if (file->first >= before->end)
-      continue;
-    file->duplicate = file->first == before->first && file->end == before->end;
-    if (file->duplicate)
-      continue;
-    *operand = file->path;
-    return error_set (error, "overlaps %s: all parts must be made with the "
-                      "same N of --part I/N", before->path);
-  }
+  if (parts->source->sequential)
+    return error_set (parts->error, "a pipe can only be read as a whole, not "
+                      "in parts");
+  if (!parts->request->state && !detects_changes (parts->source))
+    return error_set (parts->error, "changes of a device, on a server, or with "
+                      "-U are not detected; give the name of the snapshot as "
+                      "--state NAME");
   return 0;
 }
 
 static void
-print_missing (const struct parts *parts, uint64_t block, uint64_t end,
-               FILE *out)
+close_image (struct parts *parts)
 {
-  uint32_t block_size = blkhash_opts_get_block_size (parts->opts);
-  uint64_t start = part_offset (block, parts->size, block_size);
-
-  if (block < end)
-    fprintf (out, "the %" PRIu64 " bytes at %" PRIu64 " are in no part\n",
-             part_offset (end, parts->size, block_size) - start, start);
+  if (parts->source)
+    source_close (parts->source);
+  parts->source = NULL;
 }
 
-/* Check that no blocks are missing.  The parts do not overlap, except for
- * duplicates.
+static void
+sleep_ns (long long ns)
+{
+  struct timespec delay = { ns / SECOND, ns % SECOND };
+
+  while (nanosleep (&delay, &delay) == -1 && errno == EINTR)
+    ;
+}
+
+/* Wait until the times of the files show each later change, and open the image
+ * again.
  */
 static int
-check_gaps (const struct parts *parts, struct error *error)
+settle (struct parts *parts)
 {
-  char *missing = NULL;
-  uint64_t block = 0;
-  size_t i, size;
-  FILE *out = open_memstream (&missing, &size);
+  int tries;
 
-  if (!out)
-    return error_errno (error, errno, "cannot merge");
-  for (i = 0; i < parts->count; i++) {
-    const struct part_file *file = &parts->files[i];
+  for (tries = 0; tries < 3; tries++) {
+    long long wait = plan_wait (parts->source);
 
-    if (file->first == file->end)
-      continue;
-    print_missing (parts, block, file->first, out);
-    block = file->end;
+    if (wait == 0)
+      return 0;
+    if (wait == -1)
+      return error_set (parts->error, "has a time in the future, so changes "
+                        "are not detected; use --state NAME");
+    close_image (parts);
+    sleep_ns (wait);
+    if (open_image (parts) == -1)
+      return -1;
   }
-  print_missing (parts, block, parts->blocks, out);
-  if (!memstream_close (out, &missing))
-    error_errno (error, errno, "cannot merge");
-  else if (*missing)
-    error_set_lines (error, missing);
-  free (missing);
-  return error_is_set (error) ? -1 : 0;
+  return error_set (parts->error, "changes all the time");
+}
+
+/* Sync the data and the times of the image before any part exists.  Otherwise a
+ * crash could undo data that was hashed, and this would not be detected.
+ */
+static int
+sync_image (struct parts *parts)
+{
+  const struct files *files = parts->source->files;
+  const struct file *file;
+
+  for (file = files ? files->first : NULL; file; file = file->next)
+    if (fsync (file->fd) == -1 && errno != EINVAL && errno != EROFS)
+      return error_errno (parts->error, errno, "cannot sync the image");
+  return 0;
+}
+
+/* ---- The plan ---- */
+
+/* A directory of something else is not used.  If it has files, another run may
+ * have written its plan since this run found none.
+ */
+static int
+check_empty (const char *dir, struct error *error)
+{
+  char other[NAME_MAX + 1] = "";
+  DIR *d = opendir (dir);
+  struct dirent *entry;
+  struct plan plan;
+  int r, err;
+
+  if (!d)
+    return error_errno (error, errno, "cannot read");
+  errno = 0;
+  while ((entry = readdir (d)))
+    if (entry->d_name[0] != '.')
+      snprintf (other, sizeof other, "%s", entry->d_name);
+  err = errno;
+  closedir (d);
+  if (err)
+    return error_errno (error, err, "cannot read");
+  if (!*other)
+    return 0;
+  r = plan_read (&plan, dir, error);
+  if (r == 0)
+    return error_set (error, "has no plan, but other files, such as %s; use an "
+                      "empty directory", other);
+  if (r == 1)
+    plan_destroy (&plan);
+  return r == 1 ? 0 : -1;
+}
+
+static uint32_t
+default_number (uint64_t size)
+{
+  uint64_t n = size / PART_SIZE + (size % PART_SIZE != 0);
+
+  return MAX (1, MIN (n, MAX_PARTS));
+}
+
+/* Store in *TEXT the text of the plan by which this run hashes. */
+static int
+format_plan (struct parts *parts, const struct blkhash_opts *opts, uint32_t n,
+             char **text)
+{
+  const struct parts_request *request = parts->request;
+
+  return plan_format (opts, request->part.n ? request->part.n : n,
+                      parts->source, request->state, text, parts->error);
+}
+
+static int
+write_plan (struct parts *parts)
+{
+  const char *dir = parts->request->dir;
+  char *text;
+  int r;
+
+  *parts->operand = dir;
+  if (check_empty (dir, parts->error) == -1)
+    return -1;
+  *parts->operand = parts->hash->operand;
+  if ((!parts->request->state && settle (parts) == -1) ||
+      sync_image (parts) == -1 ||
+      format_plan (parts, parts->hash->opts,
+                   default_number (parts->source->size), &text) == -1)
+    return -1;
+  *parts->operand = dir;
+  r = plan_write (dir, text, parts->error);
+  free (text);
+  if (r == 0)
+    r = plan_read (&parts->plan, dir, parts->error);
+  return r == 0 ? error_set (parts->error, "the plan was removed") : r;
+}
+
+static int
+check_plan (struct parts *parts)
+{
+  struct blkhash_opts *opts = job_manifest_fixed_params (parts->hash,
+                                                         parts->plan.opts);
+  char *text;
+  int r;
+
+  *parts->operand = parts->hash->operand;
+  if (!opts)
+    return error_errno (parts->error, errno, "cannot hash");
+  r = format_plan (parts, opts, parts->plan.parts, &text);
+  blkhash_opts_free (opts);
+  if (r == -1)
+    return -1;
+  r = plan_check (&parts->plan, parts->request->dir, text, parts->error);
+  free (text);
+  return r;
+}
+
+/* Read the plan, which is written first if there is none, and check that this
+ * run has the same.
+ */
+static int
+open_plan (struct parts *parts)
+{
+  int r;
+
+  *parts->operand = parts->request->dir;
+  r = plan_read (&parts->plan, parts->request->dir, parts->error);
+  if (r == 0)
+    r = write_plan (parts);
+  if (r != 1)
+    return -1;
+  blkhash_opts_set_threads (parts->plan.opts,
+                            blkhash_opts_get_threads (parts->hash->opts));
+  return check_plan (parts);
+}
+
+/* ---- A part that exists ---- */
+
+/* Returns true if R reads the complete manifest of this part.  The manifest is
+ * read to its end.
+ */
+static bool
+is_this_part (const struct one_part *part, struct blkhash_manifest_reader *r)
+{
+  const struct plan *plan = &part->parts->plan;
+  struct blkhash_manifest_run run;
+  uint64_t first, count;
+  int err;
+
+  blkhash_manifest_reader_blocks (r, &first, &count);
+  if (first != part->first || count != part->count ||
+      strcmp (manifest_reader_plan (r), plan->id) != 0 ||
+      blkhash_manifest_reader_size (r) != plan->size ||
+      !blkhash_opts_same_hash (blkhash_manifest_reader_opts (r), plan->opts))
+    return false;
+  do
+    err = blkhash_manifest_reader_next (r, &run);
+  while (err == 0);
+  return err == ENOENT;
+}
+
+static bool
+is_link (const char *path)
+{
+  struct stat st;
+
+  return lstat (path, &st) == 0 && S_ISLNK (st.st_mode);
+}
+
+/* Returns the descriptor of the complete manifest, at its start; -1 if it must
+ * be written; or -2 with the reason if the file must not be replaced.
+ */
+static int
+open_existing (const struct one_part *part, struct error *error)
+{
+  int fd = open (part->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY |
+                                O_NOFOLLOW);
+  struct blkhash_manifest_reader *r;
+  bool found;
+
+  if (fd == -1) {
+    if (errno == ENOENT)
+      return -1;
+    if (errno == ELOOP && is_link (part->path))
+      error_set (error, "%s is a symbolic link: a manifest cannot replace it",
+                 part->path);
+    else
+      error_errno (error, errno, "cannot open %s", part->path);
+    return -2;
+  }
+  if (overwrite_check (fd, part->path, OVERWRITE_CHECK_START,
+                       part->parts->source, error) == -1) {
+    close (fd);
+    return -2;
+  }
+  r = blkhash_manifest_reader_new (fd, 0, NULL, 0);
+  found = r && is_this_part (part, r) && lseek (fd, 0, SEEK_SET) == 0;
+  blkhash_manifest_reader_free (r);
+  if (found)
+    return fd;
+  close (fd);
+  return -1;
+}
+
+/* ---- The audit ---- */
+
+/* An iterator of the leaves of an image in the blocks of a part. */
+struct limited_runs {
+  struct leaf_runs runs;
+  struct leaf_runs *image;      /* read to its end, where it is checked whether
+                                 * the image has changed */
+  uint64_t first, end;
+};
+
+static int
+next_limited (struct leaf_runs *runs, struct blkhash_manifest_run *run)
+{
+  struct limited_runs *limited = (struct limited_runs *) runs;
+
+  do {
+    int err = limited->image->next (limited->image, run);
+
+    if (err)
+      return err;
+    if (run->first < limited->first)
+      leaf_run_skip (run, MIN (run->count, limited->first - run->first));
+    run->count = MIN (run->count, limited->end -
+                      MIN (run->first, limited->end));
+  } while (run->count == 0);
+  return 0;
+}
+
+static bool
+is_audited_unit (const struct audit_sample *sample, uint64_t offset,
+                 uint64_t *len)
+{
+  return audit_sample_at (sample, offset, len) == SAMPLE_AUDITED;
+}
+
+/* The function wanted of the scan of a struct one_part: its audited units.
+ * *LEN limits the size of a read, so adjacent units are joined.
+ */
+static bool
+is_audited (void *opaque, uint64_t offset, uint64_t *len)
+{
+  struct one_part *part = opaque;
+  const struct audit_sample *sample = &part->parts->sample;
+  uint64_t more;
+  bool audited;
+
+  if (!part_range_has (&part->range, offset, len))
+    return false;
+  audited = is_audited_unit (sample, offset, &more);
+  while (more < MIN (*len, MAX_JOINED)) {
+    uint64_t next;
+
+    if (is_audited_unit (sample, offset + more, &next) != audited)
+      break;
+    more += next;
+  }
+  *len = MIN (*len, more);
+  return audited;
+}
+
+/* Report a range that differs.  This is recorded before it is reported for the
+ * first time.
+ */
+static void
+report_range (void *opaque, uint64_t start, uint64_t length)
+{
+  struct one_part *part = opaque;
+  const struct parts *parts = part->parts;
+  struct error line = { "" };
+
+  error_set (&line, "%" PRIu64 " bytes at %" PRIu64 " differ from %s", length,
+             start, part->path);
+  plan_set_failed (parts->request->dir, line.text, &part->unwritten);
+  parts->hash->source.warn (parts->hash->operand, &line);
+}
+
+/* Compare the sample of the blocks of PART with its manifest, which READER
+ * reads.  Returns 0; 1 if a range differs; or -1 with the reason in the error.
+ */
+static int
+compare_sample (struct one_part *part, struct blkhash_manifest_reader *reader)
+{
+  const struct parts *parts = part->parts;
+  const struct scan_request request = {
+    .opts = parts->plan.opts, .wanted = is_audited, .opaque = part
+  };
+  struct blkhash_manifest_run run;
+  struct manifest_runs base;
+  struct image_runs image;
+  struct limited_runs limited = {
+    .runs.next = next_limited, .image = &image.runs,
+    .first = part->first, .end = part->first + part->count
+  };
+  struct overlay_runs overlay = {
+    .base = &base.runs,
+    .image = &limited.runs,
+    .sample = &parts->sample,
+    .base_name = part->path,
+    .size = parts->plan.size,
+    .block_size = blkhash_opts_get_block_size (parts->plan.opts),
+    .error = parts->error,
+    .report = report_range,
+    .opaque = part,
+  };
+  int err;
+
+  if (image_runs_open (&image, parts->source, &request, NULL,
+                       parts->error) == -1)
+    return -1;
+  manifest_runs_init (&base, reader, part->path, parts->plan.size, NULL,
+                      parts->error);
+  overlay_runs_init (&overlay);
+  do
+    err = overlay.runs.next (&overlay.runs, &run);
+  while (err == 0);
+  image_runs_close (&image);
+  return err == ENOENT ? overlay.differs : -1;
+}
+
+/* Audit PART, whose complete manifest is open as FD.  Returns 0; 1 with the
+ * error set if a block differs; or -1 with the reason.
+ */
+static int
+audit (struct one_part *part, int fd)
+{
+  const struct parts *parts = part->parts;
+  struct blkhash_manifest_reader *reader;
+  uint64_t offset = part->range.start, len;
+  int r;
+
+  while (offset < part->range.end && !is_audited (part, offset, &len))
+    offset += len;
+  if (offset >= part->range.end)
+    return 0;                   /* there is nothing to read */
+  reader = blkhash_manifest_reader_new (fd, 0, NULL, 0);
+  if (!reader)
+    return error_errno (parts->error, errno, "cannot read %s", part->path);
+  r = compare_sample (part, reader);
+  blkhash_manifest_reader_free (reader);
+  if (r == 1)
+    error_set (parts->error, "the parts are not of this state of the image; "
+               "use a new directory%s%s",
+               error_is_set (&part->unwritten) ? ", and remove this one: " : "",
+               part->unwritten.text);
+  return r;
+}
+
+/* ---- A part that is missing ---- */
+
+static int
+make_part (struct one_part *part)
+{
+  const struct parts *parts = part->parts;
+  const struct scan_request request = {
+    .opts = parts->plan.opts,
+    .progress = parts->progress,
+    .wanted = part_range_has,
+    .opaque = &part->range,
+  };
+  struct manifest_file manifest;
+  struct sum sum;
+  int r;
+
+  if (manifest_file_open_part (&manifest, part->path, parts->plan.opts,
+                               parts->plan.size, part->first, part->count,
+                               parts->plan.id, parts->source,
+                               parts->error) == -1)
+    return -1;
+  r = manifest_file_hash (&manifest, parts->source, &request, &sum,
+                          parts->error);
+  if (r == 0)
+    r = manifest_file_publish (&manifest, parts->error);
+  manifest_file_close (&manifest);
+  return r;
+}
+
+/* ---- All parts ---- */
+
+/* Returns part I, without a path. */
+static struct one_part
+part_of (const struct parts *parts, uint32_t i)
+{
+  const struct part number = { i, parts->plan.parts };
+  uint32_t block_size = blkhash_opts_get_block_size (parts->plan.opts);
+  struct one_part part = { .parts = parts };
+
+  part_blocks (&number, parts->plan.size, block_size, &part.first,
+               &part.count);
+  part.range = part_read_range (part.first, part.count, parts->plan.size,
+                                block_size);
+  return part;
+}
+
+/* Returns the same as job_parts. */
+static int
+make_or_audit (const struct parts *parts, uint32_t i)
+{
+  const struct part number = { i, parts->plan.parts };
+  struct one_part part = part_of (parts, i);
+  int fd, r = -1;
+
+  part.path = part_path (&number, parts->request->dir);
+  if (!part.path)
+    return error_errno (parts->error, ENOMEM, "cannot hash");
+  fd = open_existing (&part, parts->error);
+  if (fd == -1)
+    r = make_part (&part);
+  else if (fd >= 0) {
+    r = audit (&part, fd);
+    close (fd);
+    progress_add (parts->progress, part.range.end - part.range.start);
+  }
+  free (part.path);
+  return r;
+}
+
+/* Returns the same as job_parts. */
+static int
+make_parts (struct parts *parts)
+{
+  const struct part *part = &parts->request->part;
+  struct part_range all = { 0, parts->plan.size };
+  uint32_t i = 0, end = parts->plan.parts;
+  uint64_t seed;
+  int r = 0;
+
+  if (part->n > 0) {
+    i = part->i;
+    end = i + 1;
+    all = part_of (parts, i).range;
+  }
+
+  if (getentropy (&seed, sizeof seed) == -1 ||
+      (errno = audit_sample_init (
+         &parts->sample, parts->plan.size,
+         blkhash_opts_get_block_size (parts->plan.opts), &parts->none,
+         parts->request->audit, seed)))
+    return error_errno (parts->error, errno, "cannot hash");
+  parts->progress = progress_begin (&parts->hash->progress,
+                                    all.end - all.start);
+  for (; i < end && r == 0; i++)
+    r = make_or_audit (parts, i);
+  progress_end (parts->progress, r == 0);
+  audit_sample_destroy (&parts->sample);
+  return r;
+}
+
+/* Merge the parts.  SUM gets the format of the image. */
+static int
+merge (struct parts *parts, struct sum *sum)
+{
+  char *dir = (char *) parts->request->dir;
+  struct merge_request request = {
+    .hash = *parts->hash, .paths = &dir, .count = 1
+  };
+  int r;
+
+  request.hash.progress.aside = true;
+  r = job_merge (&request, sum, parts->operand, parts->error);
+  if (r == 0) {
+    memcpy (sum->format, parts->source->format, sizeof sum->format);
+    sum->first = parts->source->first;
+  }
+  return r;
+}
+
+/* ---- The job ---- */
+
+static int
+check_request (const struct parts_request *request, struct error *error)
+{
+  const char *operand = request->hash.operand;
+
+  if (job_manifest_path (operand))
+    return error_set (error, "parts are of an image, and this is a manifest");
+  if (job_manifest_is_stdin (operand))
+    return error_set (error, "standard input may be something else in the next "
+                      "run; give the name of the image");
+  if (request->state && (!*request->state || strchr (request->state, '\n')))
+    return error_set (error, "the NAME of --state must be a line of text");
+  return 0;
+}
+
+/* A directory that is not mounted is not created. */
+static int
+check_directory (const char *dir, struct error *error)
+{
+  struct stat st;
+
+  if (stat (dir, &st) == -1)
+    return error_errno (error, errno, "cannot open");
+  return S_ISDIR (st.st_mode) ? plan_has_failed (dir, error)
+    : error_set (error, "is not a directory");
+}
+
+/* Returns the same as job_parts. */
+static int
+run (struct parts *parts, struct sum *sum)
+{
+  const struct parts_request *request = parts->request;
+  const char *manifest = parts->hash->manifest;
+  int r;
+
+  *parts->operand = parts->hash->operand;
+  if (check_request (request, parts->error) == -1)
+    return -1;
+  *parts->operand = request->dir;
+  r = check_directory (request->dir, parts->error);
+  if (r != 0)
+    return r;
+  *parts->operand = parts->hash->operand;
+  if (open_image (parts) == -1 ||
+      (manifest && !manifest_file_is_stdout (manifest) &&
+       overwrite_check_path (manifest, parts->source, parts->error) == -1) ||
+      open_plan (parts) == -1)
+    return -1;
+  r = make_parts (parts);
+  return r == 0 && request->part.n == 0 ? merge (parts, sum) : r;
 }
 
 int
-parts_check (struct parts *parts, const char **operand, struct error *error)
+job_parts (const struct parts_request *request, struct sum *sum,
+           const char **operand, struct error *error)
 {
-  if (check_overlaps (parts, operand, error) == -1)
-    return -1;
-  return check_gaps (parts, error);
+  struct parts parts = {
+    .request = request, .hash = &request->hash, .operand = operand,
+    .error = error
+  };
+  double start = clock_seconds ();
+  int r = run (&parts, sum);
+
+  close_image (&parts);
+  plan_destroy (&parts.plan);
+  if (r == 0)
+    sum->seconds = clock_seconds () - start;
+  return r;
 }

@@ -132,16 +132,21 @@ struct repair_request {
 };
 
 /* The request of blkhash parts. */
-struct part_request {
-  struct hash_request hash;
-  struct part part;
-  const char *dir;              /* directory of the manifest of the part */
+struct parts_request {
+  struct hash_request hash;     /* the manifest is that of the image */
+  const char *dir;              /* directory of the plan and the parts */
+  struct part part;             /* if N > 0, only this part, and no merge */
+  const char *state;            /* name of the state of the image, or NULL */
+  uint32_t audit;               /* share of the parts that existed to audit, in
+                                 * millionths of a percent */
 };
 
 /* The request of blkhash merge. */
 struct merge_request {
   struct hash_request hash;
-  char **paths;                 /* paths of the manifests of parts */
+  char **paths;                 /* a directory with a plan and all parts; or
+                                 * the manifests of parts, as PATH or
+                                 * manifest:PATH */
   size_t count;
 };
 

@@ -2,13 +2,13 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# --merge combines random parts to the manifest of the image, or the error has
-# the right reason: see blksum-merge.py, which reads BLKHASH_SEED and
+# blkhash merge combines random parts to the manifest of the image, or the error has
+# the right reason: see blkhash-merge.py, which reads BLKHASH_SEED and
 # BLKHASH_ROUNDS from the environment.
 
 . "$(dirname "$0")/functions.sh"
 
 rounds 10 200 40
 mkdir "$dir/parts"
-"$PYTHON" "$abs_top_srcdir/tests/blksum-merge.py" --dir "$dir/parts" ||
+"$PYTHON" "$abs_top_srcdir/tests/blkhash-merge.py" --dir "$dir/parts" ||
   fail "see above"
