@@ -96,7 +96,7 @@ parts () {
 }
 
 parts 31 $(seq 0 16) $(seq 18 30)
-refuses "the 67108864 bytes at $((17 << 26)) are in no part" merge
+refuses "67108864 bytes at $((17 << 26)) are missing" merge
 parts $(seq 0 31)
 run 0 merge
 echo "blk-sha256/64k (manifest:$dir/parts/disk.blkm) = $sum" | diff - stdout ||

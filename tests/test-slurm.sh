@@ -49,7 +49,7 @@ part () {
 # ---- Events during tasks ----
 
 # add_event INDEX NAME COMMAND: the next task of this index runs COMMAND when
-# blkhash has read a part of its input; $pid is its process.
+# blkhash has read a part of its input; $pid is the process of blkhash.
 mkdir events taken job-bin
 add_event () {
   echo "$3" > events/$1-$2
@@ -115,31 +115,31 @@ is_in_state () {
   scontrol --oneliner show job $3 > job
   grep -q " JobState=$1 .* ExitCode=$2 " job || slurm_failed "not $1, $2:
 $(cat job)
-$(cat blksum-*-$3.log 2>&1)"
+$(cat blkhash-*-$3.log 2>&1)"
 }
 
 # merge_failed REGEX...: the log has these errors, and there is no manifest.
 merge_failed () {
-  cat blksum-merge-$merge.log
+  cat blkhash-merge-$merge.log
   is_in_state FAILED 2:0 $merge
   [ ! -e disk.blkm ] || fail "there is a manifest"
   for regex; do
-    grep -q "^blkhash: .*$regex" blksum-merge-$merge.log ||
-      fail "no error matches '$regex': $(cat blksum-merge-$merge.log)"
+    grep -q "^blkhash: .*$regex" blkhash-merge-$merge.log ||
+      fail "no error matches '$regex': $(cat blkhash-merge-$merge.log)"
   done
 }
 
 merge_succeeded () {
-  cat blksum-merge-$merge.log
+  cat blkhash-merge-$merge.log
   is_in_state COMPLETED 0:0 $merge
   echo "blk-sha256/64k (manifest:disk.blkm) = $sum" |
-    diff - blksum-merge-$merge.log || fail "the sum differs"
+    diff - blkhash-merge-$merge.log || fail "the sum differs"
   cmp expected disk.blkm || fail "the manifest differs"
 }
 
 # all_parts: lists the files of parts with their inodes and times.
 all_parts () {
-  stat -c '%n %i %z' parts/part-*
+  stat -c '%n %i %z' parts/part*
 }
 
 # were_remade INDEX...: exactly these parts differ from those in $dir/before.
@@ -185,10 +185,10 @@ is_in_state COMPLETED 0:0 ${second}_7
 is_in_state FAILED 137:0 ${array}_5
 is_in_state CANCELLED ".*" ${array}_11
 is_in_state FAILED 0:9 ${array}_20
-merge_failed "the 536870912 bytes at $((5 << 29)) are in no part" \
-             "the 536870912 bytes at $((11 << 29)) are in no part" \
-             "the 536870912 bytes at $((20 << 29)) are in no part"
-[ $(ls parts/part-* | wc -l) = 29 ] || fail "not 29 parts: $(ls -A parts)"
+merge_failed "536870912 bytes at $((5 << 29)) are missing" \
+             "536870912 bytes at $((11 << 29)) are missing" \
+             "536870912 bytes at $((20 << 29)) are missing"
+[ $(ls -A parts | wc -l) = 30 ] || fail "not 30 files: $(ls -A parts)"
 
 # The same command again makes the missing parts.
 all_parts > before
@@ -204,11 +204,11 @@ printf x | dd of=$(part 17) bs=1 seek=600 conv=notrunc status=none
 all_parts > before
 submit_merge
 all_jobs_end
-merge_failed "$(part 17): the record at .* has a wrong CRC"
+merge_failed "part-000017-of-000032.blkm: the record at .* has a wrong CRC"
 rm $(part 30)
 submit_merge
 all_jobs_end
-merge_failed "the 536870912 bytes at $((30 << 29)) are in no part"
+merge_failed "536870912 bytes at $((30 << 29)) are missing"
 submit
 all_jobs_end
 were_remade 17 30
