@@ -146,7 +146,7 @@ export_publish_locked (struct export *export,
 {
   if (!report_sum (&export->line, export_shown_name_locked (export), md, len,
                    has_manifest)) {
-    export_incomplete_locked (export, "no memory");
+    export_unknown_locked (export, "no memory");
     return;
   }
   if (!export->published)
@@ -166,9 +166,9 @@ export_withdraw_locked (struct export *export)
 }
 
 void
-export_incomplete_locked (struct export *export, const char *why)
+export_unknown_locked (struct export *export, const char *why)
 {
-  report_incomplete (&export->line, export_shown_name_locked (export), why);
+  report_unknown (&export->line, export_shown_name_locked (export), why);
 }
 
 bool
@@ -183,7 +183,7 @@ exports_withdraw_locked (struct disk *disk, struct export *by,
     export_withdraw_locked (by);
   while ((export = disk->published)) {
     export_withdraw_locked (export);
-    export_incomplete_locked (export, why);
+    export_unknown_locked (export, why);
   }
   return any;
 }
@@ -196,7 +196,7 @@ exports_refute_claims_locked (struct export *by)
   claims_why (&by->disk->claims, why);
   disk_change (by->disk, NULL, 0, UINT64_MAX);
   exports_withdraw_locked (by->disk, by, why);
-  export_incomplete_locked (by, why);
+  export_unknown_locked (by, why);
 }
 
 bool
@@ -234,12 +234,12 @@ export_check_baseline_locked (struct export *export,
     export->broken = "no memory";
   else if (find_baseline_range (export->disk, &offset, &end)) {
     snprintf (export->mismatch, sizeof export->mismatch,
-              "bytes %" PRIu64 " to %" PRIu64 " differ from the manifest",
-              offset, end - 1);
+              "%" PRIu64 " bytes at %" PRIu64 " differ from the manifest",
+              end - offset, offset);
     export->broken = export->mismatch;
   } else
     return;
-  export_incomplete_locked (export, export->broken);
+  export_unknown_locked (export, export->broken);
 }
 
 /* Replace the table by the baseline, or by an empty table, because the export
@@ -338,8 +338,7 @@ export_why_missing_locked (const struct export *export, uint64_t missing,
   if (export->disk->claims.wrong)
     claims_why (&export->disk->claims, why);
   else
-    snprintf (why, EXPORT_WHY_SIZE,
-              "the content of %" PRIu64 " bytes is not known", missing);
+    snprintf (why, EXPORT_WHY_SIZE, "%" PRIu64 " bytes are missing", missing);
 }
 
 const char *

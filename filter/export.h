@@ -144,15 +144,14 @@ bool export_is_unused_locked (const struct export *export);
  */
 const char *export_why_no_sum_locked (const struct export *export);
 
-/* Write the reason why the export has no sum while the content of MISSING bytes
- * is not known.
+/* Write the reason why the export has no sum while MISSING bytes are missing.
  */
 #define EXPORT_WHY_SIZE 128     /* bytes */
 void export_why_missing_locked (const struct export *export, uint64_t missing,
                                 char why[EXPORT_WHY_SIZE]);
 
 /* Report that there is no sum, for the reason WHY. */
-void export_incomplete_locked (struct export *export, const char *why);
+void export_unknown_locked (struct export *export, const char *why);
 
 /* Remove the sum from the report.  Returns false, without a change, if the
  * export has no sum.

@@ -95,7 +95,7 @@ report_export (struct export *export)
   }
   if (!export->line.text &&
       (report_unused || !export_is_unused_locked (export)))
-    export_incomplete_locked (export, why);
+    export_unknown_locked (export, why);
 }
 
 void

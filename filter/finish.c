@@ -21,6 +21,7 @@
 #include <config.h>
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,7 +59,7 @@ report_no_sum (const struct pass *p, const char *why)
   SCOPED_LOCK (&exports_lock);
   if (pass_is_last_locked (p) &&
       (last_request_failed (p) || !export_is_unused_locked (p->export)))
-    export_incomplete_locked (p->export, why);
+    export_unknown_locked (p->export, why);
 }
 
 /* Report that there is no sum, for the reason WHY.  The leaf table has failed,
@@ -88,7 +89,8 @@ may_read (const struct pass *p, uint64_t bytes)
 static int
 read_ranges (const struct pass *p, uint64_t bytes, const char *why)
 {
-  char failed[128];
+  char failed[EXPORT_WHY_SIZE];
+  struct range range;
   int err;
 
   /* A retry filter above may be reopening the connection after a failure. */
@@ -110,7 +112,7 @@ read_ranges (const struct pass *p, uint64_t bytes, const char *why)
     report_no_sum (p, WHY_HIDDEN);
     return -1;
   }
-  err = pass_read (p, bytes);
+  err = pass_read (p, bytes, &range);
   if (err == PASS_CANCELED)
     return -1;
   if (err == PASS_STALE && p->sample) {
@@ -118,9 +120,10 @@ read_ranges (const struct pass *p, uint64_t bytes, const char *why)
     return -1;
   }
   if (err > 0) {
-    snprintf (failed, sizeof failed, "cannot read the rest: %s",
+    snprintf (failed, sizeof failed, "%" PRIu64 " bytes at %" PRIu64
+              " cannot be read: %s", range.end - range.start, range.start,
               strerror (err));
-    report_no_sum (p, failed);
+    report_no_sum (p, range.end > 0 ? failed : strerror (err));
     return -1;
   }
   return 0;
@@ -414,11 +417,12 @@ finish_changes (nbdkit_next *next, struct conn *conn)
   struct pass p = {
     .next = next, .conn = conn, .export = conn->export, .own_only = true
   };
+  struct range failed;
 
   if (needs_flush (conn))
     flush_conn (next, conn);
   if (!must_read_own_changes (&p))
     return;
   p.leaves = p.export->leaves;
-  pass_read (&p, 0);
+  pass_read (&p, 0, &failed);
 }

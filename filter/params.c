@@ -28,16 +28,16 @@
                                  * default of its cache and cow filters */
 #define MAX_UNIT (1024 * 1024 * 1024) /* bytes */
 
-struct params params = { .unit = MIN_UNIT, .audit = STRATA_DEFAULT };
+struct params params = {
+  .tag = true, .unit = MIN_UNIT, .audit = STRATA_DEFAULT
+};
 
 /* Set by params_config.  params_complete creates params.hash from the first
- * four.
+ * two.
  */
-static const char *digest = "sha256";
+static const char *digest = "sha256"; /* a hash spec */
 static int64_t block_size = -1;
-static unsigned streams;
-static bool linear;
-static bool has_audit;          /* blkhash-update-audit was given */
+static bool has_audit;          /* blkhash-audit was given */
 static int64_t offset;          /* parameter of nbdkit's offset filter */
 
 static int
@@ -71,8 +71,8 @@ parse_audit (const char *value)
   has_audit = true;
   if (strata_parse_share (value, &params.audit))
     return 1;
-  nbdkit_error ("blkhash-update-audit must be a number from 0 to 100, with up "
-                "to six decimals, and a percent sign: %s", value);
+  nbdkit_error ("blkhash-audit must be a number from 0 to 100, with up to six "
+                "decimals, and a percent sign: %s", value);
   return -1;
 }
 
@@ -102,6 +102,29 @@ parse_other (const char *key, const char *value)
   return size == -1 ? -1 : 0;
 }
 
+/* Refuse a parameter of earlier versions.  Returns 0 if KEY is not one. */
+static int
+refuse_retired (const char *key)
+{
+  static const struct {
+    const char *key, *now;
+  } retired[] = {
+    { "blkhash-streams",
+      "blkhash-digest=DIGEST/SIZE/sN, such as sha256/64k/s64" },
+    { "blkhash-linear",
+      "blkhash-digest=DIGEST/SIZE/linear, such as sha256/64k/linear" },
+    { "blkhash-update-audit", "blkhash-audit" },
+  };
+  size_t i;
+
+  for (i = 0; i < sizeof retired / sizeof retired[0]; i++)
+    if (strcmp (key, retired[i].key) == 0) {
+      nbdkit_error ("%s is now: %s", key, retired[i].now);
+      return -1;
+    }
+  return 0;
+}
+
 int
 params_config (const char *key, const char *value)
 {
@@ -111,10 +134,6 @@ params_config (const char *key, const char *value)
     block_size = nbdkit_parse_size (value);
     return block_size == -1 ? -1 : 1;
   }
-  else if (strcmp (key, "blkhash-streams") == 0)
-    return nbdkit_parse_unsigned (key, value, &streams) == -1 ? -1 : 1;
-  else if (strcmp (key, "blkhash-linear") == 0)
-    return parse_bool (value, &linear);
   else if (strcmp (key, "blkhash-file") == 0)
     return config_files_parse (key, value, &params.file);
   else if (strcmp (key, "blkhash-manifest") == 0)
@@ -127,48 +146,69 @@ params_config (const char *key, const char *value)
     return parse_missing (value);
   else if (strcmp (key, "blkhash-update") == 0)
     return parse_bool (value, &params.update);
-  else if (strcmp (key, "blkhash-update-audit") == 0)
+  else if (strcmp (key, "blkhash-audit") == 0)
     return parse_audit (value);
   else if (strcmp (key, "blkhash-distinct-exports") == 0)
     return parse_bool (value, &params.distinct_exports);
   else
-    return parse_other (key, value);
+    return refuse_retired (key) == -1 ? -1 : parse_other (key, value);
   return 1;
 }
 
-/* The digest can be NAME/SIZE, as in nbdcopy --blkhash. */
+/* Create params.hash, without the block size.  The spec can be that of a tag,
+ * which begins with "blk-".
+ */
 static int
-make_hash (void)
+make_hash (struct hash_spec *spec)
 {
-  struct hash_spec spec;
+  bool is_tag = strncmp (digest, "blk-", 4) == 0;
+  int err = hash_spec_parse (digest + (is_tag ? 4 : 0), spec);
 
-  if (hash_spec_parse (digest, &spec) != 0 || spec.streams > 0 || spec.linear)
-    errno = EINVAL;
+  if (err == 0) {
+    params.hash = blkhash_opts_new (spec->digest);
+    err = params.hash ? 0 : errno;
+  }
+  if (err == EINVAL)
+    nbdkit_error ("blkhash-digest: '%s' is not DIGEST[/SIZE[/sN|/linear]]; "
+                  "blksum --list-digests lists the digests", digest);
+  else if (err)
+    nbdkit_error ("blkhash: %s", strerror (err));
+  else if (blkhash_opts_set_streams (params.hash, spec->streams) != 0)
+    nbdkit_error ("blkhash-digest: '%s' has more than 1024 streams", digest);
   else
-    params.hash = blkhash_opts_new (spec.digest);
-  if (!params.hash) {
-    if (errno == EINVAL)
-      nbdkit_error ("blkhash-digest: unknown digest: %s", digest);
-    else
-      nbdkit_error ("blkhash: %m");
+    return blkhash_opts_set_linear (params.hash, spec->linear);
+  return -1;
+}
+
+static int
+set_block_size (const struct hash_spec *spec)
+{
+  const char *param = "blkhash-block-size";
+
+  if (spec->block_size > 0 && block_size != -1 &&
+      block_size != spec->block_size) {
+    nbdkit_error ("blkhash-digest and blkhash-block-size give different block "
+                  "sizes");
     return -1;
   }
-  if (spec.block_size == 0)
+  if (spec->block_size > 0) {
+    param = "blkhash-digest";
+    block_size = spec->block_size;
+  }
+  if (block_size == -1 ||
+      (block_size <= UINT32_MAX &&
+       blkhash_opts_set_block_size (params.hash, block_size) == 0))
     return 0;
-  if (block_size != -1 && block_size != spec.block_size) {
-    nbdkit_error ("the block sizes of blkhash-digest and blkhash-block-size "
-                  "differ");
-    return -1;
-  }
-  block_size = spec.block_size;
-  return 0;
+  nbdkit_error ("%s: the block size is not a power of two from 4 to 16M",
+                param);
+  return -1;
 }
 
 static int
 check_update (void)
 {
   if (has_audit && !params.update)
-    nbdkit_error ("blkhash-update-audit is for blkhash-update=true");
+    nbdkit_error ("blkhash-audit is for blkhash-update=true");
   else if (params.update && !params.manifest)
     nbdkit_error ("blkhash-update needs blkhash-manifest, which names the "
                   "manifest to update");
@@ -186,24 +226,10 @@ check_update (void)
 int
 params_complete (void)
 {
-  if (make_hash () == -1)
+  struct hash_spec spec;
+
+  if (make_hash (&spec) == -1 || set_block_size (&spec) == -1)
     return -1;
-  if (block_size != -1 &&
-      (block_size > UINT32_MAX ||
-       blkhash_opts_set_block_size (params.hash, block_size) != 0)) {
-    nbdkit_error ("blkhash-block-size must be a power of two from 4 to 16M");
-    return -1;
-  }
-  if (blkhash_opts_set_streams (params.hash, streams) != 0) {
-    nbdkit_error ("blkhash-streams must be from 0 to 1024");
-    return -1;
-  }
-  if (linear && streams > 0) {
-    nbdkit_error ("blkhash-linear cannot be used with blkhash-streams");
-    return -1;
-  }
-  if (linear)
-    blkhash_opts_set_linear (params.hash, 1);
   if (params.manifest && params.distinct_exports) {
     nbdkit_error ("blkhash-manifest describes one disk: it cannot be used with "
                   "blkhash-distinct-exports");

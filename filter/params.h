@@ -14,7 +14,7 @@ struct blkhash_opts;
 
 enum missing {
   MISSING_READ,                 /* read the missing ranges */
-  MISSING_FAIL,                 /* report the export as incomplete */
+  MISSING_FAIL,                 /* report the export as unknown */
 };
 
 struct params {
@@ -60,18 +60,15 @@ void params_free (void);
   "blkhash-file=PATH              Write the result to PATH, default stderr.\n" \
   "blkhash-manifest=PATH          " \
     "Write the digests of all blocks to PATH.\n" \
-  "blkhash-digest=NAME[/SIZE]     Digest, default sha256; block size.\n" \
-  "blkhash-block-size=SIZE        Block size, default 64k.\n" \
-  "blkhash-streams=N              " \
-    "Sum of blkhash 0.9 (N=64), 0.8 (32), older (4).\n" \
-  "blkhash-linear=true            Omit the size from the checksum.\n" \
+  "blkhash-digest=SPEC            " \
+    "DIGEST[/SIZE[/sN|/linear]], default sha256/64k.\n" \
   "blkhash-name=NAME              " \
     "Name of the default export, default \"-\".\n" \
-  "blkhash-tag=true               Print the parameters of the checksum.\n" \
+  "blkhash-tag=false              Print HEX  NAME, without the spec.\n" \
   "blkhash-missing=read|fail      How to handle ranges no client accessed.\n" \
   "blkhash-update=true            Update the manifest at PATH.\n" \
-  "blkhash-update-audit=N%        " \
-    "Sample of the disk to verify, default 0.1%.\n" \
+  "blkhash-audit=N%               " \
+    "Share of other blocks to verify, default 0.1%.\n" \
   "blkhash-distinct-exports=true  Each export name is a different disk."
 
 #endif /* NBDKIT_BLKHASH_PARAMS_H */

@@ -67,10 +67,6 @@
 static bool is_parallel;                /* set once */
 static unsigned nr_threads;             /* our own, of all passes; atomic */
 
-struct range {
-  uint64_t start, end;          /* bytes; END is exclusive */
-};
-
 struct reading {
   const struct pass *pass;
   uint64_t missing;             /* number of missing bytes, for messages */
@@ -81,6 +77,7 @@ struct reading {
   uint64_t offset;              /* start of the search for the next range */
   bool ended;                   /* no range is left, or ERR is set */
   int err;                      /* the first error, as returned by pass_read */
+  struct range unreadable;      /* whose read ended with ERR, or empty */
   struct range failed[MAX_THREADS + 1]; /* nbdkit's thread repeats these */
   unsigned nr_failed;
   bool alone;                   /* a read failed: our threads end, and nbdkit's
@@ -253,13 +250,15 @@ read_range (const struct reading *r, void *buf, struct range range,
 }
 
 static void
-stop (struct reading *r, int err)
+stop (struct reading *r, int err, struct range range)
 {
   SCOPED_LOCK (&r->lock);
 
   r->ended = true;
-  if (!r->err)
+  if (!r->err) {
     r->err = err;
+    r->unreadable = range;
+  }
 }
 
 /* Count bytes that were read.  Returns the total if a message is due, or 0.  A
@@ -296,7 +295,7 @@ read_ranges (struct reading *r, void *buf)
         return;
     }
     if (err) {
-      stop (r, err);
+      stop (r, err, range);
       return;
     }
     if (waited && is_parallel)
@@ -375,12 +374,13 @@ join_threads (struct reading *r)
 }
 
 int
-pass_read (const struct pass *p, uint64_t missing)
+pass_read (const struct pass *p, uint64_t missing, struct range *failed)
 {
   struct reading r = { .pass = p, .missing = missing };
   uint64_t start, len;
   void *buf;
 
+  *failed = r.unreadable;
   if (!pass_next_range (p, 0, &start, &len))
     return 0;
   find_read_sizes (&r);
@@ -396,5 +396,6 @@ pass_read (const struct pass *p, uint64_t missing)
   read_ranges (&r, buf);        /* alone, if a read failed */
   pthread_mutex_destroy (&r.lock);
   free (buf);
+  *failed = r.unreadable;
   return r.err;
 }

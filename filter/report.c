@@ -288,14 +288,14 @@ report_sum (struct report_line *line, const char *name,
 }
 
 void
-report_incomplete (struct report_line *line, const char *name,
+report_unknown (struct report_line *line, const char *name,
                    const char *why)
 {
   char *escaped = sum_line_escape (name);
   char *text = NULL;
 
   if (escaped &&
-      asprintf (&text, "# incomplete %s: %s\n", escaped, why) == -1)
+      asprintf (&text, "# unknown %s: %s\n", escaped, why) == -1)
     text = NULL;
   free (escaped);
 

@@ -47,7 +47,7 @@ bool report_sum (struct report_line *line, const char *name,
 /* Set the line to the reason WHY there is no sum.  If there is no memory, the
  * line is removed.
  */
-void report_incomplete (struct report_line *line, const char *name,
+void report_unknown (struct report_line *line, const char *name,
                         const char *why);
 
 /* Remove the line, because it is no longer valid. */

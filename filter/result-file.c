@@ -21,7 +21,7 @@
 #include "result-file.h"
 #include "result-lines.h"
 
-#define TOO_LONG "# incomplete *: the lines of all exports exceed 1 MiB\n"
+#define TOO_LONG "# unknown *: the lines of all exports exceed 1 MiB\n"
 
 static int
 is_result (int fd, char *why)
@@ -66,9 +66,8 @@ result_file_write (const char *lines)
 
   if (lines && strlen (lines) > RESULT_MAX)
     lines = TOO_LONG;
-  if (lines &&
-      asprintf (&text, "%s%s", result_lines_need_no_header (lines)
-                ? "" : result_form.header, lines) == -1)
+  if (lines && asprintf (&text, "%s%s", *lines ? result_form.header : "",
+                         lines) == -1)
     text = NULL;
   output_file_write (&file, text);
   free (text);

@@ -22,8 +22,9 @@ int result_file_check (void);
 int result_file_start (void);
 void result_file_stop (void);
 
-/* Replace the file by one that has LINES, or if these have more than RESULT_MAX
- * bytes, only a line that says so.  If LINES is NULL, because there was no
+/* Replace the file by one that has the header and LINES, or if these have more
+ * than RESULT_MAX bytes, a line that says so; or by an empty one if there are
+ * no lines.  If LINES is NULL, because there was no
  * memory, the file is emptied.  For errors, see output_file_write.
  */
 void result_file_write (const char *lines);

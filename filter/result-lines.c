@@ -8,13 +8,15 @@
  * lists of sums are worth keeping.  So a file is recognized as ours if it
  * consists of one of:
  *
+ * - the header, and any number of lines with sums, tagged or of
+ *   result_form.hash, or with "# unknown NAME: WHY" or, if result_form.differs
+ *   is set, "# differs NAME: N bytes";
  * - one line with a sum of the default export, named "-" or result_form.name;
  *   a tag in this line must be that of result_form.hash;
- * - one line "# incomplete NAME: why" or, if result_form.bad is set, "# bad
- *   NAME: N bytes".  Only our filters write such lines;
- * - the header, and any number of lines of both kinds, with any names.
+ * - one line of an old filter, which wrote "# incomplete" and "# bad" instead.
+ *   Only our filters wrote such lines, and no header before a single line.
  *
- * If result_form.hash is NULL, the sums must have a tag, of any hash.
+ * If result_form.hash is NULL, a tag of any hash is accepted, but required.
  */
 
 #include <config.h>
@@ -103,9 +105,9 @@ find_tagged_name (const char *line, size_t *len)
   return name;
 }
 
-/* Returns true if LINE is a sum with the parameters result_form.hash, or with
- * any tag if that is NULL, and, unless ANY is set, with the name of the default
- * export.
+/* Returns true if LINE is a sum with the parameters result_form.hash or, if
+ * that is NULL or ANY is set, with any tag; and, unless ANY is set, with the
+ * name of the default export.
  */
 static bool
 is_sum (const char *line, bool any)
@@ -114,38 +116,34 @@ is_sum (const char *line, bool any)
   const char *name = NULL;
   size_t len;
 
-  if (!result_form.hash)
-    name = find_tagged_name (line, &len);
-  else if (blkhash_opts_get_tag (result_form.hash, tag, sizeof tag) == 0)
+  if (result_form.hash &&
+      blkhash_opts_get_tag (result_form.hash, tag, sizeof tag) == 0)
     name = find_name (line, tag,
                       2 * blkhash_opts_get_digest_size (result_form.hash),
                       &len);
+  if (!name && (any || !result_form.hash))
+    name = find_tagged_name (line, &len);
   return name &&
     (any || is_name (name, len, "-") ||
      (result_form.name && is_name (name, len, result_form.name)));
 }
 
+/* Is LINE "WORD NAME: WHY", or "DIFFERS NAME: N bytes" of a filter that writes
+ * such lines?
+ */
 static bool
-is_without_sum (const char *line)
+is_without_sum (const char *line, const char *word, const char *differs)
 {
-  return (begins_with (line, "# incomplete ") ||
-          (result_form.bad && begins_with (line, "# bad "))) &&
+  return (begins_with (line, word) ||
+          (result_form.differs && begins_with (line, differs))) &&
     strstr (line, ": ");
 }
 
-bool
-result_lines_need_no_header (const char *lines)
+/* Old filters wrote these words, and a header only before several lines. */
+static bool
+is_old (const char *line)
 {
-  const char *end = strchrnul (lines, '\n');
-  char *line;
-  bool no;
-
-  if (*end == '\0' || end[1] != '\0')
-    return *lines == '\0';
-  line = strndup (lines, end - lines);
-  no = line && (is_without_sum (line) || is_sum (line, false));
-  free (line);
-  return no;
+  return is_without_sum (line, "# incomplete ", "# bad ");
 }
 
 /* ---- A file ---- */
@@ -177,7 +175,9 @@ is_ours_after_header (FILE *in, char *line)
   const char *end;
 
   while (read_line (in, line, &end))
-    if (*end == '\0' || !(is_sum (line, true) || is_without_sum (line)))
+    if (*end == '\0' ||
+        !(is_sum (line, true) || is_old (line) ||
+          is_without_sum (line, "# unknown ", "# differs ")))
       return false;
   return feof (in);
 }
@@ -185,7 +185,7 @@ is_ours_after_header (FILE *in, char *line)
 static bool
 is_one_line (FILE *in, char *line, const char *end)
 {
-  return *end == '\n' && (is_without_sum (line) || is_sum (line, false)) &&
+  return *end == '\n' && (is_old (line) || is_sum (line, false)) &&
     getc_unlocked (in) == EOF && feof (in);
 }
 

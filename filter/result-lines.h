@@ -15,13 +15,12 @@ struct blkhash_opts;
  * functions below are called.
  */
 struct result_form {
-  const char *header;           /* the first line, with its newline, of a file
-                                 * whose other lines do not prove that this
-                                 * filter wrote it */
+  const char *header;           /* the first line, with its newline */
   const struct blkhash_opts *hash; /* hash parameters of the sums; NULL:
                                  * any, but each line has a tag */
   const char *name;             /* name of the default export, if not "-" */
-  bool bad;                     /* there can be lines "# bad NAME: N bytes" */
+  bool differs;                 /* there can be lines "# differs NAME: N
+                                 * bytes" */
 };
 
 extern struct result_form result_form;
@@ -31,10 +30,5 @@ extern struct result_form result_form;
  * 0; reading changes it.
  */
 int result_lines_are_ours (int fd);
-
-/* Returns true if result_lines_are_ours recognizes a file that has LINES and no
- * header, or if LINES is empty.
- */
-bool result_lines_need_no_header (const char *lines);
 
 #endif /* NBDKIT_BLKHASH_RESULT_LINES_H */

@@ -75,7 +75,7 @@ test_last_failed (void **state)
   assert_int_equal (client_read (client, 1, 0), -1);
   fail = false;
   client_disconnect (client);
-  assert_true (result_has ("# incomplete failed: the last request failed\n"));
+  assert_true (result_has ("# unknown failed: the last request failed\n"));
 
   client = client_open ("failed");
   assert_int_equal (client_write (client, 'x', 1, 0, 0), 0);
@@ -99,7 +99,7 @@ test_tls_idle_first (void **state)
   assert_true (result_has_sum ("idle"));
   client = client_open_tls ("idle");
   client_extents (client, SIZE, 0);
-  assert_true (result_has ("# incomplete idle" MIXED));
+  assert_true (result_has ("# unknown idle" MIXED));
   client_disconnect (client);
   assert_true (result_has_sum ("idle"));
 }
@@ -166,7 +166,7 @@ test_tls_meanwhile (void **state)
   disk_lies = NULL;
   assert_null (other);
   client_disconnect (client);
-  assert_false (result_has ("  meanwhile\n"));
+  assert_false (result_has (" (meanwhile) = "));
 }
 
 static void
@@ -182,7 +182,7 @@ test_tls_mixed (void **state)
   client = client_open ("mixed");
   client_read (client, 1, 0);
   for (i = 0; i < 3; i++) {
-    assert_true (result_has ("# incomplete mixed" MIXED));
+    assert_true (result_has ("# unknown mixed" MIXED));
     client_disconnect (client);
     client = i ? client_open_tls ("mixed") : client_open ("mixed");
     client_write (client, 'w', SIZE, 0, 0);

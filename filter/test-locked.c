@@ -59,7 +59,7 @@ CHECKED (const char *, export_why_no_sum_locked, (const struct export *export),
 CHECKED (bool, export_is_unused_locked, (const struct export *export),
          (export))
 CHECKED_VOID (export_catch_up_locked, (struct export *export), (export))
-CHECKED_VOID (export_incomplete_locked,
+CHECKED_VOID (export_unknown_locked,
               (struct export *export, const char *why), (export, why))
 CHECKED_VOID (export_publish_locked,
               (struct export *export, const unsigned char *md, size_t len,

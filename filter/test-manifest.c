@@ -324,7 +324,7 @@ test_no_memory (void **state)
   assert_false (is_published ("a"));
   assert_true (is_empty (manifest));
   assert_string_equal (export_find_locked ("a")->line.text,
-                       "# incomplete a: no memory\n");
+                       "# unknown a: no memory\n");
   client_disconnect (client_open ("a"));
   assert_true (is_published ("a"));
   check_manifest ();

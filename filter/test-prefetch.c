@@ -61,7 +61,7 @@ test_trimmed (void **state)
   (void) state;
   assert_int_equal (client_cache (client, 100, BLOCK + 100), 0);
   assert_false (has_sum ("new"));
-  assert_true (result_has ("# incomplete new: "));
+  assert_true (result_has ("# unknown new: "));
   client_disconnect (client);
   assert_false (has_sum ("new"));
 }

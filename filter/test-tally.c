@@ -64,15 +64,15 @@ set_zeros (void)
       continue;
     assert_int_equal (tally_set_zeros (&tally, first, count), 0);
     for (i = first; i < first + count; i++)
-      if (model[i] == BLOCK_NOT_READ)
-        model[i] = BLOCK_GOOD;
+      if (model[i] == BLOCK_MISSING)
+        model[i] = BLOCK_OK;
   }
 }
 
 static bool
 is_bad (enum block_state state)
 {
-  return state == BLOCK_BAD || state == BLOCK_IN_FLIGHT;
+  return state == BLOCK_DIFFERS || state == BLOCK_REPAIRED;
 }
 
 /* Set a run of blocks to one state.  A few of those that were good and are bad
@@ -82,13 +82,13 @@ static void
 read_blocks (void)
 {
   uint64_t block = any (blocks), end = block + any_length (block);
-  enum block_state state = BLOCK_GOOD + any (BLOCK_STATES - BLOCK_GOOD);
+  enum block_state state = BLOCK_OK + any (BLOCK_STATES - BLOCK_OK);
 
   for (; block < end; block++) {
     uint64_t changes = tally_get_changes (&tally);
     enum block_state old = model[block];
-    bool contradicts = (old == BLOCK_GOOD && is_bad (state)) ||
-      (is_bad (old) && state == BLOCK_GOOD), reset = !contradicts;
+    bool contradicts = (old == BLOCK_OK && is_bad (state)) ||
+      (is_bad (old) && state == BLOCK_OK), reset = !contradicts;
 
     if (contradicts && any (10000) > 0)
       continue;
@@ -96,7 +96,7 @@ read_blocks (void)
     assert_int_equal (reset, contradicts);
     assert_int_equal (tally_get_changes (&tally) != changes, state != old);
     if (reset)
-      memset (model, BLOCK_NOT_READ, blocks);
+      memset (model, BLOCK_MISSING, blocks);
     model[block] = state;
   }
 }
@@ -147,11 +147,11 @@ move_tally (void)
   bool reset;
 
   assert_int_equal (tally_init (&other, blocks), 0);
-  tally_set (&other, &alone, 0, BLOCK_BAD, &reset);
+  tally_set (&other, &alone, 0, BLOCK_DIFFERS, &reset);
   tally_move (&other, &tally);
   tally_destroy (&tally);
   assert_int_equal (tally_init (&tally, blocks), 0);
-  tally_set (&tally, &alone, blocks - 1, BLOCK_BAD, &reset);
+  tally_set (&tally, &alone, blocks - 1, BLOCK_DIFFERS, &reset);
   tally_move (&tally, &other);
   tally_destroy (&other);
   assert_int_equal (tally_get_changes (&tally), changes);
@@ -164,7 +164,7 @@ reset_tally (void)
   uint64_t changes = tally_get_changes (&tally);
 
   tally_reset (&tally);
-  memset (model, BLOCK_NOT_READ, blocks);
+  memset (model, BLOCK_MISSING, blocks);
   check ();
   assert_int_equal (tally.transient, 0);
   assert_int_equal (tally_get_changes (&tally), changes + 1);
@@ -180,7 +180,7 @@ test_random (void **state)
   (void) state;
   for (i = 0; i < ROUNDS; i++) {
     blocks = 1 + any (any (2) ? 1000 : MAX_BLOCKS);
-    memset (model, BLOCK_NOT_READ, sizeof model);
+    memset (model, BLOCK_MISSING, sizeof model);
     assert_int_equal (tally_init (&tally, blocks), 0);
     if (any (2))
       set_zeros ();
@@ -213,7 +213,7 @@ test_huge (void **state)
   assert_int_equal (tally_init (&tally, blocks), 0);
   assert_int_equal (tally_set_zeros (&tally, 0, blocks), 0);
   assert_int_equal (tally_get_run (&tally, 0, &first), blocks);
-  assert_int_equal (first, BLOCK_GOOD);
+  assert_int_equal (first, BLOCK_OK);
   assert_ptr_equal (tally.pages[0], tally.pages[1]);
   tally_destroy (&tally);
 }
@@ -246,15 +246,15 @@ test_shared_zeros (void **state)
   assert_ptr_equal (tally.pages[1], other.pages[1]);
 
   assert_int_equal (tally_set (&tally, &alone, bad, BLOCK_UNREADABLE, &reset),
-                    BLOCK_GOOD);
-  assert_run (&tally, 0, bad, BLOCK_GOOD);
+                    BLOCK_OK);
+  assert_run (&tally, 0, bad, BLOCK_OK);
   assert_run (&tally, bad, 1, BLOCK_UNREADABLE);
-  assert_run (&tally, bad + 1, blocks - bad - 1, BLOCK_GOOD);
+  assert_run (&tally, bad + 1, blocks - bad - 1, BLOCK_OK);
   assert_int_equal (tally.counts[BLOCK_UNREADABLE], 1);
-  assert_int_equal (tally.counts[BLOCK_GOOD], blocks - 1);
+  assert_int_equal (tally.counts[BLOCK_OK], blocks - 1);
 
-  assert_run (&other, 0, blocks, BLOCK_GOOD);
-  assert_run (&other, bad, blocks - bad, BLOCK_GOOD);
+  assert_run (&other, 0, blocks, BLOCK_OK);
+  assert_run (&other, bad, blocks - bad, BLOCK_OK);
   assert_ptr_equal (tally.pages[0], other.pages[0]);
   tally_destroy (&tally);
   tally_destroy (&other);
@@ -282,33 +282,33 @@ test_overlap (void **state)
   assert_int_equal (tally_init (&tally, blocks), 0);
   tally_begin_read (&tally, &old, 0, 5);
   tally_begin_read (&tally, &new, 3, 5);
-  set (&new, 3, BLOCK_BAD);
+  set (&new, 3, BLOCK_DIFFERS);
   set (&new, 4, BLOCK_UNREADABLE);
-  set (&new, 5, BLOCK_BAD);
-  set (&old, 2, BLOCK_GOOD);
-  assert_int_equal (set (&old, 3, BLOCK_GOOD), BLOCK_BAD);
-  assert_int_equal (set (&old, 4, BLOCK_GOOD), BLOCK_UNREADABLE);
-  assert_run (&tally, 2, 1, BLOCK_GOOD);
-  assert_run (&tally, 3, 1, BLOCK_BAD);
+  set (&new, 5, BLOCK_DIFFERS);
+  set (&old, 2, BLOCK_OK);
+  assert_int_equal (set (&old, 3, BLOCK_OK), BLOCK_DIFFERS);
+  assert_int_equal (set (&old, 4, BLOCK_OK), BLOCK_UNREADABLE);
+  assert_run (&tally, 2, 1, BLOCK_OK);
+  assert_run (&tally, 3, 1, BLOCK_DIFFERS);
   assert_run (&tally, 4, 1, BLOCK_UNREADABLE);
-  set (&new, 6, BLOCK_GOOD);
-  set (&new, 5, BLOCK_GOOD);    /* resets the others */
-  set (&new, 7, BLOCK_GOOD);
-  set (&old, 1, BLOCK_GOOD);
-  assert_run (&tally, 0, 5, BLOCK_NOT_READ);
-  assert_run (&tally, 5, 1, BLOCK_GOOD);
-  assert_run (&tally, 6, 1, BLOCK_NOT_READ);
-  assert_run (&tally, 7, 1, BLOCK_GOOD);
-  set (&old, 1, BLOCK_BAD);
-  assert_run (&tally, 1, 1, BLOCK_BAD);
+  set (&new, 6, BLOCK_OK);
+  set (&new, 5, BLOCK_OK);    /* resets the others */
+  set (&new, 7, BLOCK_OK);
+  set (&old, 1, BLOCK_OK);
+  assert_run (&tally, 0, 5, BLOCK_MISSING);
+  assert_run (&tally, 5, 1, BLOCK_OK);
+  assert_run (&tally, 6, 1, BLOCK_MISSING);
+  assert_run (&tally, 7, 1, BLOCK_OK);
+  set (&old, 1, BLOCK_DIFFERS);
+  assert_run (&tally, 1, 1, BLOCK_DIFFERS);
   tally_end_read (&tally, &old);
   tally_begin_read (&tally, &old, 0, 5);
   tally_end_read (&tally, &new);
-  set (&old, 3, BLOCK_GOOD);
-  assert_run (&tally, 3, 1, BLOCK_GOOD);
+  set (&old, 3, BLOCK_OK);
+  assert_run (&tally, 3, 1, BLOCK_OK);
   tally_reset (&tally);
-  set (&old, 3, BLOCK_GOOD);
-  assert_run (&tally, 0, 10, BLOCK_NOT_READ);
+  set (&old, 3, BLOCK_OK);
+  assert_run (&tally, 0, 10, BLOCK_MISSING);
   tally_end_read (&tally, &old);
   assert_null (tally.reads);
   tally_destroy (&tally);

@@ -44,7 +44,8 @@
 #define CLIENTS 4
 #define ROUNDS 40
 #define MAX_EXPORTS 10000       /* as in verify/export.c */
-#define MAX_RANGES 1000         /* as in verify/status.c */
+#define MAX_RANGES 1000         /* as in verify/status.c, also of those that are
+                                 * missing */
 #define DIGEST_SIZE 32
 
 static char directory[] = "/tmp/blkhash-test-XXXXXX";
@@ -133,7 +134,7 @@ static void
 start_with (const char *key, const char *value, const char *param)
 {
   unlink (output);              /* the output of another PARAM is refused */
-  assert_int_equal (start ("blkhash-verify-exports", manifests, key, value,
+  assert_int_equal (start ("blkhash-verify-manifest-dir", manifests, key, value,
                            param, output, NULL), 0);
   assert_int_equal (filter->after_fork (NULL), 0);
 }
@@ -273,7 +274,7 @@ test_remembered (void **state)
     count++;
     assert_int_equal (export->users, 0);
     assert_int_equal (export->disk->fd, -1);
-    assert_int_not_equal (export->disk->tally.counts[BLOCK_GOOD], 0);
+    assert_int_not_equal (export->disk->tally.counts[BLOCK_OK], 0);
   }
   assert_in_range (count, 1, EXPORTS);
   assert_int_equal (errors, 0);
@@ -346,7 +347,7 @@ find (const char *name)
 static uint64_t
 good_blocks (const char *name)
 {
-  return find (name)->disk->tally.counts[BLOCK_GOOD];
+  return find (name)->disk->tally.counts[BLOCK_OK];
 }
 
 /* The states of the blocks, and CONNECTED, are kept until another client is
@@ -512,7 +513,7 @@ test_open_files (void **state)
 
 /* ---- Limits ---- */
 
-/* Make every other block of the export NAME bad, so that each bad block is a
+/* Let every other block of the export NAME differ, so that each block is a
  * range.
  */
 static void
@@ -524,7 +525,7 @@ add_ranges (const char *name)
   knock (name);
   for (block = 0; block < BLOCKS; block += 2)
     tally_set (&find (name)->disk->tally, &(struct tally_read) { .next = NULL },
-               block, BLOCK_BAD, &reset);
+               block, BLOCK_DIFFERS, &reset);
 }
 
 static unsigned
@@ -539,7 +540,7 @@ count (const char *text, const char *word)
   return n;
 }
 
-/* The limit of bad ranges in the status is for all exports together. */
+/* The limits of ranges in the status are for all exports together. */
 static void
 test_ranges (void **state)
 {
@@ -556,9 +557,10 @@ test_ranges (void **state)
   text[fread (text, 1, sizeof text - 1, f)] = '\0';
   fclose (f);
   assert_true (BLOCKS / 2 < MAX_RANGES && BLOCKS > MAX_RANGES);
-  assert_int_equal (count (text, "{ \"offset\": "), MAX_RANGES);
-  assert_int_equal (count (text, "\"bad-ranges-complete\": true"), 1);
-  assert_int_equal (count (text, "\"bad-ranges-complete\": false"), 1);
+  assert_int_equal (count (text, "\"differs\" }"), MAX_RANGES);
+  assert_int_equal (count (text, "\"missing\" }"), MAX_RANGES);
+  assert_int_equal (count (text, "\"ranges-complete\": true"), 1);
+  assert_int_equal (count (text, "\"ranges-complete\": false"), 1);
   stop ();
 }
 
@@ -953,7 +955,7 @@ test_larger (void **state)
   plugins[0].size--;
   assert_refused ("z", "blkhash-verify: the disk has ");
   stop_exports ();
-  assert_int_equal (start ("blkhash-verify-exports", manifests,
+  assert_int_equal (start ("blkhash-verify-manifest-dir", manifests,
                            "blkhash-verify-sum", "none",
                            "blkhash-verify-size", "truncate",
                            "blkhash-verify-file", output, NULL), 0);

@@ -43,6 +43,9 @@
 #define ROUNDS 30
 #define CLIENTS 3
 
+#define HEADER "# nbdkit-blkhash-verify-filter replaces this file\n"
+#define UNKNOWN "# unknown a\\\\b: "
+
 static char directory[] = "/tmp/blkhash-test-XXXXXX";
 static char manifest[50], file[50], status[50], map[50];
 static unsigned seed;
@@ -178,7 +181,7 @@ static enum block_state
 state_of (uint64_t block)
 {
   const struct export *export = exports_first_locked ();
-  enum block_state state = BLOCK_NOT_READ;
+  enum block_state state = BLOCK_MISSING;
 
   if (export->connected)
     tally_get_run (&export->disk->tally, block, &state);
@@ -217,41 +220,41 @@ skipped_bytes (void)
   return bytes;
 }
 
-/* Returns true if a client has connected, and each block is good or bad.  If
- * all blocks are good, there is a sum.
+/* Returns true if a client has connected, and each block is ok or differs.  If
+ * all blocks are ok, there is a sum.
  */
 static bool
 is_complete (void)
 {
   return exports_first_locked ()->connected &&
-    bytes_in (BLOCK_UNREADABLE) + bytes_in (BLOCK_NOT_READ) == 0;
+    bytes_in (BLOCK_UNREADABLE) + bytes_in (BLOCK_MISSING) == 0;
 }
 
 static void
 check_result (void)
 {
-  uint64_t bad = bytes_in (BLOCK_BAD), zeros = skipped_bytes ();
-  uint64_t unread = bytes_in (BLOCK_NOT_READ) - zeros;
+  uint64_t bad = bytes_in (BLOCK_DIFFERS), zeros = skipped_bytes ();
+  uint64_t unread = bytes_in (BLOCK_MISSING) - zeros;
   uint64_t unreadable = bytes_in (BLOCK_UNREADABLE);
   char expected[300], *end = expected;
 
   if (bad > 0)
-    sprintf (expected, "# bad a\\\\b: %" PRIu64 " bytes\n", bad);
+    sprintf (expected, HEADER "# differs a\\\\b: %" PRIu64 " bytes\n", bad);
   else if (!is_complete ()) {
-    end += sprintf (end, "# incomplete a\\\\b: ");
+    end += sprintf (end, HEADER UNKNOWN);
     if (unreadable > 0)
       end += sprintf (end, "%" PRIu64 " bytes cannot be read, ", unreadable);
     if (unread > 0)
-      end += sprintf (end, "%" PRIu64 " bytes were not read, ", unread);
+      end += sprintf (end, "%" PRIu64 " bytes are missing, ", unread);
     if (zeros > 0)
-      end += sprintf (end, "%" PRIu64 " bytes of zeros were not read, ",
+      end += sprintf (end, "%" PRIu64 " bytes of zeros are missing, ",
                       zeros);
     if (end[-2] == ',')
       end -= 2;
     strcpy (end, "\n");
   }
   else
-    sprintf (expected, "\\blk-sha256/4k (a\\\\b) = %s\n",
+    sprintf (expected, HEADER "\\blk-sha256/4k (a\\\\b) = %s\n",
              strrchr (sum, ' ') + 1);
   assert_string_equal (content (file), expected);
 }
@@ -266,10 +269,9 @@ assert_has (const char *text, const char *key, uint64_t value)
     fail_msg ("no %s in %s", member, text);
 }
 
-/* Returns the bad ranges that the status must list; the caller frees the text.
- */
+/* Returns the ranges that the status must list; the caller frees the text. */
 static char *
-bad_ranges (void)
+listed_ranges (void)
 {
   const char *separator = "\n";
   uint64_t start, end;
@@ -283,12 +285,13 @@ bad_ranges (void)
 
     for (end = start + 1; end < blocks && state_of (end) == found; end++)
       ;
-    if (found != BLOCK_BAD && found != BLOCK_UNREADABLE)
+    if (found == BLOCK_OK)
       continue;
-    fprintf (out, "%s        { \"offset\": %" PRIu64 ", \"length\": %" PRIu64
-             ", \"state\": \"%s\" }", separator, start * BLOCK,
+    fprintf (out, "%s        { \"start\": %" PRIu64 ", \"length\": %" PRIu64
+             ", \"result\": \"%s\" }", separator, start * BLOCK,
              MIN (end * BLOCK, size) - start * BLOCK,
-             found == BLOCK_BAD ? "bad" : "unreadable");
+             found == BLOCK_DIFFERS ? "differs"
+             : found == BLOCK_UNREADABLE ? "unreadable" : "missing");
     separator = ",\n";
   }
   fclose (out);
@@ -300,29 +303,28 @@ check_status (void)
 {
   const struct export *export = exports_first_locked ();
   const char *text = content (status);
-  char *ranges = bad_ranges (), expected[300];
+  char *ranges = listed_ranges (), expected[300];
 
   snprintf (expected, sizeof expected, "\"finished\": true,\n"
             "  \"exports\": [\n    {\n      \"name\": \"a\\\\b\",\n"
             "      \"manifest\": \"%s\",\n      \"result\": \"%s\",\n",
-            manifest, bytes_in (BLOCK_BAD) > 0 ? "bad"
-            : is_complete () ? "good" : "incomplete");
+            manifest, bytes_in (BLOCK_DIFFERS) > 0 ? "differs"
+            : is_complete () ? "ok" : "unknown");
   assert_non_null (strstr (text, expected));
   assert_has (text, "size", size);
   assert_has (text, "block-size", BLOCK);
-  assert_has (text, "verified-bytes", bytes_in (BLOCK_GOOD));
-  assert_has (text, "zero-bytes", skipped_bytes ());
-  assert_has (text, "bad-bytes", bytes_in (BLOCK_BAD));
+  assert_has (text, "verified-bytes", bytes_in (BLOCK_OK));
+  assert_has (text, "differs-bytes", bytes_in (BLOCK_DIFFERS));
   assert_has (text, "unreadable-bytes", bytes_in (BLOCK_UNREADABLE));
-  assert_has (text, "not-read-bytes",
-              bytes_in (BLOCK_NOT_READ) - skipped_bytes ());
+  assert_has (text, "missing-bytes", bytes_in (BLOCK_MISSING));
+  assert_has (text, "missing-zero-bytes", skipped_bytes ());
   assert_has (text, "transient-blocks", export->disk->tally.transient);
-  text = strstr (text, "\"bad-ranges\": [");
+  text = strstr (text, "\"ranges\": [");
   assert_non_null (text);
   text = strchr (text, '[') + 1;
   assert_int_equal (strncmp (text, ranges, strlen (ranges)), 0);
   assert_string_equal (text + strlen (ranges),
-                       " ],\n      \"bad-ranges-complete\": true\n    }\n"
+                       " ],\n      \"ranges-complete\": true\n    }\n"
                        "  ]\n}\n");
   free (ranges);
 }
@@ -497,7 +499,6 @@ verify_zeros (const char *zero, uint32_t count, int kind, uint64_t faulty,
   return content (file);
 }
 
-#define INCOMPLETE "# incomplete a\\\\b: "
 #define ZEROS (ZERO_SIZE - BLOCK)
 
 static void
@@ -535,14 +536,14 @@ test_zeros (void **state)
   zero_extents = some;
   assert_zeros (NULL, ZERO_SIZE, -1, 0, "(a\\\\b) = ", 2);
   assert_zeros ("extents", ZERO_SIZE, FAULT_FLIP, 20,
-                "# bad a\\\\b: 4096 bytes", 3);
+                "# differs a\\\\b: 4096 bytes", 3);
   extents_fail = true;
   assert_zeros (NULL, ZERO_SIZE, -1, 0, "(a\\\\b) = ", 3);
   extents_fail = false;
   zero_extents = NULL;
   assert_zeros (NULL, ZERO_SIZE, -1, 0, "(a\\\\b) = ", 3);
   assert_zeros (NULL, ZERO_SIZE, FAULT_FLIP, ZERO_BLOCKS - 1,
-                "# bad a\\\\b: 4086 bytes", 4);
+                "# differs a\\\\b: 4086 bytes", 4);
 
   /* Extents are believed, unless zeros are read. */
   zero_extents = all;
@@ -550,15 +551,15 @@ test_zeros (void **state)
   zero_extents = NULL;
 
   /* If a block cannot be read, the next ones are not tried. */
-  sprintf (text, INCOMPLETE "4096 bytes cannot be read, %d bytes were not "
-           "read\n", ZEROS - 7 * BLOCK);
+  sprintf (text, UNKNOWN "4096 bytes cannot be read, %d bytes are "
+           "missing\n", ZEROS - 7 * BLOCK);
   assert_zeros (NULL, ZERO_SIZE, FAULT_FAIL, 6, text, 9);
 
   /* A client that does not read all data causes no read. */
-  sprintf (text, INCOMPLETE "%d bytes were not read\n", ZERO_SIZE);
+  sprintf (text, UNKNOWN "%d bytes are missing\n", ZERO_SIZE);
   assert_zeros (NULL, DATA * BLOCK, -1, 0, text, 0);
 
-  sprintf (text, INCOMPLETE "%d bytes of zeros were not read\n", ZEROS);
+  sprintf (text, UNKNOWN "%d bytes of zeros are missing\n", ZEROS);
   assert_zeros ("skip", ZERO_SIZE, -1, 0, text, 1);
 }
 
@@ -622,7 +623,7 @@ test_client_in_pass (void **state)
   filter->finalize (&plugin.next, first);
   assert_int_equal (pthread_join (second_thread, NULL), 0);
   tally = &exports_first_locked ()->disk->tally;
-  assert_int_equal (tally->counts[BLOCK_NOT_READ], ZERO_BLOCKS);
+  assert_int_equal (tally->counts[BLOCK_MISSING], ZERO_BLOCKS);
   assert_int_equal (plugin.reads, 2);
   filter->close (first);
   filter->close (late);
@@ -663,14 +664,14 @@ read_bytes (void *handle, uint32_t count, uint64_t offset)
   free (buf);
 }
 
-/* The blocks that were not read, and those that are good. */
+/* The blocks that are missing, and those that are ok. */
 static void
 assert_blocks (uint64_t not_read, uint64_t good)
 {
   const struct tally *tally = &exports_first_locked ()->disk->tally;
 
-  assert_int_equal (tally->counts[BLOCK_NOT_READ], not_read);
-  assert_int_equal (tally->counts[BLOCK_GOOD], good);
+  assert_int_equal (tally->counts[BLOCK_MISSING], not_read);
+  assert_int_equal (tally->counts[BLOCK_OK], good);
 }
 
 /* Start a server for a disk of 20 blocks, with random data. */
@@ -786,8 +787,8 @@ test_contradiction (void **state)
   read_bytes (second, BLOCK, 7 * BLOCK);
   assert_blocks (19, 1);
   assert_int_equal (errors, 1);
-  assert_non_null (strstr (last_error, "4096 bytes at 28672 were bad when they "
-                           "were read before: the disk has changed"));
+  assert_non_null (strstr (last_error, "4096 bytes at 28672 differed when they "
+                           "were read before; the disk has changed"));
   read_bytes (second, 20 * BLOCK, 0);
   assert_blocks (0, 20);
   plugin.nr_faults = 1;

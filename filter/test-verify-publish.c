@@ -37,7 +37,7 @@
 #define INTERVAL 5.0            /* seconds, as in verify/publish.c */
 
 static char directory[] = "/tmp/blkhash-test-XXXXXX";
-static char manifest[50], other[50]; /* paths; with blkhash-verify-exports, of
+static char manifest[50], other[50]; /* paths; with blkhash-verify-manifest-dir, of
                                       * the manifests of "a" and "b" */
 static struct plugin plugin;
 static char *sum;
@@ -220,7 +220,7 @@ static int
 start_exports (void)
 {
   used = OUTPUTS_OF_EXPORTS;
-  return start ("blkhash-verify-exports", directory,
+  return start ("blkhash-verify-manifest-dir", directory,
                 "blkhash-verify-sum", "none", "blkhash-verify-zero", "read",
                 outputs[0].param, outputs[0].path,
                 outputs[1].param, outputs[1].path, NULL);
@@ -473,9 +473,9 @@ test_changes (void **state)
   (void) state;
   start_thread (start_outputs);
   assert_status ("\"finished\": false,");
-  assert_status ("\"zero-bytes\": 0,");
+  assert_status ("\"missing-zero-bytes\": 0,");
   visit (NULL, true);           /* a client has connected */
-  assert_status ("\"zero-bytes\": 4096,");
+  assert_status ("\"missing-zero-bytes\": 4096,");
   visit (NULL, false);
   client = connect_client ("");
   visit (read_good, true);
@@ -488,7 +488,7 @@ test_changes (void **state)
   visit (read_failing, false);  /* it was written before: see test_findings */
   disconnect (client);
   visit (NULL, true);
-  assert_status ("\"bad-bytes\": 0,");
+  assert_status ("\"differs-bytes\": 0,");
   visit (stop_disk, true);
   assert_status ("\"stopped\": true,");
   stop_thread ();
@@ -535,8 +535,8 @@ test_findings (void **state)
   set_fault (-1);
   remove_files ();
   read_failing (handle);
-  assert_status ("\"bad-bytes\": 4096,");
-  assert_non_null (strstr (content (FILE_PATH), "# bad -: 4096 bytes"));
+  assert_status ("\"differs-bytes\": 4096,");
+  assert_non_null (strstr (content (FILE_PATH), "# differs -: 4096 bytes"));
   assert_non_null (strstr (content (outputs[2].path), "-\n"));
   remove_files ();
   for (i = 0; i < 3; i++)
@@ -572,7 +572,7 @@ test_many_findings (void **state)
     set_fault (-1);
     read_failing (handle);
     if (i < 1000)
-      assert_status ("\"bad-bytes\": 4096,");
+      assert_status ("\"differs-bytes\": 4096,");
   }
   assert_no_files ();
   disconnect (handle);
@@ -609,11 +609,11 @@ test_exports (void **state)
   assert_string_equal (content (FILE_PATH), "");
   assert_int_equal (errors, 0);
   visit (read_good, true);
-  assert_status ("\"result\": \"good\"");
+  assert_status ("\"result\": \"ok\"");
   plugin.bytes[0] = 2;
   write_manifests (BLOCK);
   visit (read_good, true);
-  assert_status ("\"result\": \"good\"");
+  assert_status ("\"result\": \"ok\"");
   stop_thread ();
   plugin.bytes[0] = 1;
 }
@@ -660,14 +660,14 @@ test_sync (void **state)
   last = connect_client ("b");
   read_good (last);
   first = connect_client ("a");
-  write_result ("# incomplete a");
+  write_result ("# unknown a");
   read_good (first);
   write_result ("blk-sha256/4k (a)");
   write_result ("blk-sha256/4k (a)");
   set_fault (-1);
   read_failing (first);
-  write_result ("# bad a");
-  write_result ("# bad a");
+  write_result ("# differs a");
+  write_result ("# differs a");
   plugin.nr_faults = 0;
   read_good (first);
   write_result ("blk-sha256/4k (a)");

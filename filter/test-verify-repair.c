@@ -283,7 +283,7 @@ the_tally (void)
 static enum block_state
 state_of (uint64_t block)
 {
-  enum block_state state = BLOCK_NOT_READ;
+  enum block_state state = BLOCK_MISSING;
 
   tally_get_run (the_tally (), block, &state);
   return state;
@@ -404,12 +404,12 @@ check_states (void)
     if (is_skipped (i))
       continue;
     if (is_good_locked (i))
-      assert_int_equal (state, BLOCK_GOOD);
+      assert_int_equal (state, BLOCK_OK);
     else if (is_served (i))
-      assert_int_equal (state, unreadable[i] ? BLOCK_UNREADABLE_IN_FLIGHT
-                                             : BLOCK_IN_FLIGHT);
+      assert_int_equal (state, unreadable[i] ? BLOCK_UNREADABLE_REPAIRED
+                                             : BLOCK_REPAIRED);
     else
-      assert_int_equal (state, unreadable[i] ? BLOCK_UNREADABLE : BLOCK_BAD);
+      assert_int_equal (state, unreadable[i] ? BLOCK_UNREADABLE : BLOCK_DIFFERS);
   }
 }
 
@@ -472,7 +472,7 @@ test_retry (void **state)
     verify_params.retry = 3;
     assert_null (check_read_at (handle, BLOCK, BLOCK));
     assert_int_equal (reads, MIN (i, 4u));
-    assert_int_equal (state_of (1), i <= 4 ? BLOCK_GOOD : BLOCK_IN_FLIGHT);
+    assert_int_equal (state_of (1), i <= 4 ? BLOCK_OK : BLOCK_REPAIRED);
     assert_int_equal (the_tally ()->transient, i > 1 && i <= 4);
     end_client (handle);
   }
@@ -508,8 +508,8 @@ test_no_answer (void **state)
   assert_null (check_read_at (handle, 39 * BLOCK, 0));
   assert_in_range (reads, 1, most);
   for (k = 0; k < 40; k++)
-    assert_int_equal (state_of (k), k < 4 ? BLOCK_UNREADABLE_IN_FLIGHT
-                      : BLOCK_NOT_READ);
+    assert_int_equal (state_of (k), k < 4 ? BLOCK_UNREADABLE_REPAIRED
+                      : BLOCK_MISSING);
   reads = 0;
   assert_null (check_read_at (handle, size, 0));
   assert_int_equal (state_of (39), BLOCK_UNREADABLE);
@@ -520,7 +520,7 @@ test_no_answer (void **state)
     unreadable[39] = false;
   }
   assert_null (check_read_at (handle, size, 0));
-  assert_int_equal (state_of (39), BLOCK_GOOD);
+  assert_int_equal (state_of (39), BLOCK_OK);
   end_client (handle);
 }
 
@@ -591,7 +591,7 @@ test_zeros (void **state)
   read_zeros = true;
   handle = start_client ();
   assert_null (check_read_at (handle, size, 0));
-  assert_int_equal (state_of (1), BLOCK_IN_FLIGHT);
+  assert_int_equal (state_of (1), BLOCK_REPAIRED);
   end_client (handle);
 }
 
@@ -659,7 +659,7 @@ test_cached (void **state)
   assert_null (check_read_at (handle, 100, BLOCK + 50));
   in_source[0][1] = false;
   assert_null (check_read_at (handle, size, 0));
-  assert_int_equal (state_of (1), BLOCK_BAD);
+  assert_int_equal (state_of (1), BLOCK_DIFFERS);
   end_client (handle);
 }
 
@@ -679,7 +679,7 @@ test_warn (void **state)
   verify_params.fail = FAIL_WARN;
   assert_int_equal (read_range (handle, buf, BLOCK, BLOCK), 0);
   assert_memory_equal (buf, plugin.bytes + BLOCK, BLOCK);
-  assert_int_equal (state_of (1), BLOCK_BAD);
+  assert_int_equal (state_of (1), BLOCK_DIFFERS);
   end_client (handle);
 }
 
@@ -699,7 +699,7 @@ test_warn_ending (void **state)
   is_ending = true;
   assert_int_equal (read_range (handle, buf, BLOCK, BLOCK), -1);
   is_ending = false;
-  assert_int_equal (state_of (1), BLOCK_BAD);
+  assert_int_equal (state_of (1), BLOCK_DIFFERS);
   assert_null (check_read_at (handle, size, 0));
   end_client (handle);
 }
@@ -760,7 +760,7 @@ damage_and_read (void)
   plugin.bytes[0] ^= 1;
   plugin.bytes[BLOCK] ^= 1;
   assert_int_equal (read_range (other, buf, BLOCK, BLOCK), -1);
-  assert_int_equal (state_of (1), BLOCK_BAD);
+  assert_int_equal (state_of (1), BLOCK_DIFFERS);
 }
 
 /* A read gets the right content.  Before it ends, the disk is damaged, and
@@ -787,13 +787,13 @@ test_overtaken (void **state)
       assert_null (check_read_at (handle, BLOCK, BLOCK));
     after_read = damage_and_read;
     assert_null (check_read_at (handle, BLOCK, i * BLOCK));
-    assert_int_equal (state_of (0), BLOCK_NOT_READ);
-    assert_int_equal (state_of (1), BLOCK_BAD);
+    assert_int_equal (state_of (0), BLOCK_MISSING);
+    assert_int_equal (state_of (1), BLOCK_DIFFERS);
     memcpy (plugin.bytes, truth, size);
     assert_null (check_read_at (handle, BLOCK, BLOCK));
     assert_null (check_read_at (handle, BLOCK, 0));
-    assert_int_equal (state_of (0), BLOCK_GOOD);
-    assert_int_equal (state_of (1), BLOCK_GOOD);
+    assert_int_equal (state_of (0), BLOCK_OK);
+    assert_int_equal (state_of (1), BLOCK_OK);
     filter->close (other);
     end_client (handle);
   }
@@ -837,8 +837,8 @@ test_retry_is_newer (void **state)
   (void) state;
   after_read = swap_damage;
   assert_int_equal (read_range (handle, buf, 2 * BLOCK, BLOCK), 0);
-  assert_int_equal (state_of (1), BLOCK_GOOD);
-  assert_int_equal (state_of (2), BLOCK_NOT_READ);
+  assert_int_equal (state_of (1), BLOCK_OK);
+  assert_int_equal (state_of (2), BLOCK_MISSING);
   end_client (handle);
 }
 
@@ -861,9 +861,9 @@ test_overtaken_part (void **state)
   other = connect_client ();
   after_read = mend_and_read;
   assert_null (check_read_at (handle, 100, 0));
-  assert_int_equal (state_of (0), BLOCK_NOT_READ);
+  assert_int_equal (state_of (0), BLOCK_MISSING);
   assert_null (check_read_at (handle, 100, 0));
-  assert_int_equal (state_of (0), BLOCK_GOOD);
+  assert_int_equal (state_of (0), BLOCK_OK);
   filter->close (other);
   end_client (handle);
 }

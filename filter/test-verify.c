@@ -415,9 +415,9 @@ check_tally (struct model *m)
 
     tally_get_run (tally, block, &state);
     counts[state]++;
-    if (state == BLOCK_GOOD)
+    if (state == BLOCK_OK)
       assert_int_not_equal (outcome, MUST_FAIL);
-    if (state == BLOCK_BAD || state == BLOCK_UNREADABLE)
+    if (state == BLOCK_DIFFERS || state == BLOCK_UNREADABLE)
       assert_int_not_equal (outcome, MUST_PASS);
     if (state == BLOCK_UNREADABLE)
       assert_int_not_equal (m->blocks[block].reading, MUST_PASS);
@@ -429,8 +429,8 @@ check_tally (struct model *m)
   if (transient)
     return;
   assert_int_equal (tally->transient, 0);
-  assert_true (errors <= counts[BLOCK_BAD] + counts[BLOCK_UNREADABLE]);
-  if (counts[BLOCK_BAD] + counts[BLOCK_UNREADABLE] > 0)
+  assert_true (errors <= counts[BLOCK_DIFFERS] + counts[BLOCK_UNREADABLE]);
+  if (counts[BLOCK_DIFFERS] + counts[BLOCK_UNREADABLE] > 0)
     assert_int_not_equal (errors, 0);
 }
 
@@ -727,9 +727,9 @@ check_unreadable (uint64_t count, uint64_t first, uint64_t last,
   sprintf (expected, "blkhash-verify: 4096 bytes at %u cannot be read: "
            "No space left on device", (unsigned) first * 4096);
   assert_string_equal (last_error, expected);
-  assert_int_equal (counts[BLOCK_GOOD], first);
+  assert_int_equal (counts[BLOCK_OK], first);
   assert_int_equal (counts[BLOCK_UNREADABLE], 1);
-  assert_int_equal (counts[BLOCK_NOT_READ], count - first - 1);
+  assert_int_equal (counts[BLOCK_MISSING], count - first - 1);
   assert_null (request (m, 0, m->size, &failed));
   assert_true (failed);
   assert_int_equal (errors, 1);
@@ -738,7 +738,7 @@ check_unreadable (uint64_t count, uint64_t first, uint64_t last,
     assert_int_equal (failed, first <= i && i <= last);
   }
   assert_int_equal (counts[BLOCK_UNREADABLE], last - first + 1);
-  assert_int_equal (counts[BLOCK_GOOD], count - (last - first + 1));
+  assert_int_equal (counts[BLOCK_OK], count - (last - first + 1));
   assert_int_equal (m->disk->tally.transient, 0);
   free_model (m);
 }
@@ -807,7 +807,7 @@ test_passing_failures (void **state)
       .times = times, .left = times,
     };
     assert_null (request (m, 0, m->size, &failed));
-    assert_int_equal (m->disk->tally.counts[BLOCK_GOOD], failed ? 0 : 1024);
+    assert_int_equal (m->disk->tally.counts[BLOCK_OK], failed ? 0 : 1024);
     assert_int_equal (failed, times > 12);
     assert_int_equal (m->disk->tally.transient, times == 11 || times == 12);
     free_model (m);
@@ -838,10 +838,10 @@ test_all_wrong (void **state)
   assert_null (request (m, 0, m->size, &failed));
   assert_true (failed);
   assert_int_equal (m->plugin.reads, 5);
-  assert_int_equal (m->disk->tally.counts[BLOCK_BAD], 1000);
-  assert_int_equal (m->disk->tally.counts[BLOCK_GOOD], 24);
+  assert_int_equal (m->disk->tally.counts[BLOCK_DIFFERS], 1000);
+  assert_int_equal (m->disk->tally.counts[BLOCK_OK], 24);
   assert_int_equal (m->disk->tally.transient, 1);
-  sprintf (expected, "blkhash-verify: 4096000 bytes at 0 are not what %s says",
+  sprintf (expected, "blkhash-verify: 4096000 bytes at 0 differ from %s",
            path);
   assert_string_equal (last_error, expected);
   assert_int_equal (errors, 1);
@@ -867,16 +867,15 @@ test_reports (void **state)
   m->plugin.nr_faults = 1;
   assert_null (request (m, 0, m->size, &failed));
   assert_true (failed);
-  sprintf (expected, "blkhash-verify: 40960 bytes at 40960 are not what %s "
-           "says", path);
+  sprintf (expected, "blkhash-verify: 40960 bytes at 40960 differ from %s", path);
   assert_string_equal (last_error, expected);
   assert_null (request (m, 0, m->size, &failed));
   assert_int_equal (errors, 1);
   fault->left = 0;
   assert_null (request (m, 0, m->size, &failed));
   assert_false (failed);
-  assert_int_equal (m->disk->tally.counts[BLOCK_NOT_READ], 10);
-  assert_int_equal (m->disk->tally.counts[BLOCK_GOOD], 2990);
+  assert_int_equal (m->disk->tally.counts[BLOCK_MISSING], 10);
+  assert_int_equal (m->disk->tally.counts[BLOCK_OK], 2990);
   fault->left = -1;
   assert_null (request (m, 0, m->size, &failed));
   assert_true (failed);

@@ -93,7 +93,7 @@ complain (const char *what, const char *found)
 static void
 check (const char *name)
 {
-  char text[1024], sum[SUM_LEN], *line, *rest;
+  char text[1024], sum[SUM_LEN], wanted[20], *line, *rest;
   FILE *f = fopen (path, "r");
   struct stat st;
   bool found = !name;
@@ -103,12 +103,13 @@ check (const char *name)
   text[fread (text, 1, sizeof text - 1, f)] = '\0';
   fclose (f);
   disk_sum (sum, size, block_size);
+  snprintf (wanted, sizeof wanted, " (%s) = ", name ? name : "");
   for (rest = text; (line = strsep (&rest, "\n")) && *line; ) {
     if (*line == '#')
       continue;
-    if (strncmp (line, sum, strlen (sum)) != 0)
+    if (strcmp (strrchr (line, ' ') + 1, sum) != 0)
       complain ("wrong sum", line);
-    found |= name && strcmp (line + strlen (sum) + 2, name) == 0;
+    found |= name && strstr (line, wanted);
   }
   if (!found)
     complain ("no sum", text);
@@ -300,7 +301,7 @@ configure_update (bool audit)
 {
   updating = true;
   server_configure ("blkhash-update", "true");
-  server_configure ("blkhash-update-audit", audit ? "10%" : "0%");
+  server_configure ("blkhash-audit", audit ? "10%" : "0%");
   server_on_start = make_baseline;
 }
 

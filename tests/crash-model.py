@@ -18,7 +18,7 @@ import re
 import sys
 
 # A manifest counts by its first line: a renamed one is complete.
-SUM = re.compile(rb"^[0-9a-f]{64}  |\Ablkhash-manifest 1$", re.M)
+SUM = re.compile(rb"^blk-.* = [0-9a-f]{64}$|\Ablkhash-manifest 1$", re.M)
 CALL = re.compile(r"^(\d+) +(\w+)\((.*)\) += (-?\d+)(?:<.*>)?(?: .*)?$")
 STRING = re.compile(r'"((?:[^"\\]|\\.)*)"(\.\.\.)?')
 

@@ -38,7 +38,7 @@ LIMIT = 300                     # timeout in seconds, far above a passing run
 CALLS = ("trace=/^(open|creat|close$|rename|unlink|link|f(data)?sync"
          "|f?truncate|p?write|fallocate|fchmod)")
 SIZE = 129 * 65536 + 1000
-SUM = re.compile("([0-9a-f]{64})  -")
+SUM = re.compile("^blk-sha256/64k \\(-\\) = ([0-9a-f]{64})$", re.M)
 
 
 def need(condition, *why):
@@ -229,7 +229,7 @@ def next_server(args):
     finally:
         server.process.kill()
     need(check_files(args), "the next server wrote no manifest")
-    need(SUM.match(content(os.path.join(args.dir, "sums")).decode()),
+    need(SUM.search(content(os.path.join(args.dir, "sums")).decode()),
          "the next server wrote no sum")
     left = {name for name in os.listdir(args.dir)
             if name.startswith(("sums.", "manifest."))}

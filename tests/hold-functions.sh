@@ -106,13 +106,14 @@ hash_options=
 right_or_none () {
   wanted=$(reference $hash_options "$content")
   for name in "${@:--}"; do
-    result_matches "^# incomplete $name: ." || has_line "$wanted  $name" ||
+    result_matches "^# unknown $name: ." ||
+      result_matches "^blk-[^ ]* ($name) = $wanted\$" ||
       fail "wrong or missing line of $name:
 expected $wanted, or a reason for none
 got:
 $(cat "$sums")"
   done
-  ! grep -v -e '^# incomplete [^:]*: .' -e "^$wanted  " \
+  ! grep -v -e '^# unknown [^:]*: .' -e "^blk-.* = $wanted\$" \
          -e "^$result_header\$" "$sums" ||
     fail "expected $wanted"
 }

@@ -36,7 +36,8 @@ b.shutdown()"
 
 right () {
   for name in a b; do
-    has_line "$(reference "$dir/disk")  $name" || fail "no correct sum of $name:
+    has_line "$(sum_line "$(reference "$dir/disk")" "$name")" ||
+      fail "no correct sum of $name:
 $(cat "$sums")"
   done
 }
@@ -79,6 +80,6 @@ while "snapshot: closed" not in log():
         held.release()
     time.sleep(0.01)
 os.unlink(hold.path)' $((9 * mib)) views=shared
-wait_for_line '# incomplete a: it was changed through another export name'
+wait_for_line '# unknown a: it was changed through another export name'
 stop
 right_or_none a b

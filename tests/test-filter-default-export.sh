@@ -14,14 +14,14 @@ serve_snapshot default-export=disk0 blkhash-name=disk.img
 clients 'h = connect("")
 h.pread(8 << 20, 0)
 h.shutdown()'
-wait_for_line "$wanted  disk.img"
+wait_for_line "$(sum_line "$wanted" disk.img)"
 # Other names are used as they are.
 clients 'h = connect("disk1")
 h.pread(8 << 20, 0)
 h.shutdown()'
-wait_for_line "$wanted  disk1"
+wait_for_line "$(sum_line "$wanted" disk1)"
 stop
-has_line "$wanted  disk.img" || fail "$(cat "$sums")"
+has_line "$(sum_line "$wanted" disk.img)" || fail "$(cat "$sums")"
 
 # The line that says why there is no sum has the name, too.
 serve_snapshot default-export=disk0 blkhash-name=disk.img
@@ -29,4 +29,4 @@ clients 'h = connect("")
 h.pread(1, 0)
 h.shutdown()'
 stop
-result_matches '^# incomplete disk.img: ' || fail "$(cat "$sums")"
+result_matches '^# unknown disk.img: ' || fail "$(cat "$sums")"

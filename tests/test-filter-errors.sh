@@ -41,7 +41,7 @@ for error in EIO ENOSPC EPERM; do
   no_sum
   same_failure nbdcopy --requests 1 -C 1 "$dir/image" "$uri"
   no_sum
-  wait_for_line '# incomplete -: the last request failed'
+  wait_for_line '# unknown -: the last request failed'
 
   rm "$dir/trigger"
   copy "$uri" "$dir/copy"
@@ -82,6 +82,6 @@ stop
 # The missing blocks cannot be read.
 serve --filter=error file "$dir/disk" error-pread-rate=100% blkhash-file="$sums"
 client "" 'h.pwrite(b"x", 0)'
-wait_for_match '^# incomplete -: cannot read the rest: Input/output error$'
+wait_for_match '^# unknown -: [0-9]* bytes at [0-9]* cannot be read: Input/output error$'
 stop
 no_sum

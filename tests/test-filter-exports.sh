@@ -21,7 +21,7 @@ done
 # all_sums DIRECTORY: the result file has exactly their sums.
 all_sums () {
   stop
-  (cd "$1" && blksum *) > "$dir/wanted"
+  (cd "$1" && blksum --tag *) > "$dir/wanted"
   without_header "$sums" | LC_ALL=C sort > "$dir/got.sorted"
   LC_ALL=C sort "$dir/wanted" | diff - "$dir/got.sorted" ||
     fail "the result file differs"
@@ -58,6 +58,6 @@ for i in 1 2 1; do
   nbdcopy "nbd+unix:///$i?socket=$socket" "$dir/copies/$i"
 done
 stop
-grep '^[0-9a-f]\{64\}  ' "$log" | LC_ALL=C sort > "$dir/got"
-(cd "$dir/disks" && blksum 1 2) | LC_ALL=C sort | diff - "$dir/got" ||
+grep '^blk-' "$log" | LC_ALL=C sort > "$dir/got"
+(cd "$dir/disks" && blksum --tag 1 2) | LC_ALL=C sort | diff - "$dir/got" ||
   fail "printed: $(cat "$dir/got")"

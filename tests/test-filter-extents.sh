@@ -67,7 +67,7 @@ wrong="zeros were reported at offset 65536, but other data was read"
 for code in 'query(); h.pread(4096, 65536)' 'h.pread(4096, 65536); query()'; do
   lying
   client "" "query = lambda: h.block_status(1 << 20, 0, lambda *a: 0); $code"
-  wait_for_line "# incomplete -: $wrong"
+  wait_for_line "# unknown -: $wrong"
   stop
   no_sum
 done

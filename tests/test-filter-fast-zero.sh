@@ -99,5 +99,5 @@ for flags in 0, nbd.CMD_FLAG_FAST_ZERO:
         assert False
     except nbd.Error: pass
 h.shutdown()'
-wait_for_match '^# incomplete -: the last request failed'
+wait_for_match '^# unknown -: the last request failed'
 stop

@@ -19,7 +19,7 @@ serve file "$dir/image" blkhash-file="$sums" blkhash-manifest="$manifest" \
       blkhash-block-size=512
 copy "$uri" null:
 wanted=$(reference -b 512 "$dir/image")
-wait_for_line "$wanted  -"
+wait_for_line "$(sum_line "$wanted" - sha256/512)"
 no_manifest
 grep -q 'blkhash-manifest: cannot write .*manifest.*No space' "$log" ||
   fail "not in the log"

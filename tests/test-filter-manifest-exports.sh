@@ -70,5 +70,5 @@ wait_for_sum "$dir/disks/b" b
 no_manifest
 wait_until grep -q 'blkhash: the sums of export names differ' "$log"
 stop
-has_line "$(reference "$dir/disks/a")  a" || fail "the sum of a is missing"
+has_line "$(sum_line "$(reference "$dir/disks/a")" a)" || fail "the sum of a is missing"
 no_manifest

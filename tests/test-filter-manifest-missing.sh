@@ -20,13 +20,13 @@ serve file "$dir/image" blkhash-file="$sums" blkhash-manifest="$manifest" \
       blkhash-missing=fail
 refused
 client "" 'h.pread(h.get_size() - 609, 0)'
-wait_for_line '# incomplete -: the content of 609 bytes is not known'
+wait_for_line '# unknown -: 609 bytes are missing'
 refused
 client "" 'h.pread(609, h.get_size() - 609)'
 wait_for_sum "$dir/image"
 manifest_is "$dir/image"
 client "" 'h.trim(4096, 0)'
-wait_for_match '^# incomplete -: '
+wait_for_match '^# unknown -: '
 refused
 stop
 refused
@@ -37,7 +37,7 @@ client "" 'h.pread(1, 0)'
 wait_until all_disconnected
 refused
 stop
-result_matches '^# incomplete -: '
+result_matches '^# unknown -: '
 refused
 
 # The last request failed.
@@ -45,7 +45,7 @@ serve --filter=error file "$dir/image" error-pwrite-rate=100% \
       blkhash-file="$sums" blkhash-manifest="$manifest"
 client "" 'try: h.pwrite(b"x", 0)
 except nbd.Error: pass'
-wait_for_match '^# incomplete -: '
+wait_for_match '^# unknown -: '
 refused
 stop
 refused

@@ -9,40 +9,39 @@
 
 make_image "$dir/image"
 
-# is_made IMAGE "BLKSUM OPTIONS" "REFERENCE OPTIONS": after the server has
-# ended.
+# is_made IMAGE [SPEC "REFERENCE OPTIONS"]: after the server has ended.
 is_made () {
-  has_line "$(reference $3 "$1")  -" || fail "no sum: $(cat "$sums")"
-  manifest_is "$1" $3
-  prints_sum "$(reference $3 "$1")" blksum $2 --manifest "$dir/other" "$1"
+  has_line "$(sum_line "$(reference ${3-} "$1")" - ${2-})" ||
+    fail "no sum: $(cat "$sums")"
+  manifest_is "$1" ${3-}
+  prints_sum "$(reference ${3-} "$1")" \
+             blksum ${2:+-d $2} --manifest "$dir/other" "$1"
   cmp "$manifest" "$dir/other" ||
     fail "the manifest differs from that of blksum"
-  prints_sum "$(reference $3 "$1")" blksum "manifest:$manifest"
+  prints_sum "$(reference ${3-} "$1")" blksum "manifest:$manifest"
   run 0 blksum --compare "manifest:$manifest" "$1"
 }
 
-# Copied out, with several hash parameters.
+# copied_out SPEC "REFERENCE OPTIONS"
 copied_out () {
-  options=$1 reference_options=$2
-  shift 2
   rm -f "$sums"
-  serve file "$dir/image" blkhash-file="$sums" blkhash-manifest="$manifest" "$@"
+  serve file "$dir/image" blkhash-file="$sums" blkhash-manifest="$manifest" \
+        blkhash-digest=$1
   copy "$uri" null:
-  wait_for_line "$(reference $reference_options "$dir/image")  -"
-  manifest_is "$dir/image" $reference_options
+  wait_for_line "$(sum_line "$(reference $2 "$dir/image")" - $1)"
+  manifest_is "$dir/image" $2
   stop
-  is_made "$dir/image" "$options" "$reference_options"
+  is_made "$dir/image" "$@"
 }
-copied_out "" ""
+copied_out sha256/64k ""
 for digest in md5 sha512 blake2b512; do
-  copied_out "-d $digest" "-d $digest" blkhash-digest=$digest
+  copied_out $digest/64k "-d $digest"
 done
-copied_out "-d sha512/4k" "-d sha512 -b 4k" blkhash-digest=sha512/4k
-copied_out "-b 512" "-b 512" blkhash-block-size=512
-copied_out "-b 4m" "-b 4m" blkhash-block-size=4M
-copied_out "-d sha256/64k/s64" "-s 64" blkhash-streams=64
-copied_out "-d sha256/64k/linear" "--linear" blkhash-linear=true
-copied_out "" "" blkhash-tag=false blkhash-name=-
+copied_out sha512/4k "-d sha512 -b 4k"
+copied_out sha256/512 "-b 512"
+copied_out sha256/4m "-b 4m"
+copied_out sha256/64k/s64 "-s 64"
+copied_out sha256/64k/linear "--linear"
 
 # A client reads a part, and the filter the rest; with trims and zeros.
 cp "$dir/image" "$dir/disk"
@@ -57,7 +56,7 @@ for change in 'h.trim(200000, 65536)' 'h.zero(65536 * 3, 1048576)' \
   manifest_is "$dir/disk"
 done
 stop
-is_made "$dir/disk" "" ""
+is_made "$dir/disk"
 
 # Any size: with a shorter last block, or with no block.
 for size in 0 1 511 65535 65536 65537 1048577; do
@@ -67,14 +66,14 @@ for size in 0 1 511 65535 65536 65537 1048577; do
   copy "$uri" null:
   wait_for_sum "$dir/disk"
   stop
-  is_made "$dir/disk" "" ""
+  is_made "$dir/disk"
   truncate -s 0 "$dir/disk"
   truncate -s $size "$dir/disk"
   serve file "$dir/disk" blkhash-file="$sums" blkhash-manifest="$manifest"
   copy "$uri" null:
   wait_for_sum "$dir/disk"
   stop
-  is_made "$dir/disk" "" ""
+  is_made "$dir/disk"
 done
 
 # One byte was changed in 6 GiB: the manifests find its block.

@@ -11,20 +11,20 @@ make_image "$dir/image"
 wanted=$(reference "$dir/image")
 
 serve file "$dir/image" blkhash-file="$sums" blkhash-name=disk.img
-for name in "" plain "two words" "# incomplete x: y" '\\' 'a\\nb' 'a\nb' \
+for name in "" plain "two words" "# unknown x: y" '\\' 'a\\nb' 'a\nb' \
             'cr\r' "é"; do
   client "$(printf "$name")" 'h.pread(h.get_size(), 0)'
 done
 cat > "$dir/wanted" << END
-$wanted  disk.img
-$wanted  plain
-$wanted  two words
-$wanted  # incomplete x: y
-\\$wanted  \\\\
-\\$wanted  a\\\\nb
-\\$wanted  a\\nb
-\\$wanted  cr\\r
-$wanted  é
+blk-sha256/64k (disk.img) = $wanted
+blk-sha256/64k (plain) = $wanted
+blk-sha256/64k (two words) = $wanted
+blk-sha256/64k (# unknown x: y) = $wanted
+\\blk-sha256/64k (\\\\) = $wanted
+\\blk-sha256/64k (a\\\\nb) = $wanted
+\\blk-sha256/64k (a\\nb) = $wanted
+\\blk-sha256/64k (cr\\r) = $wanted
+blk-sha256/64k (é) = $wanted
 END
 stop
 without_header "$sums" | diff "$dir/wanted" - || fail "the result file differs"
@@ -33,16 +33,22 @@ without_header "$sums" | diff "$dir/wanted" - || fail "the result file differs"
 serve file "$dir/image" blkhash-file="$sums"
 client "$(printf 'a\nb\\')" 'h.pread(1, 0)'
 stop
-[ "$(wc -l < "$sums")" = 1 ] || fail "$(cat "$sums")"
-result_matches '^# incomplete a\\nb\\\\: ' || fail "$(cat "$sums")"
+[ "$(without_header "$sums" | wc -l)" = 1 ] || fail "$(cat "$sums")"
+result_matches '^# unknown a\\nb\\\\: ' || fail "$(cat "$sums")"
 
 # blksum prints the same line.
 rm "$sums"
-serve file "$dir/image" blkhash-file="$sums" blkhash-name="$dir/image"
-copy "$uri" null:
-stop
-run 0 blksum "$dir/image"
-diff "$dir/stdout" "$sums" || fail "the line differs from that of blksum"
+for tag in true false; do
+  serve file "$dir/image" blkhash-file="$sums" blkhash-name="$dir/image" \
+        blkhash-tag=$tag
+  copy "$uri" null:
+  stop
+  option=--tag
+  [ $tag = true ] || option=
+  run 0 blksum $option "$dir/image"
+  without_header "$sums" | diff "$dir/stdout" - ||
+    fail "the line differs from that of blksum"
+done
 
 # The lines have at most 1 MiB.  Beyond that no sum is in the file.
 rm "$sums"
@@ -53,8 +59,8 @@ client "" 'for i in range(270):
     other.shutdown()'
 wait_until all_disconnected
 stop
-too_long='# incomplete *: the lines of all exports exceed 1 MiB'
-[ "$(cat "$sums")" = "$too_long" ] || fail "$(head -c 1000 "$sums")"
+too_long='# unknown *: the lines of all exports exceed 1 MiB'
+[ "$(without_header "$sums")" = "$too_long" ] || fail "$(head -c 1000 "$sums")"
 run 2 blksum --check "$sums"
 grep -qx '\*: FAILED unknown' "$dir/stdout" || fail "$(cat "$dir/stdout")"
 grep -q 'exceed 1 MiB' "$dir/stderr" || fail "$(cat "$dir/stderr")"

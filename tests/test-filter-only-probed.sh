@@ -13,27 +13,27 @@ wanted=$(reference "$dir/image")
 whole='h.pread(h.get_size(), 0)'
 half='h.pread(h.get_size() // 2 + 70000, 0)'
 
-# only_line LINE: the result file has this line only, without a header.
+# only_line LINE: the result file has no other line.
 only_line () {
-  [ "$(cat "$sums")" = "$1" ] || fail "not '$1' only:
+  [ "$(without_header "$sums")" = "$1" ] || fail "not '$1' only:
 $(cat "$sums")"
 }
 
 serve file "$dir/image" blkhash-file="$sums" blkhash-missing=fail
 client "" "$whole"
-wait_for_line "$wanted  -"
+wait_for_line "$(sum_line "$wanted")"
 client looked 'h.pread(100000, 0)'
 client opened 'h.get_size()'
 client extents 'h.block_status(h.get_size(), 0, lambda *args: 0)'
 wait_until all_disconnected
-only_line "$wanted  -"
+only_line "$(sum_line "$wanted")"
 client half "$half"
-wait_for_match '^# incomplete half: the content of'
-has_line "$wanted  -" || fail "$(cat "$sums")"
+wait_for_match '^# unknown half: [0-9]* bytes are missing'
+has_line "$(sum_line "$wanted")" || fail "$(cat "$sums")"
 ! result_matches 'looked\|opened\|extents' || fail "$(cat "$sums")"
 stop
 # A copy that broke off has its line.
-result_matches '^# incomplete looked: the content of' || fail "$(cat "$sums")"
+result_matches '^# unknown looked: [0-9]* bytes are missing' || fail "$(cat "$sums")"
 ! result_matches 'opened\|extents' || fail "$(cat "$sums")"
 [ "$(without_header "$sums" | wc -l)" = 3 ] || fail "$(cat "$sums")"
 
@@ -46,7 +46,7 @@ wait_until all_disconnected
 [ ! -s "$sums" ] || fail "$(cat "$sums")"
 run 2 blksum --check "$sums"
 stop
-result_matches '^# incomplete -: the content of' || fail "$(cat "$sums")"
+result_matches '^# unknown -: [0-9]* bytes are missing' || fail "$(cat "$sums")"
 run 2 blksum --check "$sums"
 
 # The same if there is no sum for another reason: too many blocks.
@@ -56,7 +56,7 @@ client looked 'h.get_size()'
 wait_until all_disconnected
 [ ! -s "$sums" ] || fail "$(cat "$sums")"
 client read 'h.pread(1, 0)'
-wait_for_line '# incomplete read: it has more than 2^31 blocks'
+wait_for_line '# unknown read: it has more than 2^31 blocks'
 stop
 ! result_matches looked || fail "$(cat "$sums")"
 
@@ -66,9 +66,9 @@ rm "$sums"
 serve --filter=error file "$dir/image" blkhash-file="$sums" \
       error-pread-rate=100% error-file="$dir/fail"
 client "" "$whole"
-wait_for_line "$wanted  -"
+wait_for_line "$(sum_line "$wanted")"
 : > "$dir/fail"
 client failed 'try: h.pread(1, 0)
 except nbd.Error: pass'
-wait_for_match '^# incomplete failed: the last request failed'
+wait_for_match '^# unknown failed: the last request failed'
 stop

@@ -31,10 +31,10 @@ for half in 0, $block // 2:
 for offset in range(3 * $block, 96 << 20, step):
     h.pwrite(b'y' * step, offset)
 h.shutdown()"
-  wanted=$(reference -b $block "$dir/disk")
-  wait_for_line "$wanted  good"
+  wanted=$(reference -b $block "$dir/disk") spec=sha256/$((block >> 20))m
+  wait_for_line "$(sum_line "$wanted" good $spec)"
   stop
-  has_line "$wanted  good" || fail "$(cat "$sums")"
+  has_line "$(sum_line "$wanted" good $spec)" || fail "$(cat "$sums")"
 }
 
 # All pieces of a disconnected client can be evicted, if needed: three blocks of

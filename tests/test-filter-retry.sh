@@ -49,7 +49,7 @@ serve eval get_size='stat -c %s $dir/disk' \
 client "" 'h.pread(65536, 0)
 try: h.pwrite(b"x", 0)
 except nbd.Error: pass'
-wait_for_line '# incomplete -: the last request failed'
+wait_for_line '# unknown -: the last request failed'
 stop
 [ "$(wc -l < "$dir/reads")" = 1 ] || fail "the disk was read"
-wait_for_line '# incomplete -: the last request failed'
+wait_for_line '# unknown -: the last request failed'

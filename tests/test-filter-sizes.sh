@@ -47,7 +47,7 @@ before=$(rss)
 client "" 'for i in range(8): h.block_status(0x7fffffff, i << 59, lambda *_: 0)
 h.pwrite(b"y", h.get_size() - 1)
 h.zero(0x7fffffff, 1 << 62)'
-wait_for_line '# incomplete -: it has more than 2^31 blocks'
+wait_for_line '# unknown -: it has more than 2^31 blocks'
 # Nor is a trimmed range read to compute it.
 client "" 'h.trim(1 << 20, 0)'
 wait_until all_disconnected

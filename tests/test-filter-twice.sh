@@ -25,7 +25,7 @@ if [ -s "$dir/pid" ]; then
   kill $server
   wait $server || status=$?
   [ $status = 0 ] || fail "exit status $status"
-  has_line "$(reference "$dir/image")  -" || fail "no sum: $(cat "$sums")"
+  has_line "$(sum_line "$(reference "$dir/image")")" || fail "no sum: $(cat "$sums")"
 else
   wait $server || status=$?
   [ $status = 1 ] || fail "exit status $status"

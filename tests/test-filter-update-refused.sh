@@ -28,7 +28,7 @@ does_not_start () {
   message=$1
   shift
   cp "$manifest" "$dir/before"
-  echo "# incomplete -: before" > "$sums"
+  printf "%s\n# unknown -: before\n" "$result_header" > "$sums"
   cp "$sums" "$dir/sums-before"
   run 1 nbdkit -U - --filter="$filter" file "$dir/disk" \
                blkhash-file="$sums" "$@" --run true
@@ -44,14 +44,14 @@ refused 'needs blkhash-manifest' blkhash-update=true
 refused 'blkhash-missing=fail' "$m" blkhash-update=true blkhash-missing=fail
 refused 'distinct-exports' "$m" blkhash-update=true \
         blkhash-distinct-exports=true
-refused 'blkhash-update=true' "$m" blkhash-update-audit=1%
+refused 'blkhash-update=true' "$m" blkhash-audit=1%
 refused 'the digest null' "$m" blkhash-update=true blkhash-digest=null
 for share in 1 -1% 101% 1.1234567% x% % ''; do
   refused 'up to six decimals' "$m" blkhash-update=true \
-          blkhash-update-audit="$share"
+          blkhash-audit="$share"
 done
-for other in blkhash-digest=sha512 blkhash-block-size=4k blkhash-streams=64 \
-             blkhash-linear=true; do
+for other in blkhash-digest=sha512 blkhash-block-size=4k \
+             blkhash-digest=sha256/64k/s64 blkhash-digest=sha256/64k/linear; do
   refused_manifest 'another digest, block size or construction' "$m" \
           blkhash-update=true $other
 done

@@ -27,9 +27,9 @@ identity () {
   stat -c '%i %Y %Z' "$manifest"
 }
 
-# incomplete REASON: the result file says only that.
-incomplete () {
-  wait_for_line "# incomplete -: $1"
+# unknown REASON: the result file says only that.
+unknown () {
+  wait_for_line "# unknown -: $1"
   no_sum
 }
 
@@ -88,7 +88,7 @@ print(int(float(m.group(1)) * unit))' "$stats")
 
 # No audit.
 below=--filter=stats
-update statsfile="$stats" blkhash-update-audit=0%
+update statsfile="$stats" blkhash-audit=0%
 client "" 'h.pwrite(b"b" * 65536, 1 << 20)'
 wait_for_sum "$dir/disk"
 stop
@@ -104,7 +104,7 @@ stop
 update
 client "" 'h.pread(65536, 0)'
 stop
-incomplete "the manifest was not audited"
+unknown "the manifest was not audited"
 update
 client "" 'for i in range(0, 128 << 20, 16 << 20): h.pread(16 << 20, i)'
 wait_for_sum "$dir/disk"
@@ -133,11 +133,11 @@ cp "$manifest" "$dir/good"
 cp "$dir/disk" "$dir/good-disk"
 for offset in 1048576 60000001 $((size - 1)); do
   poke $offset
-  update blkhash-update-audit=100%
+  update blkhash-audit=100%
   client "" 'h.pwrite(b"e", 40000000)'
   first=$((offset / 65536 * 65536)) last=$((offset / 65536 * 65536 + 65535))
   [ $last -lt $size ] || last=$((size - 1))
-  wait_for_match '^# incomplete -: bytes [0-9]* to [0-9]* differ'
+  wait_for_match '^# unknown -: [0-9]* bytes at [0-9]* differ'
   no_sum
   stop
   no_sum
@@ -149,7 +149,7 @@ for offset in 1048576 60000001 $((size - 1)); do
   poke $offset
   update
   client "" "h.pread($last + 1 - $first, $first)"
-  incomplete "bytes $first to $last differ from the manifest"
+  unknown "$((last + 1 - first)) bytes at $first differ from the manifest"
   stop
   [ ! -s "$manifest" ] || fail "there is a manifest"
   cp --sparse=always "$dir/good-disk" "$dir/disk"
@@ -166,7 +166,7 @@ large="blocksize-minimum=512 blocksize-preferred=4096
 update $large
 client "" 'h.pwrite(b"f" * 512, 512)'
 wait_for_sum4m () {
-  wait_for_line "$(reference -b 4m "$dir/disk")  -"
+  wait_for_line "$(sum_line "$(reference -b 4m "$dir/disk")" - sha256/4m)"
 }
 wait_for_sum4m
 stop
@@ -177,7 +177,7 @@ wait_for_sum4m
 stop
 manifest_is "$dir/disk" -b 4m
 poke 9000000
-update $large blkhash-update-audit=100%
+update $large blkhash-audit=100%
 client "" 'h.pwrite(b"g" * 512, 60000256)'
-incomplete "bytes 8388608 to 12582911 differ from the manifest"
+unknown "4194304 bytes at 8388608 differ from the manifest"
 stop

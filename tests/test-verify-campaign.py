@@ -93,7 +93,7 @@ class Run:
             yield "mapfile=" + self.path("map")
             yield "export=" + disk.name
             return
-        yield "exports=" + self.manifests
+        yield "manifest-dir=" + self.manifests
         if params.trusted:
             yield "sum=none"
             return
@@ -165,23 +165,23 @@ class Run:
                                     else export["result"])] += 1
 
     def check_counts(self):
-        """The filter counted no other blocks as bad or unreadable."""
-        found = re.findall(r"blocks: (\d+) good, (\d+) bad, (\d+) unreadable, "
+        """The filter counted no other blocks as different or unreadable."""
+        found = re.findall(r"blocks: (\d+) ok, (\d+) differ, (\d+) unreadable, "
                            r"(\d+) transient", self.server.log())
         if not found:
             if self.params.several and not any(
                     disk.connected for disk in self.disks):
                 return
             raise Failed("there are no counts")
-        good, bad, unreadable, transient = (
+        ok, differ, unreadable, transient = (
             sum(map(int, column)) for column in zip(*found))
         outcomes = [x for disk in self.disks for x in disk.outcomes]
-        if bad + unreadable > sum(x != PASS for x in outcomes) or \
-           good > sum(x != FAIL for x in outcomes) or \
+        if differ + unreadable > sum(x != PASS for x in outcomes) or \
+           ok > sum(x != FAIL for x in outcomes) or \
            (transient and all(x.times == -1 for disk in self.disks
                               for x in disk.faults)):
             raise Failed("WRONG COUNTS: %s" % found)
-        for name, n in ("good", good), ("bad", bad), \
+        for name, n in ("ok", ok), ("differ", differ), \
                 ("unreadable", unreadable), ("transient", transient):
             self.tally["blocks: " + name] += n
 

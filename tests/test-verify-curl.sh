@@ -33,5 +33,5 @@ stop
 flip "$image" 6000000
 verify curl "$web/$(basename "$image")"
 run 1 nbdcopy --requests 1 -C 1 "$uri" "$dir/copy"
-logged 1 "blkhash-verify: 65536 bytes at 5963776 are not what $manifest says"
+logged 1 "blkhash-verify: 65536 bytes at 5963776 differ from $manifest"
 stop

@@ -29,20 +29,20 @@ out
 out.blkhash-lock" ] || fail "left behind: $(ls "$dir/small")"
 }
 
-# is_whole STATE: all of the output is there, and has one bad block, or none.
+# is_whole RESULT: all of the output is there, and one block differs, or none.
 is_whole () {
   case $output.$1 in
-    file.bad) [ "$(cat "$out")" = "# bad -: 65536 bytes" ] ;;
-    file.good) [ "$(cat "$out")" = "blk-sha256/64k (-) = ${tagged##* }" ] ;;
+    file.differs) [ "$(without_header "$out")" = "# differs -: 65536 bytes" ] ;;
+    file.ok) [ "$(without_header "$out")" = "blk-sha256/64k (-) = ${tagged##* }" ] ;;
     status.*)
       "$PYTHON" -c '
 import json, sys
 e, = json.load(open(sys.argv[1]))["exports"]
 sys.exit(e["result"] != sys.argv[2])' "$out" $1 2> /dev/null ;;
-    mapfile.bad) [ "$(tail -n +5 "$out")" = "0x00000000  0x00100000  +
+    mapfile.differs) [ "$(tail -n +5 "$out")" = "0x00000000  0x00100000  +
 0x00100000  0x00010000  -
 0x00110000  0x006F0000  +" ] ;;
-    mapfile.good) [ "$(tail -n +5 "$out")" = "0x00000000  0x00800000  +" ] ;;
+    mapfile.ok) [ "$(tail -n +5 "$out")" = "0x00000000  0x00800000  +" ] ;;
   esac
 }
 
@@ -66,7 +66,7 @@ for output in file status mapfile; do
   client "" "$reads
 for at in range(0, len(truth), 65536):
     (fails if at == 1048576 else right)(65536, at)"
-  becomes_whole bad
+  becomes_whole differs
 
   # The old content does not stay.
   fill
@@ -82,15 +82,15 @@ for at in range(0, len(truth), 65536):
   fill
   stop
   [ -e "$out" ] || fail "it is gone"
-  [ ! -s "$out" ] || is_whole good || fail "$(cat "$out")"
+  [ ! -s "$out" ] || is_whole ok || fail "$(cat "$out")"
   rm "$dir/small/fill"
 
   # Nothing of that disturbs the next one.
   verify file "$dir/disk" blkhash-verify-$output="$out" \
          blkhash-verify-zero=extents
   copies
-  becomes_whole good
+  becomes_whole ok
   stop
-  is_whole good || fail "$(cat "$out")"
+  is_whole ok || fail "$(cat "$out")"
   rm "$out"
 done

@@ -16,7 +16,7 @@ export_name=x
 
 # last CODE: ends a server, as "ending", with one manifest and with several.
 last () {
-  for with in "manifest=$manifest blkhash-verify-export=x" exports="$dir"; do
+  for with in "manifest=$manifest blkhash-verify-export=x" manifest-dir="$dir"; do
     serve "$snapshot" file="$dir/disk" hold="$dir/hold" \
           blkhash-verify-$with blkhash-verify-sum=none \
           blkhash-verify-status="$json"

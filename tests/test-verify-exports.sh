@@ -38,7 +38,7 @@ json=$dir/status
 
 # serve_exports ARGUMENT...
 serve_exports () {
-  serve file dir="$dir/disks" blkhash-verify-exports="$dir/blkm" "$@"
+  serve file dir="$dir/disks" blkhash-verify-manifest-dir="$dir/blkm" "$@"
 }
 
 export_uri () {
@@ -95,7 +95,7 @@ try:
     assert False
 except nbd.Error as e:
     assert e.errnum == 5"
-wait_for_line '# bad c: 65536 bytes'
+wait_for_line '# differs c: 65536 bytes'
 run 1 sh -c 'cd disks && blksum --check "$1"' sh "$sums"
 [ "$(grep -c OK stdout) $(grep -c 'FAILED differs' stdout)" = "3 1" ] ||
   fail "$(cat stdout)"
@@ -111,8 +111,8 @@ run 0 "$PYTHON" -c '
 import json, sys
 exports = json.load(open(sys.argv[1]))["exports"]
 results = dict((e["name"], e["result"]) for e in exports)
-assert results == {"a": "good", "two words": "good", "c": "good",
-                   "zeros": "good"}, results
+assert results == {"a": "ok", "two words": "ok", "c": "ok",
+                   "zeros": "ok"}, results
 assert all(e["manifest"].endswith("/%s.blkm" % e["name"]) for e in exports)
 ' "$json"
 
@@ -132,7 +132,7 @@ write_data disks/a 2000000 100
 "$PYTHON" "$abs_top_srcdir/tests/refmanifest.py" write disks/a > new
 mv new blkm/a.blkm
 client a "h.pread(512, 0)"
-wait_for_match '^# incomplete a: '
+wait_for_match '^# unknown a: '
 copy "$(export_uri a)" copy
 wait_for_line "blk-sha256/64k (a) = $(reference disks/a)"
 
@@ -205,7 +205,7 @@ END
   cat list
   echo "blk-sha256/64k (huge) = $(head -c 64 /dev/zero | tr '\0' 0)"
 } > huge
-serve null size=$((1 << 50)) blkhash-verify-exports="$dir/blkm" \
+serve null size=$((1 << 50)) blkhash-verify-manifest-dir="$dir/blkm" \
       blkhash-verify-sums="$dir/huge" blkhash-verify-size=truncate \
       blkhash-verify-file="$sums"
 
@@ -305,21 +305,21 @@ refuses () {
   shift
   refuses_to_start "$regex" null "$@"
 }
-with=blkhash-verify-exports=$dir/blkm
+with=blkhash-verify-manifest-dir=$dir/blkm
 refuses 'sums is missing' "$with"
 refuses 'sums is missing' "$with" blkhash-verify-sum="blk-md5/4:00"
 refuses 'cannot be used with blkhash-verify-sums' "$with" \
         blkhash-verify-sum=none blkhash-verify-sums="$dir/list"
-refuses 'sums needs blkhash-verify-exports' blkhash-verify-sums="$dir/list" \
+refuses 'sums needs blkhash-verify-manifest-dir' blkhash-verify-sums="$dir/list" \
         blkhash-verify-manifest="$dir/blkm/c.blkm"
 for more in blkhash-verify-manifest="$dir/blkm/c.blkm" \
             blkhash-verify-mapfile="$dir/map" blkhash-verify-name=x \
             blkhash-verify-export=a; do
   refuses 'are for a single disk' "$with" blkhash-verify-sum=none "$more"
 done
-refuses 'No such file' blkhash-verify-exports="$dir/none" \
+refuses 'No such file' blkhash-verify-manifest-dir="$dir/none" \
         blkhash-verify-sum=none
-refuses 'Not a directory' blkhash-verify-exports="$dir/list" \
+refuses 'Not a directory' blkhash-verify-manifest-dir="$dir/list" \
         blkhash-verify-sum=none
 refuses 'No such file' "$with" blkhash-verify-sums="$dir/none"
 hex=$(reference disks/c)

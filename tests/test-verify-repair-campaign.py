@@ -5,7 +5,7 @@
 filter, and one to three repair sources, which repairsource.py describes.
 
 Clients get the right bytes if the plugin or a source has them, and else an error
-as blkhash-verify-fail decides.  Nothing is written to the disk, and the bad ranges
+as blkhash-verify-fail decides.  Nothing is written to the disk, and the ranges
 of the status are what is damaged.
 
     test-verify-repair-campaign.py --filter FILE.so --plugin FILE.so
@@ -166,11 +166,11 @@ class Run:
         self.server.check_log()
 
     def check_block(self, block, state):
-        """STATE: in the status; "+" if there is no bad range."""
+        """STATE: in the status; "+" if it is right or missing."""
         disk = self.disk
         base, has = disk.base[block], disk.has[block]
         self.tally["blocks: " + state] += 1
-        bad = {NO: "bu", YES: "r"}.get(has, "bur")
+        bad = {NO: "du", YES: "r"}.get(has, "dur")
         if state not in ("+" if base == PASS else bad if base == FAIL
                          else "+" + bad):
             raise Failed("WRONG STATE: block %d (base %d, has %d) is %s" % (
@@ -193,9 +193,9 @@ class Run:
             if f.read() != disk.damaged + disk.extra:
                 raise Failed("THE DISK WAS WRITTEN")
         stopped = params.fail == "stop" and max(disk.outcomes) != PASS
-        if export["bad-ranges-complete"] and not stopped:
+        if export["ranges-complete"] and not stopped:
             for block, state in enumerate(states):
-                self.check_block(block, state)
+                self.check_block(block, state.replace("m", "+"))
         self.tally["result: " + export["result"]] += 1
 
     def run(self):

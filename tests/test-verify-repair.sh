@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# The verify filter repairs bad blocks in flight, from files.  What no source has
+# The verify filter repairs what it serves, from files.  What no source has
 # fails as before, and nothing is written.
 
 . "$(dirname "$0")/verify-functions.sh"
@@ -24,9 +24,9 @@ status_is () {
   "$PYTHON" - "$json" "$@" > status.log 2>&1 << 'END'
 import json, sys
 e, = json.load(open(sys.argv[1]))["exports"]
-def ranges(state):
-    return [(r["offset"] // 65536, r["length"] // 65536)
-            for r in e["bad-ranges"] if r["state"] == state]
+def ranges(result):
+    return [(r["start"] // 65536, r["length"] // 65536)
+            for r in e["ranges"] if r["result"] == result]
 for text in sys.argv[2:]:
     assert eval(text), (text, e)
 END
@@ -43,8 +43,8 @@ repair () {
 }
 
 # Two damaged twins are one good disk: the clients see no error.  The disk is
-# still bad, and its bad blocks are counted.  They are logged once for all clients
-# that are connected at the same time.
+# not changed, and its blocks that differ are counted.  They are logged once for
+# all clients that are connected at the same time.
 cp "$image" disk
 cp "$image" twin
 damage disk 2 17 18 80
@@ -56,13 +56,13 @@ right(len(truth), 0)
 h, other = other, h
 right(len(truth), 0)
 other.shutdown()"
-logged 1 "blkhash-verify: 65536 bytes at 131072 are bad, and were repaired in \
-flight"
+logged 1 "blkhash-verify: 65536 bytes at 131072 differ from $manifest; \
+repaired for clients, not on the disk"
 copies
-final_status 'e["result"] == "bad"' 'e["bad-bytes"] == 0' \
-             'e["repaired-in-flight-bytes"] == 4 * 65536' \
-             'ranges("repaired-in-flight") == [(2, 1), (17, 2), (80, 1)]'
-[ "$(cat result)" = '# bad -: 262144 bytes' ] || fail "$(cat result)"
+final_status 'e["result"] == "differs"' 'e["differs-bytes"] == 0' \
+             'e["repaired-bytes"] == 4 * 65536' \
+             'ranges("repaired") == [(2, 1), (17, 2), (80, 1)]'
+[ "$(without_header result)" = '# differs -: 262144 bytes' ] || fail "$(cat result)"
 cmp -s "$image" disk && fail "the disk was written"
 
 # What no source has fails: sources that are damaged there, too short, or other
@@ -84,8 +84,8 @@ fails(len(truth), 0)
 right(80 * 65536, 0)
 right(512, 17 * 65536)
 right(len(truth) - 81 * 65536, 81 * 65536)"
-  final_status 'ranges("bad") == [(80, 1)]' \
-               'ranges("repaired-in-flight") == [(2, 1), (17, 2)]'
+  final_status 'ranges("differs") == [(80, 1)]' \
+               'ranges("repaired") == [(2, 1), (17, 2)]'
 done
 
 # A read that fails is repaired too, and a block that must be zero needs no
@@ -101,11 +101,11 @@ for at in range(0, len(truth), 65536): right(65536, at)
 open('twin', 'w').close()
 fails(65536, 2 * 65536)
 right(65536, 5963776)"
-final_status 'e["repaired-in-flight-bytes"] == e["size"] - 65536' \
-             'e["unreadable-repaired-in-flight-bytes"] == e["size"] - 65536' \
-             'e["result"] == "incomplete"' \
+final_status 'e["repaired-bytes"] == e["size"] - 65536' \
+             'e["unreadable-repaired-bytes"] == e["size"] - 65536' \
+             'e["result"] == "unknown"' \
              'ranges("unreadable") == [(2, 1)]'
-[ "$(cat result)" = "# incomplete -: 8388608 bytes cannot be read" ] ||
+[ "$(without_header result)" = "# unknown -: 8388608 bytes cannot be read" ] ||
   fail "$(cat result)"
 
 # With "warn" a client that has closed its side of the connection, and waits for
@@ -132,7 +132,7 @@ except nbd.Error as e:
     assert e.errnum == 5, e
     os._exit(0)
 assert False, 'it was served'"
-final_status 'ranges("bad") == [(2, 1)]'
+final_status 'ranges("differs") == [(2, 1)]'
 
 cp disk kept
 
@@ -166,7 +166,7 @@ done
 refuses "more than 16 repair sources" blkhash-verify-sum=none "$@"
 mkdir manifests
 refuses_to_start "are for a single disk: they cannot be used with" \
-  file disk blkhash-verify-exports=manifests blkhash-verify-sum=none \
+  file disk blkhash-verify-manifest-dir=manifests blkhash-verify-sum=none \
   blkhash-verify-repair=twin
 # The filter has no parameter to write to the disk.
 refuses "unknown parameter 'blkhash-verify-repair-write'" \

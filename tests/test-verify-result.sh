@@ -29,23 +29,24 @@ tagged_line="blk-sha256/64k (-) = $(reference "$image")"
 
 # All is read; the server goes on.
 result file disk
-wait_for_line '# incomplete -: 8388608 bytes were not read'
+wait_for_line '# unknown -: 8388608 bytes are missing'
 run 2 blksum --check "$sums"
 client "" "$reads
 right(512, 0)"
-wait_for_line '# incomplete -: 8323072 bytes were not read'
+wait_for_line '# unknown -: 8323072 bytes are missing'
 copy "$uri" copy
 wait_for_line "$tagged_line"
-[ "$(wc -l < "$sums")" = 1 ] || fail "$(cat "$sums")"
+[ "$(without_header "$sums" | wc -l)" = 1 ] || fail "$(cat "$sums")"
 run 0 sh -c 'blksum --check "$1" < copy' sh "$sums"
 
-# A block that was right is bad when it is read again, and is right once more:
-# the disk has changed, so the other blocks count as not read.
+# A block that was right differs when it is read again, and is right once more:
+# the disk has changed, so the other blocks count as missing.
 client "" "$reads
 import subprocess
 def check(line):
     def is_there():
-        with open('$sums') as f: return f.read() == line + '\n'
+        with open('$sums') as f:
+            return f.read() == '$result_header\n' + line + '\n'
     wait_until(is_there)
 def flip():
     with open('disk', 'r+b') as f:
@@ -59,23 +60,23 @@ other.shutdown()
 flip()
 fails(65536, 1048576)
 connect('').shutdown()
-check('# bad -: 65536 bytes')
+check('# differs -: 65536 bytes')
 run = subprocess.run(['blksum', '--check', '$sums'], stdout=subprocess.PIPE)
 assert run.returncode == 1 and run.stdout == b'-: FAILED differs\n', run
 flip()
 right(65536, 1048576)
 connect('').shutdown()
-check('# incomplete -: 8323072 bytes were not read')
+check('# unknown -: 8323072 bytes are missing')
 right(len(truth), 0)"
 wait_for_line "$tagged_line"
-logged 1 'blkhash-verify: 65536 bytes at 1048576 were right when they were read'
-logged 1 'blkhash-verify: 65536 bytes at 1048576 were bad when they were read'
+logged 1 'blkhash-verify: 65536 bytes at 1048576 did not differ when they were read'
+logged 1 'blkhash-verify: 65536 bytes at 1048576 differed when they were read'
 
 # The states begin anew with the first client, whose disk can be another one, or
 # when the size is another one.
 wait_until all_disconnected
 client "" "right = None"
-wait_for_line '# incomplete -: 8388608 bytes were not read'
+wait_for_line '# unknown -: 8388608 bytes are missing'
 cp disk larger
 printf more >> larger
 client "" "$reads
@@ -89,7 +90,7 @@ except nbd.Error:
 right(65536, 0)"
 stop
 cp "$image" disk
-has_line '# incomplete -: 8388608 bytes were not read' || fail "$(cat "$sums")"
+has_line '# unknown -: 8388608 bytes are missing' || fail "$(cat "$sums")"
 only_result () {
   [ "$(ls "$sums"*)" = "$sums" ] || fail "left behind: $(ls "$sums"*)"
 }
@@ -105,16 +106,16 @@ fails(65536, 1048576)
 os.kill($server, signal.SIGKILL)
 os._exit(0)"
 wait $server || :
-has_line '# bad -: 65536 bytes' || fail "$(cat "$sums")"
+has_line '# differs -: 65536 bytes' || fail "$(cat "$sums")"
 flip disk 1048600
 
-# The earlier result is replaced.  With "warn" bad blocks do not end a copy.
+# The earlier result is replaced.  With "warn" blocks that differ do not end a copy.
 flip disk 1048600
 result file disk blkhash-verify-fail=warn
 [ "$(cat "$sums")" != "$tagged_line" ] || fail "the old sum is there"
 copy "$uri" copy
 stop
-has_line '# bad -: 65536 bytes' || fail "$(cat "$sums")"
+has_line '# differs -: 65536 bytes' || fail "$(cat "$sums")"
 run 1 blksum --check "$sums"
 flip disk 1048600
 
@@ -123,14 +124,13 @@ touch trigger
 result --filter=error file disk error-pread-rate=100% error-file=trigger
 client "" "$reads
 fails(65536, 0)"
-wait_for_line "# incomplete -: 65536 bytes cannot be read, \
-8323072 bytes were not read"
+wait_for_line "# unknown -: 65536 bytes cannot be read, 8323072 bytes are missing"
 client "" "$reads
 for at in range(0, len(truth), 65536):
     if any(truth[at:at + 65536]):
         fails(512, at)"
 stop
-has_line "# incomplete -: $data bytes cannot be read" || fail "$(cat "$sums")"
+has_line "# unknown -: $data bytes cannot be read" || fail "$(cat "$sums")"
 run 2 blksum --check "$sums"
 says "cannot be read" "has no checksum"
 
@@ -145,7 +145,7 @@ for more in --filter=delay --filter=noextents; do
   copy "$uri" copy
   cmp "$image" copy || fail "the copy differs"
   stop
-  has_line '# bad -: 65536 bytes' || fail "$(cat "$sums")"
+  has_line '# differs -: 65536 bytes' || fail "$(cat "$sums")"
   run 1 blksum --check "$sums"
 done
 rm -f disk
@@ -159,7 +159,7 @@ has_line "$tagged_line" || fail "$(cat "$sums")"
 result file disk blkhash-verify-zero=skip
 copy "$uri" copy
 stop
-has_line "# incomplete -: $zeros bytes of zeros were not read" ||
+has_line "# unknown -: $zeros bytes of zeros are missing" ||
   fail "$(cat "$sums")"
 run 2 blksum --check "$sums"
 
@@ -167,7 +167,7 @@ run 2 blksum --check "$sums"
 result file disk blkhash-verify-zero=read
 client "" "$reads
 right(512, 0)"
-wait_for_line '# incomplete -: 8323072 bytes were not read'
+wait_for_line '# unknown -: 8323072 bytes are missing'
 copy "$uri" copy
 stop
 has_line "$tagged_line" || fail "$(cat "$sums")"
@@ -178,7 +178,7 @@ for more in "" more; do
   result file disk
   [ -z "$more" ] || run 1 nbdinfo "$uri"
   stop
-  has_line '# incomplete -: 8388608 bytes were not read' ||
+  has_line '# unknown -: 8388608 bytes are missing' ||
     fail "$(cat "$sums")"
 done
 rm "$sums"
@@ -202,7 +202,7 @@ flip short 100000
 result file short blkhash-verify-name='a\b: c' blkhash-verify-fail=warn
 copy "$uri" copy
 stop
-has_line '# bad a\\b: c: 34465 bytes' || fail "$(cat "$sums")"
+has_line '# differs a\\b: c: 34465 bytes' || fail "$(cat "$sums")"
 run 1 blksum --check "$sums"
 flip short 100000
 cp short 'a\b: c'
@@ -215,14 +215,14 @@ run 0 blksum --check "$sums"
 truncate -s 0 disk
 cat "$image" > disk
 rm "$sums"
-for kind in "" "-d sha256/64k/s7" "-d sha256/64k/linear" "-d md5 -b 4k"; do
+for kind in "" "-d sha256/64k/s7" "-d sha256/64k/linear" "-d md5/4k"; do
   rm -f other.blkm
   blksum $kind --tag --manifest other.blkm disk > sum
   serve file disk blkhash-verify-manifest=other.blkm blkhash-verify-sum=none \
         blkhash-verify-file="$sums" blkhash-verify-name=disk
   copy "$uri" copy
   stop
-  [ "$(cat "$sums")" = "$(cat sum)" ] || fail "$(cat "$sums")"
+  [ "$(without_header "$sums")" = "$(cat sum)" ] || fail "$(cat "$sums")"
   run 0 blksum --check "$sums"
   rm "$sums"
 done
@@ -234,10 +234,10 @@ prove disk
 result file disk
 client "" "$reads
 right(512, 0)"
-wait_for_line '# incomplete -: 8323072 bytes were not read'
+wait_for_line '# unknown -: 8323072 bytes are missing'
 kill -9 $server
 wait $server || :
-has_line '# incomplete -: 8323072 bytes were not read' ||
+has_line '# unknown -: 8323072 bytes are missing' ||
   fail "$(cat "$sums")"
 [ "$SANITIZE" = no ] || exit 0
 result file disk
@@ -270,7 +270,7 @@ refuses "$manifest" "and blkhash-verify-manifest are the same file" \
         file disk blkhash-verify-file="$manifest"
 blksum --tag copy > list
 refuses list "$not_ours" file disk blkhash-verify-file=list
-echo '# bad' > text
+echo '# differs a: 5 bytes' > text
 refuses text "$not_ours" file disk blkhash-verify-file=text
 blksum --tag -d sha512 - < disk > other
 refuses other "$not_ours" file disk blkhash-verify-file=other
@@ -281,7 +281,7 @@ for line in "$tagged_line" '# bad a: 5 bytes' '# incomplete a: why'; do
                    blkhash-verify-manifest="$manifest" \
                    blkhash-verify-sum=none blkhash-verify-file="$sums"
   stop
-  has_line '# incomplete -: 8388608 bytes were not read' ||
+  has_line '# unknown -: 8388608 bytes are missing' ||
     fail "$(cat "$sums")"
 done
 
@@ -309,7 +309,7 @@ withdrawn () {
       blkhash-verify-status=status blkhash-verify-mapfile=map \
       blkhash-verify-manifest="$manifest" blkhash-verify-sum="$tagged" \
       --run 'nbdcopy "$uri" null:'
-  [ "$(cat out)" = "$tagged_line" ] && [ -s status ] && [ -s map ] || fail out
+  [ "$(without_header out)" = "$tagged_line" ] && [ -s status ] && [ -s map ] || fail out
   refuses_to_start "$@" blkhash-verify-file=out blkhash-verify-status=status \
                    blkhash-verify-mapfile=map
   for file in out status map; do

@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# The status file of the verify filter: counts and bad ranges in JSON.
+# The status file of the verify filter: counts and ranges in JSON.
 
 . "$(dirname "$0")/verify-functions.sh"
 
@@ -22,15 +22,19 @@ truth = open(sys.argv[2], "rb").read()
 blocks = [truth[i:i + 65536] for i in range(0, len(truth), 65536)]
 data = sum(len(b) for b in blocks if any(b))
 zeros = len(truth) - data
-def counts(verified, bad=0, unreadable=0, zero=zeros):
-    rest = e["size"] - verified - bad - unreadable - zero
+def counts(verified, differs=0, unreadable=0, zero=zeros):
+    rest = e["size"] - verified - differs - unreadable
     assert e["verified-bytes"] == verified, e
-    assert e["bad-bytes"] == bad, e
+    assert e["differs-bytes"] == differs, e
     assert e["unreadable-bytes"] == unreadable, e
-    assert e["zero-bytes"] == zero, e
-    assert e["not-read-bytes"] == rest, e
+    assert e["missing-bytes"] == rest, e
+    assert e["missing-zero-bytes"] == zero, e
+    assert rest == sum(r["length"] for r in e["ranges"]
+                       if r["result"] == "missing") or \
+        not e["ranges-complete"], e
 def ranges(*expected):
-    found = [(r["offset"], r["length"], r["state"]) for r in e["bad-ranges"]]
+    found = [(r["start"], r["length"], r["result"]) for r in e["ranges"]
+             if r["result"] != "missing"]
     assert found == list(expected), found
 assert s["program"] == "nbdkit-blkhash-verify-filter" and s["time"] > 1e9
 for text in sys.argv[3:]:
@@ -50,14 +54,14 @@ serve_status () {
 # It is there before clients are, and is written when one leaves, and at the
 # end.
 serve_status file disk blkhash-verify-name='a "\b'
-wait_for_status 'counts(0, zero=0)' 'e["result"] == "incomplete"' \
+wait_for_status 'counts(0, zero=0)' 'e["result"] == "unknown"' \
                 'e["size"] == len(truth)' 'e["block-size"] == 65536' \
                 'not s["finished"]' 'e["name"] == "a \"\\b"' \
                 'e["manifest"].endswith("/manifest")'
 client "" "$reads
 right(512, 0)
 right(200000, 0)"
-wait_for_status 'counts(65536 * 4)' 'ranges()' 'e["bad-ranges-complete"]'
+wait_for_status 'counts(65536 * 4)' 'ranges()' 'e["ranges-complete"]'
 flip disk 65536
 flip disk 131072
 flip disk 5242880
@@ -65,16 +69,17 @@ client "" "$reads
 fails(65536, 65536)
 fails(1, 131072)
 fails(512, 5242880)"
-wait_for_status 'counts(0, 65536 * 3)' 'e["result"] == "bad"' \
-                'ranges((65536, 131072, "bad"), (5242880, 65536, "bad"))' \
+wait_for_status 'counts(0, 65536 * 3)' 'e["result"] == "differs"' \
+                'ranges((65536, 131072, "differs"),
+                        (5242880, 65536, "differs"))' \
                 'not e["stopped"]'
 flip disk 65536
 flip disk 131072
 flip disk 5242880
 wait_until all_disconnected
 copy "$uri" copy
-wait_for_status 'counts(data)' 'ranges()' 'e["result"] == "incomplete"' \
-                'e["not-read-bytes"] == 0' 'not s["finished"]'
+wait_for_status 'counts(data)' 'ranges()' 'e["result"] == "unknown"' \
+                'e["missing-bytes"] == zeros' 'not s["finished"]'
 stop
 wait_for_status 'counts(data)' 's["finished"]' 'e["transient-blocks"] == 0'
 [ "$(ls status*)" = "status
@@ -83,7 +88,7 @@ status.log" ] || fail "left behind: $(ls)"
 # Zeros are verified.
 serve_status file disk blkhash-verify-zero=extents
 copy "$uri" copy
-wait_for_status 'counts(len(truth), zero=0)' 'e["result"] == "good"'
+wait_for_status 'counts(len(truth), zero=0)' 'e["result"] == "ok"'
 stop
 
 # The interval passes while the client stays.
@@ -107,7 +112,7 @@ serve_status --filter=error file disk error-pread-rate=100% \
              error-file=trigger blkhash-verify-fail=stop
 client "" "$reads
 fails(65536, 65536)"
-wait_for_status 'counts(0, 0, 65536)' 'e["result"] == "incomplete"' \
+wait_for_status 'counts(0, 0, 65536)' 'e["result"] == "unknown"' \
                 'ranges((65536, 65536, "unreadable"))' 'e["stopped"]'
 stop
 
@@ -116,7 +121,7 @@ serve_status file disk blkhash-verify-zero=read
 copy "$uri" copy
 wait_for_status 'counts(len(truth), zero=0)' 'not e["manifest-changed"]'
 stop
-# More bad ranges than are listed; a name that is not UTF-8.
+# More ranges than are listed; a name that is not UTF-8.
 "$PYTHON" -c '
 import os, sys
 sys.stdout.buffer.write(os.urandom(512 * 2003 - 100))' > many
@@ -136,9 +141,9 @@ serve file wrong blkhash-verify-manifest=many.blkm \
 copy "$uri" copy
 image=many
 wait_for_status 'counts(512 * 1001, 512 * 1002 - 100, zero=0)' \
-            'len(e["bad-ranges"]) == 1000' 'not e["bad-ranges-complete"]' \
-            'e["bad-ranges"][999] == {"offset": 512 * 2 * 999,
-             "length": 512, "state": "bad"}' 'e["name"] == "x\ufffdy\x01"'
+            'len(e["ranges"]) == 1000' 'not e["ranges-complete"]' \
+            'e["ranges"][999] == {"start": 512 * 2 * 999,
+             "length": 512, "result": "differs"}' 'e["name"] == "x\ufffdy\x01"'
 stop
 
 # The manifest changes: a part of it that was not read before.

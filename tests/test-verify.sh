@@ -6,7 +6,7 @@
 
 . "$(dirname "$0")/verify-functions.sh"
 
-bad="blkhash-verify: 65536 bytes at 1048576 are not what $manifest says"
+bad="blkhash-verify: 65536 bytes at 1048576 differ from $manifest"
 seed=${BLKHASH_SEED:-$(date +%s)}
 echo "BLKHASH_SEED=$seed"
 prove "$image"

@@ -7,6 +7,7 @@
 filter_name=blkhash-verify
 . "$(dirname "$0")/filter-functions.sh"
 
+result_header='# nbdkit-blkhash-verify-filter replaces this file'
 image=$dir/image
 make_image "$image"
 

@@ -3,17 +3,17 @@
  *
  * Read and verify consecutive blocks.
  *
- * A block that is bad or could not be read is read again from the plugin.  It
+ * A block that differs or could not be read is read again from the plugin.  It
  * is read alone, or together with other blocks if the request has already
  * failed.  If it is still not good, it is read from the repair sources, which
  * are trusted no more than the plugin.
  *
- * A request fails as a whole.  If it fails because of a bad block, the other
- * blocks of the same read are still verified, so that all bad blocks among
- * them are reported, unless they cannot be read again.  If it fails because of
- * an unreadable block, nothing more is read, because each block of a disk that
- * does not answer would cost a timeout.  Clients can read the other blocks with
- * smaller requests.  If the unreadable block can be repaired, the request goes
+ * A request fails as a whole.  If it fails because a block differs, the other
+ * blocks of the same read are still verified, so that all among them that
+ * differ are reported, unless they cannot be read again.  If it fails because
+ * of an unreadable block, nothing more is read, because each block of a disk
+ * that does not answer would cost a timeout.  Clients can read the other blocks
+ * with smaller requests.  If the unreadable block can be repaired, the request goes
  * on.  After MAX_UNREADABLE unreadable blocks were repaired, the request reads
  * each further block from the repair sources first, and from the plugin only if
  * no source has it.  A block that is served without a read from the plugin
@@ -65,7 +65,7 @@ read_and_compare (const struct check *check, const struct compare_batch *batch,
   return -1;
 }
 
-/* Retry BLOCK, which is bad or, if UNREADABLE is set, could not be read.
+/* Retry BLOCK, which differs or, if UNREADABLE is set, could not be read.
  * Returns 0 with *STATE, or -1 with *CHECK->err if it cannot be hashed.
  */
 static int
@@ -74,17 +74,17 @@ retry_block (const struct check *check, const struct compare_batch *block,
 {
   unsigned tries = verify_params.retry;
 
-  *state = unreadable ? BLOCK_UNREADABLE : BLOCK_BAD;
-  for (; tries > 0 && *state != BLOCK_GOOD; tries--) {
+  *state = unreadable ? BLOCK_UNREADABLE : BLOCK_DIFFERS;
+  for (; tries > 0 && *state != BLOCK_OK; tries--) {
     bool good = false;
     int r;
 
     r = read_and_compare (check, block, &good);
     if (r == -1)
       return -1;
-    *state = r == 1 ? BLOCK_UNREADABLE : good ? BLOCK_GOOD : BLOCK_BAD;
+    *state = r == 1 ? BLOCK_UNREADABLE : good ? BLOCK_OK : BLOCK_DIFFERS;
   }
-  if (*state == BLOCK_GOOD)
+  if (*state == BLOCK_OK)
     tally_add_transient (&check->disk->tally);
   return 0;
 }
@@ -123,14 +123,14 @@ repair (struct check *check, const struct compare_batch *block)
 static bool
 apply_state (struct check *check, enum block_state state)
 {
-  if (state != BLOCK_BAD && state != BLOCK_UNREADABLE)
+  if (state != BLOCK_DIFFERS && state != BLOCK_UNREADABLE)
     return false;
-  if (state == BLOCK_BAD && verify_params.fail == FAIL_WARN &&
+  if (state == BLOCK_DIFFERS && verify_params.fail == FAIL_WARN &&
       !check->stopped) {
     check->unproven = true;
     return false;
   }
-  if (state == BLOCK_BAD)
+  if (state == BLOCK_DIFFERS)
     *check->err = EIO;
   if (verify_params.fail == FAIL_STOP && !check->stopped &&
       !(state == BLOCK_UNREADABLE && is_stopped (check)))
@@ -190,18 +190,18 @@ handle_result (struct check *check, const struct compare_batch *batch, int r,
 
   for (i = 0; i < batch->count; i++) {
     struct compare_batch block = compare_part (check->disk, batch, i, 1);
-    enum block_state state = BLOCK_GOOD, old;
+    enum block_state state = BLOCK_OK, old;
     bool reset;
 
     check->read.has_retried |= !good[i];
     if (!good[i] && failed)
-      state = BLOCK_BAD;
+      state = BLOCK_DIFFERS;
     else if (!good[i] && retry_block (check, &block, r == 1, &state) == -1)
       return -1;
-    if (state != BLOCK_GOOD && repair (check, &block)) {
+    if (state != BLOCK_OK && repair (check, &block)) {
       check->unreadable += state == BLOCK_UNREADABLE;
-      state = state == BLOCK_BAD ? BLOCK_IN_FLIGHT
-                                 : BLOCK_UNREADABLE_IN_FLIGHT;
+      state = state == BLOCK_DIFFERS ? BLOCK_REPAIRED
+                                 : BLOCK_UNREADABLE_REPAIRED;
     }
     old = tally_set (&check->disk->tally, &check->read, block.first, state,
                      &reset);
@@ -209,7 +209,7 @@ handle_result (struct check *check, const struct compare_batch *batch, int r,
       block_cache_clear (&check->disk->cache);
     if (reset && verify_params_have_output ())
       finding_log_reset (check->disk, block.first, old);
-    if (state != BLOCK_GOOD && state != old)
+    if (state != BLOCK_OK && state != old)
       finding_add (finding, check->disk, block.first, state, *check->err);
     if (failed || !apply_state (check, state))
       continue;

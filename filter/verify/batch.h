@@ -26,10 +26,10 @@ struct check {
   int *err;                     /* set if the request fails */
   bool unproven;                /* content was served that was not verified:
                                  * zeros that were not read, or, with FAIL_WARN,
-                                 * a bad block; or the state of its block was
-                                 * not set, because another read overtook this
-                                 * one; cleared before each block of which the
-                                 * request has only a part */
+                                 * a block that differs; or the state of its
+                                 * block was not set, because another read
+                                 * overtook this one; cleared before each block
+                                 * of which the request has only a part */
   unsigned unreadable;          /* number of unreadable blocks that were
                                  * repaired: a repair source had them, or they
                                  * must be zero */

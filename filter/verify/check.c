@@ -264,7 +264,7 @@ read_zeros (struct check *check, uint64_t first, uint64_t count,
   /* It failed.  If each block has a state, go on after them. */
   for (; first < batch.first + batch.count; first += run) {
     run = tally_get_run (&disk->tally, first, &state);
-    if (state == BLOCK_NOT_READ)
+    if (state == BLOCK_MISSING)
       return 0;
   }
   return disk_is_stopped (disk) ? 0 : batch.count;
@@ -287,7 +287,7 @@ verify_zeros (struct check *check, struct export *export, uint64_t first,
     if (export_must_end_pass (export))
       return false;
     run = MIN (tally_get_run (&disk->tally, first, &state), end - first);
-    if (state == BLOCK_NOT_READ &&
+    if (state == BLOCK_MISSING &&
         (run = read_zeros (check, first, run, buf)) == 0)
       return false;
   }
@@ -318,7 +318,7 @@ all_data_was_read (struct disk *disk)
       enum block_state state;
 
       count = tally_get_run (&disk->tally, block, &state);
-      if (state == BLOCK_NOT_READ)
+      if (state == BLOCK_MISSING)
         return false;
     }
   }

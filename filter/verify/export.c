@@ -6,8 +6,8 @@
  * With blkhash-verify-manifest there is one export, for all names, which is
  * opened at the start.
  *
- * With blkhash-verify-exports, a manifest is opened when the first client of
- * its export connects, and closed when the last one has disconnected.  It is
+ * With blkhash-verify-manifest-dir, a manifest is opened when the first client
+ * of its export connects, and closed when the last one has disconnected.  It is
  * read after the plugin's disk was opened, whose size limits how many blocks
  * can be hashed.  Other clients of the export wait meanwhile; those of other
  * exports do not.  If the client whose thread reads it is gone, a client that
@@ -101,7 +101,7 @@ open_file (struct export *export)
 {
   int fd;
 
-  if (verify_params.exports)
+  if (verify_params.manifest_dir)
     return manifest_dir_open_file (export->name, &export->path);
   export->path = strdup (verify_params.manifest);
   if (!export->path)
@@ -118,7 +118,7 @@ disk_flags (void)
 {
   unsigned flags = verify_params.file ? DISK_COMPUTE : 0;
 
-  if (verify_params.exports)
+  if (verify_params.manifest_dir)
     flags |= DISK_FOR_CLIENT;
   if (verify_params_have_output ())
     flags |= DISK_COUNT;
@@ -174,8 +174,8 @@ int
 exports_open (void)
 {
   deadline_cond_init (&opening_ended);
-  if (verify_params.exports)
-    return manifest_dir_open (verify_params.exports) == -1 ||
+  if (verify_params.manifest_dir)
+    return manifest_dir_open (verify_params.manifest_dir) == -1 ||
       (verify_params.sums && sum_list_load (verify_params.sums) == -1)
       ? -1 : 0;
   exports = make_export (verify_params.name ? verify_params.name : "-");
@@ -215,9 +215,10 @@ find_locked (const char *name)
 static struct export *
 acquire_used_locked (const char *name)
 {
-  struct export *export = verify_params.exports ? find_locked (name) : exports;
+  bool has_dir = verify_params.manifest_dir;
+  struct export *export = has_dir ? find_locked (name) : exports;
 
-  if (!export || (verify_params.exports && export->users == 0))
+  if (!export || (has_dir && export->users == 0))
     return NULL;
   export->users++;
   return export;
@@ -295,7 +296,7 @@ begin_opening (struct opening *opening, struct export **used)
   if (*used)
     return 0;
   if (!may_open_locked (opening->name)) {
-    nbdkit_error ("blkhash-verify-exports: too many exports are in use");
+    nbdkit_error ("blkhash-verify-manifest-dir: too many exports are in use");
     return -1;
   }
   opening->next = openings;
@@ -409,7 +410,7 @@ export_release (struct export *export)
 
   SCOPED_LOCK (&exports_lock);
 
-  if (--export->users > 0 || !verify_params.exports)
+  if (--export->users > 0 || !verify_params.manifest_dir)
     return;
   if (verify_params_have_output () || disk_is_stopped (export->disk))
     disk_close (export->disk);

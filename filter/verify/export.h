@@ -4,8 +4,9 @@
  * The exports that clients use.  An export is a disk with its name.
  * Thread-safe.
  *
- * Without blkhash-verify-exports, all names have the same disk.  With it, each
- * name has its own disk, whose manifest is open while clients use the export.
+ * Without blkhash-verify-manifest-dir, all names have the same disk.  With it,
+ * each name has its own disk, whose manifest is open while clients use the
+ * export.
  */
 
 #ifndef NBDKIT_BLKHASH_VERIFY_EXPORT_H
@@ -30,8 +31,8 @@ struct export {
   bool is_listed;               /* in the list of exports; constant while the
                                  * export has users */
   char *name;                   /* name in the result and the status; with
-                                 * blkhash-verify-exports, the name that clients
-                                 * ask for */
+                                 * blkhash-verify-manifest-dir, the name that
+                                 * clients ask for */
   char *path;                   /* of the manifest */
   struct disk *disk;            /* not replaced while there are users */
   unsigned users;               /* connections */
@@ -99,7 +100,7 @@ void export_end_pass (struct export *export);
  */
 struct export *exports_first_locked (void);
 
-/* Returns how often an export was opened with blkhash-verify-exports. */
+/* Returns how often an export was opened with blkhash-verify-manifest-dir. */
 uint64_t exports_generation_locked (void);
 
 #endif /* NBDKIT_BLKHASH_VERIFY_EXPORT_H */

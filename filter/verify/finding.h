@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Log ranges of blocks that a request found to be bad or unreadable.
+ * Log ranges of blocks that differ or are unreadable.
  */
 
 #ifndef NBDKIT_BLKHASH_VERIFY_FINDING_H

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The directory of blkhash-verify-exports, with a manifest for each export.
+ * The directory of blkhash-verify-manifest-dir: a manifest for each export.
  *
  * Clients choose the names, so a name must not lead out of the directory: it
  * must be one component of a path, and the manifest must not be a symbolic
@@ -35,7 +35,7 @@ manifest_dir_open (const char *path)
   directory_fd = open (path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (directory_fd != -1)
     return 0;
-  nbdkit_error ("blkhash-verify-exports: %s: %m", path);
+  nbdkit_error ("blkhash-verify-manifest-dir: %s: %m", path);
   return -1;
 }
 
@@ -68,7 +68,7 @@ refuse (const char *name, const char *why)
     json_string (out, name);
     memstream_close (out, &text);
   }
-  nbdkit_error ("blkhash-verify-exports: no export %s: %s",
+  nbdkit_error ("blkhash-verify-manifest-dir: no export %s: %s",
                 text ? text : "", why);
   free (text);
   return -1;

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The directory of blkhash-verify-exports, with a manifest for each export.
+ * The directory of blkhash-verify-manifest-dir: a manifest for each export.
  */
 
 #ifndef NBDKIT_BLKHASH_VERIFY_MANIFEST_DIR_H

@@ -41,8 +41,8 @@ struct output_file mapfile = {
 static char
 status_of (enum block_state state)
 {
-  return state == BLOCK_GOOD ? MAPFILE_FINISHED
-    : state == BLOCK_NOT_READ ? MAPFILE_NOT_TRIED : MAPFILE_BAD;
+  return state == BLOCK_OK ? MAPFILE_FINISHED
+    : state == BLOCK_MISSING ? MAPFILE_NOT_TRIED : MAPFILE_BAD;
 }
 
 static void
@@ -53,7 +53,7 @@ print_range (FILE *out, const struct disk *disk, uint64_t first,
                        disk_bytes (disk, first, count), status);
 }
 
-/* Adjacent bad and unreadable blocks are one range. */
+/* Adjacent blocks that differ or are unreadable are one range. */
 static void
 print_ranges (FILE *out, struct disk *disk)
 {

@@ -104,7 +104,7 @@ parse_file (const char *key, const char *value)
     const char *key, **path;
   } files[] = {
     { "blkhash-verify-manifest", &p->manifest },
-    { "blkhash-verify-exports", &p->exports },
+    { "blkhash-verify-manifest-dir", &p->manifest_dir },
     { "blkhash-verify-sums", &p->sums },
     { "blkhash-verify-file", &p->file },
     { "blkhash-verify-status", &p->status },
@@ -116,6 +116,13 @@ parse_file (const char *key, const char *value)
     if (strcmp (key, files[i].key) == 0)
       return config_files_parse (key, value, files[i].path);
   return 0;
+}
+
+static int
+refuse (const char *why)
+{
+  nbdkit_error ("%s", why);
+  return -1;
 }
 
 int
@@ -145,14 +152,10 @@ verify_params_config (const char *key, const char *value)
     return parse_zero (key, value);
   if (strcmp (key, "blkhash-verify-repair") == 0)
     return parse_repair (key, value);
+  if (strcmp (key, "blkhash-verify-exports") == 0)
+    return refuse ("blkhash-verify-exports is now: "
+                   "blkhash-verify-manifest-dir");
   return parse_file (key, value);
-}
-
-static int
-refuse (const char *why)
-{
-  nbdkit_error ("%s", why);
-  return -1;
 }
 
 /* Check the parameters if all export names have the same disk. */
@@ -162,7 +165,7 @@ check_one (const struct verify_params *p)
   if (!p->manifest)
     return refuse ("blkhash-verify-manifest is missing");
   if (p->sums)
-    return refuse ("blkhash-verify-sums needs blkhash-verify-exports");
+    return refuse ("blkhash-verify-sums needs blkhash-verify-manifest-dir");
   if (!p->sum)
     return refuse ("blkhash-verify-sum is missing: the checksum that proves "
                    "the manifest, or none to trust it");
@@ -177,7 +180,7 @@ check_exports (const struct verify_params *p)
     return refuse ("blkhash-verify-manifest, blkhash-verify-name, "
                    "blkhash-verify-mapfile, blkhash-verify-export and "
                    "blkhash-verify-repair are for a single disk: they cannot "
-                   "be used with blkhash-verify-exports");
+                   "be used with blkhash-verify-manifest-dir");
   if (p->sum && p->sums)
     return refuse ("blkhash-verify-sum cannot be used with "
                    "blkhash-verify-sums");
@@ -194,7 +197,7 @@ verify_params_complete (void)
 
   if (p->file && !p->has_zero)
     p->zero = ZERO_EXTENTS;
-  return p->exports ? check_exports (p) : check_one (p);
+  return p->manifest_dir ? check_exports (p) : check_one (p);
 }
 
 bool
@@ -209,7 +212,7 @@ verify_params_have_output (void)
 bool
 verify_params_only_export (void)
 {
-  return !verify_params.exports &&
+  return !verify_params.manifest_dir &&
     (verify_params.export || verify_params_have_output () ||
      verify_params.fail == FAIL_STOP);
 }

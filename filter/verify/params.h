@@ -9,7 +9,8 @@
 
 #include <stdbool.h>
 
-/* What to do about a bad block.  An unreadable block is never served. */
+/* What to do about a block that differs.  An unreadable block is never served.
+ */
 enum verify_fail {
   FAIL_ERROR,                   /* fail the request */
   FAIL_WARN,                    /* log the block, and serve what was read */
@@ -32,15 +33,15 @@ enum verify_zero {
 struct verify_params {
   const char *manifest;         /* absolute path, or NULL */
   const char *sum;              /* expected sum of the manifest, or "none" */
-  const char *exports;          /* absolute path of the directory of manifests,
+  const char *manifest_dir;     /* absolute path of the directory of manifests,
                                  * instead of MANIFEST */
   const char *sums;             /* absolute path of a list of the sums of these
                                  * manifests, instead of SUM */
   bool truncate;                /* the plugin's disk may be larger than the
                                  * disk of the manifest */
   enum verify_fail fail;
-  unsigned retry;               /* how often a bad or unreadable block is read
-                                 * again */
+  unsigned retry;               /* how often a block that differs or is
+                                 * unreadable is read again */
   enum verify_zero zero;
   bool has_zero;                /* the user set ZERO */
   const char *file;             /* absolute path of the result, or NULL */
@@ -77,19 +78,21 @@ bool verify_params_only_export (void);
 #define VERIFY_PARAMS_HELP \
   "blkhash-verify-manifest=FILE    The manifest of the disk.\n" \
   "blkhash-verify-sum=SUM|none     The expected checksum of the manifest.\n" \
-  "blkhash-verify-exports=DIR      A manifest NAME.blkm for each export.\n" \
+  "blkhash-verify-manifest-dir=DIR  A manifest NAME.blkm for each export.\n" \
   "blkhash-verify-sums=LIST        The checksums of these manifests.\n" \
   "blkhash-verify-size=exact|truncate  " \
     "May the plugin's disk be larger?\n" \
-  "blkhash-verify-fail=error|warn|stop  What to do about bad blocks.\n" \
-  "blkhash-verify-retry=N          Retry a bad block N times, default 1.\n" \
+  "blkhash-verify-fail=error|warn|stop  " \
+    "What to do about blocks that differ.\n" \
+  "blkhash-verify-retry=N          " \
+    "Read them again up to N times, default 1.\n" \
   "blkhash-verify-zero=skip|extents|read  " \
     "Verify blocks that must be zero?\n" \
   "blkhash-verify-file=PATH        Where the result goes.\n" \
   "blkhash-verify-name=NAME        Name in the result, default \"-\".\n" \
-  "blkhash-verify-status=PATH      Where counts and bad ranges go, in JSON.\n" \
+  "blkhash-verify-status=PATH      Where counts and ranges go, in JSON.\n" \
   "blkhash-verify-mapfile=PATH     Where a mapfile of GNU ddrescue goes.\n" \
   "blkhash-verify-export=NAME      The export that clients can use.\n" \
-  "blkhash-verify-repair=FILE      Read bad blocks from FILE instead."
+  "blkhash-verify-repair=FILE      Read them from FILE instead."
 
 #endif /* NBDKIT_BLKHASH_VERIFY_PARAMS_H */

@@ -11,9 +11,9 @@
  * Only a request that fails waits until what it has found is written, because
  * nbdkit may not live longer: nbdkit 1.32 aborts if a client that has several
  * requests in flight disconnects when one fails.  Requests that fail at the
- * same time wait for the same write.  To limit the time that a disk with many
- * bad blocks takes, they wait only for the first writes; the status does not
- * list more ranges than that.
+ * same time wait for the same write.  To limit the time that a disk takes in
+ * which many blocks differ, they wait only for the first writes; the status
+ * does not list more ranges than that.
  */
 
 #include <config.h>
@@ -62,7 +62,7 @@ static int
 open_files (const struct blkhash_opts *hash, bool create)
 {
   result_form = (struct result_form) {
-    .header = HEADER, .hash = hash, .name = verify_params.name, .bad = true
+    .header = HEADER, .hash = hash, .name = verify_params.name, .differs = true
   };
   if (result_file_open ("blkhash-verify-file", verify_params.file,
                         create) == -1)

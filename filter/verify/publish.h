@@ -31,8 +31,8 @@ int publish_start (void);
 void publish_wake (void);
 
 /* A request has failed.  Make the thread write the files, and wait for it, if a
- * block that was found to be bad or unreadable is not in the files yet.  Does
- * not wait longer than a few seconds, nor after the first 1000 of such writes.
+ * block that differs or is unreadable is not in the files yet.  Does not wait
+ * longer than a few seconds, nor after the first 1000 of such writes.
  * Thread-safe.
  */
 void publish_findings (void);

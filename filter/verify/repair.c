@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The repair sources: other disks that may have the blocks that are bad on the
+ * The repair sources: other disks that may have the blocks that differ on the
  * plugin's disk.
  *
  * A source is not trusted.  It can be damaged, be another snapshot, have

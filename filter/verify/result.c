@@ -5,8 +5,8 @@
  *
  * The line has the sum only if each block was good when it was last read, or
  * the plugin's extents say that it is zero, as in the manifest.  A block that
- * was repaired in flight is still bad, or unreadable, on the disk, so there is
- * no sum.
+ * was repaired still differs, or is unreadable, on the disk, so there is no
+ * sum.
  */
 
 #include <config.h>
@@ -24,26 +24,26 @@
 #include "verify/result.h"
 #include "verify/summary.h"
 
-/* Store in WHY, for a disk without bad blocks, why there is no sum. */
+/* Store in WHY, for a disk in which no block differs, why there is no sum. */
 static void
-print_missing (const struct summary *s, char *why, size_t size)
+print_why (const struct summary *s, char *why, size_t size)
 {
   const struct {
     uint64_t bytes;
     const char *what;
-  } missing[] = {
-    { s->unreadable + s->unreadable_in_flight, "bytes cannot be read" },
-    { s->not_read, "bytes were not read" },
-    { s->zero, "bytes of zeros were not read" },
+  } reasons[] = {
+    { s->unreadable + s->unreadable_repaired, "bytes cannot be read" },
+    { s->missing, "bytes are missing" },
+    { s->missing_zero, "bytes of zeros are missing" },
   };
   size_t len = 0, i;
 
   *why = '\0';
-  for (i = 0; i < sizeof missing / sizeof missing[0]; i++)
-    if (missing[i].bytes > 0)
+  for (i = 0; i < sizeof reasons / sizeof reasons[0]; i++)
+    if (reasons[i].bytes > 0)
       len += snprintf (why + len, size - len, "%s%" PRIu64 " %s",
-                       len > 0 ? ", " : "", missing[i].bytes,
-                       missing[i].what);
+                       len > 0 ? ", " : "", reasons[i].bytes,
+                       reasons[i].what);
 }
 
 /* Print why there is no sum.  Returns false if there is no memory, as the
@@ -55,12 +55,12 @@ print_failure (FILE *out, const struct export *export, const struct summary *s)
   char *name = sum_line_escape (export->name), why[160];
   int r = -1;
 
-  print_missing (s, why, sizeof why);
-  if (name && s->bad + s->in_flight > 0)
-    r = fprintf (out, "# bad %s: %" PRIu64 " bytes\n", name,
-                 s->bad + s->in_flight);
+  print_why (s, why, sizeof why);
+  if (name && s->differs + s->repaired > 0)
+    r = fprintf (out, "# differs %s: %" PRIu64 " bytes\n", name,
+                 s->differs + s->repaired);
   else if (name)
-    r = fprintf (out, "# incomplete %s: %s\n", name, why);
+    r = fprintf (out, "# unknown %s: %s\n", name, why);
   free (name);
   return r >= 0;
 }
@@ -71,7 +71,7 @@ print_line_locked (FILE *out, struct export *export)
   struct summary summary;
 
   summary_get_locked (export, &summary);
-  return summary.good ? fputs (export->line, out) != EOF
+  return summary.ok ? fputs (export->line, out) != EOF
                       : print_failure (out, export, &summary);
 }
 

@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The status file: counts and bad ranges of each export, in JSON.
+ * The status file: counts and ranges of each export, in JSON.
  *
  * The text is made in memory, so that no lock is held while the file is
- * written.  To limit this memory, the number of bad ranges is limited.
+ * written.  To limit this memory, the number of ranges is limited.
  */
 
 #include <config.h>
@@ -24,13 +24,17 @@
 #include "verify/status.h"
 #include "verify/summary.h"
 
-#define MAX_RANGES 1000         /* of all exports together */
+/* The maximum number of ranges of all exports together.  Clients that read at
+ * random leave many missing ranges, which must not displace the others.
+ */
+#define MAX_RANGES 1000
+#define MAX_MISSING 1000
 
 #define SIGNATURE "{\n  \"program\": \"nbdkit-blkhash-verify-filter\",\n"
 
 struct status {
   FILE *out;
-  unsigned ranges_left;         /* of MAX_RANGES */
+  unsigned ranges_left, missing_left; /* of MAX_RANGES, MAX_MISSING */
 };
 
 static int
@@ -67,39 +71,46 @@ add_bool (const struct status *status, const char *key, bool value)
   fprintf (status->out, "      \"%s\": %s,\n", key, value ? "true" : "false");
 }
 
-/* ---- Bad ranges ---- */
+/* ---- Ranges ---- */
 
-/* Add the member "bad-ranges", without its end.  Returns false if there are too
- * many ranges.
- */
+/* Add the member "ranges".  Returns false if there are too many. */
 static bool
-add_ranges (struct status *status, struct disk *disk)
+add_ranges (struct status *status, const struct export *export)
 {
-  static const char *const states[BLOCK_STATES] = {
-    [BLOCK_BAD] = "bad", [BLOCK_UNREADABLE] = "unreadable",
-    [BLOCK_IN_FLIGHT] = "repaired-in-flight",
-    [BLOCK_UNREADABLE_IN_FLIGHT] = "repaired-in-flight",
+  static const char *const results[BLOCK_STATES] = {
+    [BLOCK_MISSING] = "missing", [BLOCK_DIFFERS] = "differs",
+    [BLOCK_UNREADABLE] = "unreadable", [BLOCK_REPAIRED] = "repaired",
+    [BLOCK_UNREADABLE_REPAIRED] = "repaired",
   };
+  struct disk *disk = export->disk;
   const char *separator = "\n";
   uint64_t block, count;
+  bool complete = true;
 
-  fputs ("      \"bad-ranges\": [", status->out);
+  fputs ("      \"ranges\": [", status->out);
   for (block = 0; block < disk->blocks; block += count) {
-    enum block_state state;
+    enum block_state state = BLOCK_MISSING;
+    unsigned *left;
 
-    count = tally_get_run (&disk->tally, block, &state);
-    if (!states[state])
+    count = export->connected ? tally_get_run (&disk->tally, block, &state)
+                              : disk->blocks;
+    left = state == BLOCK_MISSING ? &status->missing_left
+                                  : &status->ranges_left;
+    if (!results[state])
       continue;
-    if (status->ranges_left == 0)
-      return false;
-    status->ranges_left--;
-    fprintf (status->out, "%s        { \"offset\": %" PRIu64 ", "
-             "\"length\": %" PRIu64 ", \"state\": \"%s\" }", separator,
+    if (*left == 0) {
+      complete = false;
+      continue;
+    }
+    --*left;
+    fprintf (status->out, "%s        { \"start\": %" PRIu64 ", "
+             "\"length\": %" PRIu64 ", \"result\": \"%s\" }", separator,
              block * disk->block_size, disk_bytes (disk, block, count),
-             states[state]);
+             results[state]);
     separator = ",\n";
   }
-  return true;
+  fputs (" ],\n", status->out);
+  return complete;
 }
 
 /* ---- The file ---- */
@@ -115,24 +126,25 @@ add_export_locked (struct status *status, const struct export *export)
   fputs ("    {\n", status->out);
   add_string (status, "name", export->name);
   add_string (status, "manifest", disk->path);
-  add_string (status, "result", summary.bad + summary.in_flight > 0 ? "bad" :
-              summary.good ? "good" : "incomplete");
+  add_string (status, "result",
+              summary.differs + summary.repaired > 0 ? "differs" :
+              summary.ok ? "ok" : "unknown");
   add_number (status, "size", disk->size);
   add_number (status, "block-size", disk->block_size);
   add_number (status, "verified-bytes", summary.verified);
-  add_number (status, "zero-bytes", summary.zero);
-  add_number (status, "bad-bytes", summary.bad);
+  add_number (status, "differs-bytes", summary.differs);
   add_number (status, "unreadable-bytes", summary.unreadable);
-  add_number (status, "repaired-in-flight-bytes",
-              summary.in_flight + summary.unreadable_in_flight);
-  add_number (status, "unreadable-repaired-in-flight-bytes",
-              summary.unreadable_in_flight);
-  add_number (status, "not-read-bytes", summary.not_read);
+  add_number (status, "repaired-bytes",
+              summary.repaired + summary.unreadable_repaired);
+  add_number (status, "unreadable-repaired-bytes",
+              summary.unreadable_repaired);
+  add_number (status, "missing-bytes", summary.missing + summary.missing_zero);
+  add_number (status, "missing-zero-bytes", summary.missing_zero);
   add_number (status, "transient-blocks", summary.transient);
   add_bool (status, "stopped", disk_is_stopped (disk));
   add_bool (status, "manifest-changed", disk_has_changed (disk));
-  complete = add_ranges (status, disk);
-  fprintf (status->out, " ],\n      \"bad-ranges-complete\": %s\n    }",
+  complete = add_ranges (status, export);
+  fprintf (status->out, "      \"ranges-complete\": %s\n    }",
            complete ? "true" : "false");
 }
 
@@ -152,7 +164,9 @@ add_exports (struct status *status)
 static char *
 make_text (bool finished)
 {
-  struct status status = { .ranges_left = MAX_RANGES };
+  struct status status = {
+    .ranges_left = MAX_RANGES, .missing_left = MAX_MISSING
+  };
   char *text = NULL;
   size_t size;
 

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The status file: counts and bad ranges of each export, in JSON.
+ * The status file: counts and ranges of each export, in JSON.
  */
 
 #ifndef NBDKIT_BLKHASH_VERIFY_STATUS_H

@@ -34,21 +34,20 @@ summary_get_locked (const struct export *export, struct summary *summary)
   struct disk *disk = export->disk;
   struct tally_counts counts;
 
-  *summary = (struct summary) { .not_read = disk->size };
+  *summary = (struct summary) { .missing = disk->size };
   if (!export->connected)
     return;
   tally_get_counts (&disk->tally, &counts);
   *summary = (struct summary) {
-    .verified = bytes_of (disk, &counts, BLOCK_GOOD),
-    .zero = verify_params.zero == ZERO_SKIP ? disk->zeros : 0,
-    .bad = bytes_of (disk, &counts, BLOCK_BAD),
+    .verified = bytes_of (disk, &counts, BLOCK_OK),
+    .differs = bytes_of (disk, &counts, BLOCK_DIFFERS),
     .unreadable = bytes_of (disk, &counts, BLOCK_UNREADABLE),
-    .in_flight = bytes_of (disk, &counts, BLOCK_IN_FLIGHT),
-    .unreadable_in_flight =
-      bytes_of (disk, &counts, BLOCK_UNREADABLE_IN_FLIGHT),
-    .not_read = bytes_of (disk, &counts, BLOCK_NOT_READ),
+    .repaired = bytes_of (disk, &counts, BLOCK_REPAIRED),
+    .unreadable_repaired = bytes_of (disk, &counts, BLOCK_UNREADABLE_REPAIRED),
+    .missing = bytes_of (disk, &counts, BLOCK_MISSING),
+    .missing_zero = verify_params.zero == ZERO_SKIP ? disk->zeros : 0,
     .transient = counts.transient,
   };
-  summary->not_read -= summary->zero;
-  summary->good = summary->verified == disk->size;
+  summary->missing -= summary->missing_zero;
+  summary->ok = summary->verified == disk->size;
 }

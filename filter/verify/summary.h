@@ -13,14 +13,14 @@
 struct export;
 
 struct summary {
-  /* Bytes of the blocks in each state.  VERIFIED are those of BLOCK_GOOD.  ZERO
-   * are those that are zero in the manifest and are not verified, because of
-   * ZERO_SKIP; NOT_READ are the others of BLOCK_NOT_READ.
+  /* Bytes of the blocks in each state.  VERIFIED are those of BLOCK_OK.
+   * MISSING_ZERO are those of BLOCK_MISSING that are zero in the manifest and
+   * are not verified, because of ZERO_SKIP; MISSING are the others.
    */
-  uint64_t verified, zero, bad, unreadable, in_flight, not_read;
-  uint64_t unreadable_in_flight;
+  uint64_t verified, differs, unreadable, repaired, missing;
+  uint64_t unreadable_repaired, missing_zero;
   uint64_t transient;           /* see tally.h */
-  bool good;                    /* VERIFIED is all of the disk */
+  bool ok;                      /* VERIFIED is all of the disk */
 };
 
 void summary_get_locked (const struct export *export,

@@ -27,7 +27,7 @@
 static uint64_t findings;       /* atomic */
 
 static const unsigned char zeros_page[PAGE] = {
-  [0 ... PAGE - 1] = BLOCK_GOOD * TWO
+  [0 ... PAGE - 1] = BLOCK_OK * TWO
 };
 
 int
@@ -35,12 +35,12 @@ tally_init (struct tally *tally, uint64_t blocks)
 {
   *tally = (struct tally) { .blocks = blocks };
   pthread_mutex_init (&tally->lock, NULL);
-  tally->counts[BLOCK_NOT_READ] = blocks;
+  tally->counts[BLOCK_MISSING] = blocks;
   tally->pages = calloc (blocks / PAGE_BLOCKS + 1, sizeof *tally->pages);
   return tally->pages ? 0 : -1;
 }
 
-/* Afterwards all blocks are BLOCK_NOT_READ. */
+/* Afterwards all blocks are BLOCK_MISSING. */
 static void
 free_pages (struct tally *tally)
 {
@@ -85,7 +85,7 @@ static enum block_state
 get_state (const unsigned char *page, uint64_t block)
 {
   return page ? page[block % PAGE_BLOCKS / 2] >> shift_of (block) & 15
-              : BLOCK_NOT_READ;
+              : BLOCK_MISSING;
 }
 
 /* Returns the byte with the state of BLOCK, which the caller may modify, or
@@ -121,10 +121,10 @@ reset_locked (struct tally *tally, const struct tally_read *read)
   for (other = tally->reads; other; other = other->next)
     other->has_reset |= other != read || read->has_retried;
   free_pages (tally);
-  tally->changes += tally->counts[BLOCK_NOT_READ] != tally->blocks ||
+  tally->changes += tally->counts[BLOCK_MISSING] != tally->blocks ||
     tally->transient > 0;
   memset (tally->counts, 0, sizeof tally->counts);
-  tally->counts[BLOCK_NOT_READ] = tally->blocks;
+  tally->counts[BLOCK_MISSING] = tally->blocks;
   tally->transient = 0;
 }
 
@@ -171,9 +171,9 @@ set_failure_locked (struct tally *tally, const struct tally_read *read,
 }
 
 static bool
-is_bad (enum block_state state)
+differs (enum block_state state)
 {
-  return state == BLOCK_BAD || state == BLOCK_IN_FLIGHT;
+  return state == BLOCK_DIFFERS || state == BLOCK_REPAIRED;
 }
 
 /* Returns the old state.  BYTE is get_byte_locked of BLOCK. */
@@ -187,7 +187,7 @@ set_state_locked (struct tally *tally, unsigned char *byte, uint64_t block,
   tally->counts[old]--;
   tally->counts[state]++;
   tally->changes += old != state;
-  if (old != state && state != BLOCK_GOOD)
+  if (old != state && state != BLOCK_OK)
     __atomic_fetch_add (&findings, 1, __ATOMIC_RELAXED);
   return old;
 }
@@ -201,18 +201,18 @@ tally_set (struct tally *tally, const struct tally_read *read, uint64_t block,
   unsigned char *byte;
 
   *reset = false;
-  if (state != BLOCK_GOOD)
+  if (state != BLOCK_OK)
     set_failure_locked (tally, read, block);
-  else if (old == BLOCK_NOT_READ ? read->has_reset
-                                 : old != BLOCK_GOOD && read->has_failure)
+  else if (old == BLOCK_MISSING ? read->has_reset
+                                 : old != BLOCK_OK && read->has_failure)
     return old;
-  *reset = (old == BLOCK_GOOD && is_bad (state)) ||
-    (is_bad (old) && state == BLOCK_GOOD);
+  *reset = (old == BLOCK_OK && differs (state)) ||
+    (differs (old) && state == BLOCK_OK);
   if (*reset)
     reset_locked (tally, read);
   byte = get_byte_locked (tally, block);
   if (!byte)
-    return BLOCK_NOT_READ;
+    return BLOCK_MISSING;
   set_state_locked (tally, byte, block, state);
   return old;
 }
@@ -246,14 +246,14 @@ set_zeros_locked (struct tally *tally, uint64_t first, uint64_t count)
 
   if (first % PAGE_BLOCKS == 0 && count >= all && !*page) {
     *page = (unsigned char *) zeros_page; /* see get_byte_locked */
-    tally->counts[BLOCK_NOT_READ] -= all;
-    tally->counts[BLOCK_GOOD] += all;
+    tally->counts[BLOCK_MISSING] -= all;
+    tally->counts[BLOCK_OK] += all;
     tally->changes++;
     return all;
   }
   byte = get_byte_locked (tally, first);
-  if (byte && get_state (*page, first) == BLOCK_NOT_READ)
-    set_state_locked (tally, byte, first, BLOCK_GOOD);
+  if (byte && get_state (*page, first) == BLOCK_MISSING)
+    set_state_locked (tally, byte, first, BLOCK_OK);
   return byte ? 1 : 0;
 }
 
@@ -284,7 +284,7 @@ tally_get_counts (struct tally *tally, struct tally_counts *counts)
   memcpy (counts->blocks, tally->counts, sizeof counts->blocks);
   counts->transient = tally->transient;
   counts->last = tally->blocks == 0
-    ? BLOCK_NOT_READ : get_state (tally->pages[last / PAGE_BLOCKS], last);
+    ? BLOCK_MISSING : get_state (tally->pages[last / PAGE_BLOCKS], last);
 }
 
 uint64_t

@@ -13,15 +13,14 @@
 #include <stdint.h>
 
 enum block_state {
-  BLOCK_NOT_READ,
-  BLOCK_GOOD,                   /* or zero in the manifest, and in the plugin's
+  BLOCK_MISSING,
+  BLOCK_OK,                   /* or zero in the manifest, and in the plugin's
                                  * extents */
-  BLOCK_BAD,                    /* it differs from the manifest */
+  BLOCK_DIFFERS,                    /* it differs from the manifest */
   BLOCK_UNREADABLE,             /* the plugin failed to read it */
-  BLOCK_IN_FLIGHT,              /* bad, but repaired in flight: the client got
-                                 * the right content from a repair source, or
-                                 * zeros */
-  BLOCK_UNREADABLE_IN_FLIGHT,   /* the same for an unreadable block */
+  BLOCK_REPAIRED,               /* it differs, but the client got the right
+                                 * content from a repair source, or zeros */
+  BLOCK_UNREADABLE_REPAIRED,    /* the same for an unreadable block */
   BLOCK_STATES,
 };
 
@@ -35,7 +34,7 @@ struct tally_read {
                                  * follow it; only its thread uses this */
   bool has_reset;               /* the states of all blocks began anew, and */
   bool has_failure;             /* a block of these got another state than
-                                 * BLOCK_GOOD, by another read */
+                                 * BLOCK_OK, by another read */
 };
 
 struct tally {
@@ -43,12 +42,12 @@ struct tally {
                                  * which is constant */
   uint64_t blocks;              /* of the disk */
   uint64_t counts[BLOCK_STATES];
-  uint64_t transient;           /* how often a block was bad or unreadable, and
-                                 * good when it was retried */
+  uint64_t transient;           /* how often a block differed or was unreadable,
+                                 * and ok when it was retried */
   uint64_t changes;             /* grows when a request changes a value that is
                                  * published: a state or TRANSIENT */
   unsigned char **pages;        /* 4 bits for each block; NULL: a page of blocks
-                                 * that are all BLOCK_NOT_READ */
+                                 * that are all BLOCK_MISSING */
   struct tally_read *reads;
 };
 
@@ -69,7 +68,7 @@ void tally_destroy (struct tally *tally);
  */
 void tally_move (struct tally *to, struct tally *from);
 
-/* Set all blocks to BLOCK_NOT_READ, and TRANSIENT to 0: the disk may be another
+/* Set all blocks to BLOCK_MISSING, and TRANSIENT to 0: the disk may be another
  * one.
  */
 void tally_reset (struct tally *tally);
@@ -81,13 +80,13 @@ void tally_begin_read (struct tally *tally, struct tally_read *read,
 void tally_end_read (struct tally *tally, struct tally_read *read);
 
 /* Set the state of BLOCK, which READ has read, and return its old state.  If
- * there is no memory, nothing is set, and BLOCK_NOT_READ is returned.
+ * there is no memory, nothing is set, and BLOCK_MISSING is returned.
  *
- * READ can be older than another one that has found BLOCK bad, or has reset
- * the tally.  Then BLOCK does not become good: nothing is set, and its state is
- * returned.
+ * READ can be older than another one that has found that BLOCK differs, or has
+ * reset the tally.  Then BLOCK does not become ok: nothing is set, and its
+ * state is returned.
  *
- * If a block that was good is bad now, or one that was bad is good, the old
+ * If a block that was ok differs now, or one that differed is ok, the old
  * states are those of another content of the disk: then the tally is reset
  * first, and *RESET is set to true, otherwise to false.
  */
@@ -97,13 +96,13 @@ enum block_state tally_set (struct tally *tally, const struct tally_read *read,
 
 void tally_add_transient (struct tally *tally);
 
-/* Set those of the COUNT blocks from FIRST on that are BLOCK_NOT_READ to
- * BLOCK_GOOD: they are zero in the manifest, and in the plugin's extents.
+/* Set those of the COUNT blocks from FIRST on that are BLOCK_MISSING to
+ * BLOCK_OK: they are zero in the manifest, and in the plugin's extents.
  * Returns 0, or -1 if there is no memory.
  */
 int tally_set_zeros (struct tally *tally, uint64_t first, uint64_t count);
 
-/* Returns how often a block of any disk got another state than BLOCK_GOOD.  A
+/* Returns how often a block of any disk got another state than BLOCK_OK.  A
  * thread that has called tally_set gets a number that counts the state that it
  * set or found.
  */

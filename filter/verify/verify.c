@@ -117,13 +117,13 @@ log_counts (void)
   for (export = exports_first_locked (); export; export = export->next) {
     const struct tally *tally = &export->disk->tally;
 
-    nbdkit_debug ("blkhash-verify: blocks: %" PRIu64 " good, %" PRIu64 " bad, "
+    nbdkit_debug ("blkhash-verify: blocks: %" PRIu64 " ok, %" PRIu64 " differ, "
                   "%" PRIu64 " unreadable, %" PRIu64 " transient, %" PRIu64
-                  " repaired in flight",
-                  tally->counts[BLOCK_GOOD], tally->counts[BLOCK_BAD],
+                  " repaired",
+                  tally->counts[BLOCK_OK], tally->counts[BLOCK_DIFFERS],
                   tally->counts[BLOCK_UNREADABLE],
-                  tally->transient, tally->counts[BLOCK_IN_FLIGHT] +
-                  tally->counts[BLOCK_UNREADABLE_IN_FLIGHT]);
+                  tally->transient, tally->counts[BLOCK_REPAIRED] +
+                  tally->counts[BLOCK_UNREADABLE_REPAIRED]);
   }
 }
 
@@ -311,8 +311,8 @@ verify_can_write (nbdkit_next *next, void *handle)
   return 0;
 }
 
-/* Two connections can see different content if bad blocks are served.  Then
- * multi-conn is advertised only if the plugin advertises it.
+/* Two connections can see different content if blocks that differ are served.
+ * Then multi-conn is advertised only if the plugin advertises it.
  */
 static int
 verify_can_multi_conn (nbdkit_next *next, void *handle)

@@ -19,7 +19,7 @@ from forgetful import LIMIT, Failed
 
 BLOCK = 65536
 SIZE = 9 * BLOCK + 1000
-SUM = re.compile(rb"^([0-9a-f]{64})  ", re.M)
+SUM = re.compile(rb"^blk-.* = ([0-9a-f]{64})$", re.M)
 
 
 def hashed(disk):
@@ -149,7 +149,8 @@ class Filter:
         shutil.rmtree(store, ignore_errors=True)
         os.mkdir(store)
         for name, data in (("disk", self.disk),
-                           ("sums", sum_of(self.disk).encode() + b"  -\n"),
+                           ("sums", b"blk-sha256/64k (-) = %s\n" %
+                            sum_of(self.disk).encode()),
                            ("manifest", manifest_of(self.disk))):
             if "=%s/" + name in " ".join(self.parameters) or name == "disk":
                 with open(os.path.join(store, name), "wb") as f:

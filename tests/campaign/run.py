@@ -31,6 +31,10 @@ class Run:
         self.streams = rng.choice((0, 0, 0, 7))
         self.linear = not self.streams and rng.random() < 0.2
         self.digest = rng.choice(DIGESTS)
+        self.spec = "%s/%dk%s%s" % (
+            self.digest, self.block_size // 1024,
+            "/s%d" % self.streams if self.streams else "",
+            "/linear" if self.linear else "")
         self.missing = rng.choice(("read", "read", "read", "fail"))
         self.hot = [rng.random() for _ in range(3)]
         self.sums = os.path.join(directory, "sums")
@@ -57,10 +61,7 @@ class Run:
         if self.stack.below_server:
             self.start("below.sock", self.stack.below_server)
         parameters = ["blkhash-file=" + self.sums,
-                      "blkhash-digest=" + self.digest,
-                      "blkhash-block-size=%d" % self.block_size,
-                      "blkhash-streams=%d" % self.streams,
-                      "blkhash-linear=%d" % self.linear,
+                      "blkhash-digest=" + self.spec,
                       "blkhash-missing=" + self.missing]
         if self.stack.distinct:
             parameters.append("blkhash-distinct-exports=true")
@@ -91,12 +92,13 @@ class Run:
         result = {}
         with open(self.sums) as f:
             for line in f:
-                found = re.match(r"# incomplete (.*?): (.*)$", line)
+                found = re.match(r"# unknown (.*?): (.*)$", line)
                 if found:
                     result[found[1]] = "# " + found[2]
                 elif not line.startswith("#"):
-                    md, name = line.rstrip("\n").split("  ")
-                    result[name] = md
+                    found = re.match(r"blk-%s \((.*)\) = (.*)$" % self.spec,
+                                     line)
+                    result[found[1]] = found[2]
         return result
 
     def shown(self, name):
@@ -405,11 +407,8 @@ class Run:
                 self.check_live()
 
     def describe(self):
-        return "seed %d: %s [%d bytes, %s/%d%s%s, missing=%s%s%s] (%s)" % (
-            self.seed, self.stack, self.stack.size, self.digest,
-            self.block_size,
-            ", %d streams" % self.streams if self.streams else "",
-            ", linear" if self.linear else "", self.missing,
+        return "seed %d: %s [%d bytes, %s, missing=%s%s%s] (%s)" % (
+            self.seed, self.stack, self.stack.size, self.spec, self.missing,
             ", manifest" if self.has_manifest else "",
             ", names %s" % self.stack.names if self.stack.names != [""]
             else "", " ".join(sorted(self.stack.traits)))

@@ -20,7 +20,7 @@ MAY_BE_WRONG = "it may be wrong now"
 # ---- The blkhash filter ----
 
 class Hashed(ServerJob):
-    SUM = re.compile(rb"^([0-9a-f]{64})  ", re.M)
+    SUM = re.compile(rb"^blk-.* = ([0-9a-f]{64})$", re.M)
 
     def __init__(self, name, file, disk, rng, *parameters):
         super().__init__(name, file, parameters)
@@ -100,7 +100,7 @@ class Hashed(ServerJob):
             need(manifest in (None, b"", refmanifest.write(hashed(disk))),
                  "WRONG MANIFEST")
         has_sum = self.SUM.search(sums)
-        need(has_sum or errors or b"# incomplete" in sums, "SILENT: no sum")
+        need(has_sum or errors or b"# unknown" in sums, "SILENT: no sum")
         need(manifest or errors or not has_sum or not self.has_manifest(),
              "SILENT: no manifest")
         return bool(has_sum and (manifest or not self.has_manifest()))
@@ -172,7 +172,8 @@ class Verified(ServerJob):
             return os.path.join(self.where, name)
         parameters = ["file=%s/result", "status=%s/status"]
         if self.several:
-            parameters += ["exports=" + path("blkm"), "sums=" + path("list")]
+            parameters += ["manifest-dir=" + path("blkm"),
+                           "sums=" + path("list")]
         else:
             parameters += [
                 "manifest=" + path("blkm/a.blkm"),
@@ -228,7 +229,7 @@ class Verified(ServerJob):
                  if not line.startswith("# nbdkit-blkhash-verify")]
         for line in lines:
             need(line in [self.tagged % name for name in names] and is_good or
-                 re.match(r"# (bad|incomplete) ", line), "WRONG RESULT", line)
+                 re.match(r"# (differs|unknown) ", line), "WRONG RESULT", line)
         blocks = verifyfiles.Blocks(SIZE, BLOCK)
         try:
             status = os.path.join(directory, "status")

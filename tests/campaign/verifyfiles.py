@@ -82,34 +82,34 @@ def read_status(path, finished):
 
 
 def ranges_of(export, blocks):
-    """The states of blocks by the bad ranges."""
+    """The states of blocks by the ranges."""
     states, end = ["+"] * blocks.count, 0
-    for item in export["bad-ranges"]:
-        first, last = (item["offset"] // blocks.block_size,
-                       -(-(item["offset"] + item["length"]) //
+    for item in export["ranges"]:
+        first, last = (item["start"] // blocks.block_size,
+                       -(-(item["start"] + item["length"]) //
                          blocks.block_size))
-        check(item["offset"] >= end and item["length"] > 0, "status: order")
-        end = item["offset"] + item["length"]
-        states[first:last] = item["state"][0] * (last - first)
+        check(item["start"] >= end and item["length"] > 0, "status: order")
+        end = item["start"] + item["length"]
+        states[first:last] = item["result"][0] * (last - first)
     return "".join(states)
 
 
 def check_status(export, blocks):
-    """Its numbers agree.  Returns the states of blocks by the bad ranges."""
+    """Its numbers agree.  Returns the states of blocks by the ranges."""
     total = dict((key, export[key + "-bytes"]) for key in (
-        "verified", "zero", "bad", "unreadable", "repaired-in-flight",
-        "not-read"))
+        "verified", "differs", "unreadable", "repaired", "missing"))
     check(sum(total.values()) == export["size"] == blocks.size,
           "status: its parts are not the size: %s" % total)
-    unread = export["unreadable-repaired-in-flight-bytes"]
-    check(0 <= unread <= total["repaired-in-flight"], "status: unreadable")
+    unread = export["unreadable-repaired-bytes"]
+    check(0 <= unread <= total["repaired"], "status: unreadable")
+    check(0 <= export["missing-zero-bytes"] <= total["missing"], "status: zero")
     check(export["result"] == (
-        "bad" if total["bad"] + total["repaired-in-flight"] - unread else
-        "incomplete" if total["unreadable"] + unread + total["not-read"] +
-        total["zero"] else "good"), "status: result")
+        "differs" if total["differs"] + total["repaired"] - unread else
+        "unknown" if total["unreadable"] + unread + total["missing"] else
+        "ok"), "status: result")
     states = ranges_of(export, blocks)
-    if export["bad-ranges-complete"]:
-        for key in "bad", "unreadable", "repaired-in-flight":
+    if export["ranges-complete"]:
+        for key in "differs", "unreadable", "repaired", "missing":
             check(total[key] == bytes_of(blocks, states, key[0]),
                   "status: %s ranges" % key)
     return states
@@ -118,14 +118,14 @@ def check_status(export, blocks):
 def check_mapfile(states, export, blocks, ranges):
     """Status and mapfile say the same."""
     for wanted, keys in ("+", ("verified",)), \
-            ("-", ("bad", "unreadable", "repaired-in-flight")), \
-            ("?", ("not-read", "zero")):
+            ("-", ("differs", "unreadable", "repaired")), \
+            ("?", ("missing",)):
         check(bytes_of(blocks, states, wanted) == sum(
             export[key + "-bytes"] for key in keys),
             "status, mapfile: bytes of %s" % wanted)
-    if export["bad-ranges-complete"]:
-        check(all((a in "bur") == (b == "-") for a, b in zip(ranges, states)),
-              "status, mapfile: bad ranges")
+    if export["ranges-complete"]:
+        check("".join("-" if a in "dur" else "?" if a == "m" else a
+                      for a in ranges) == states, "status, mapfile: ranges")
 
 
 # ---- The result ----
@@ -146,24 +146,25 @@ def read_result(path):
         lines = f.read().split("\n")
     check(lines.pop() == "", "result: its last line is not whole")
     header = "# nbdkit-blkhash-verify-filter replaces this file"
-    return lines[1:] if lines and lines[0] == header else lines
+    check(not lines or lines.pop(0) == header, "result: no header")
+    return lines
 
 
 def expected_line(export, line):
     """LINE is that of a disk which is good."""
-    unread = export["unreadable-repaired-in-flight-bytes"]
-    bad = export["bad-bytes"] + export["repaired-in-flight-bytes"] - unread
+    unread = export["unreadable-repaired-bytes"]
+    differs = export["differs-bytes"] + export["repaired-bytes"] - unread
     unreadable = export["unreadable-bytes"] + unread
-    name, rest = escape(export["name"]), export["not-read-bytes"]
-    zeros = export["zero-bytes"]
+    name, zeros = escape(export["name"]), export["missing-zero-bytes"]
+    rest = export["missing-bytes"] - zeros
     missing = [what for what in (
         "%d bytes cannot be read" % unreadable if unreadable else "",
-        "%d bytes were not read" % rest if rest else "",
-        "%d bytes of zeros were not read" % zeros if zeros else "") if what]
-    if bad:
-        return "# bad %s: %d bytes" % (name, bad)
+        "%d bytes are missing" % rest if rest else "",
+        "%d bytes of zeros are missing" % zeros if zeros else "") if what]
+    if differs:
+        return "# differs %s: %d bytes" % (name, differs)
     if missing:
-        return "# incomplete %s: %s" % (name, ", ".join(missing))
+        return "# unknown %s: %s" % (name, ", ".join(missing))
     return line
 
 
@@ -193,14 +194,15 @@ def check_mapped(states, disk, zeros):
 
 
 def check_listed(states, export, disk, zeros):
-    """So do the bad ranges and the counts of a status."""
+    """So do the ranges and the counts of a status."""
     blocks, outcomes = disk.blocks, disk.outcomes
     for i, state in enumerate(states):
         what = "block %d is %s" % (i, state)
-        check(state == "+" or (outcomes[i] != PASS and i in blocks.touched),
+        check(state in "+m" or (outcomes[i] != PASS and i in blocks.touched),
               what + ", but it is right, or was not read")
-        check(state != "+" or outcomes[i] != FAIL or i not in blocks.refused or
-              not export["bad-ranges-complete"] or not is_steady(disk),
+        check(state not in "+m" or outcomes[i] != FAIL or
+              i not in blocks.refused or
+              not export["ranges-complete"] or not is_steady(disk),
               what + ", but was refused")
     for may, sign in ((False, 1), (True, -1))[not is_steady(disk):]:
         expected = "".join(
@@ -222,7 +224,7 @@ def check_export(export, params, disk, mapfile):
         states = read_mapfile(mapfile, disk.blocks)
         check_mapfile(states, export, disk.blocks, ranges)
         check_mapped(states, disk, zeros)
-    failed = export["bad-bytes"] + export["unreadable-bytes"] > 0
+    failed = export["differs-bytes"] + export["unreadable-bytes"] > 0
     check(export["stopped"] == (params.fail == "stop" and failed) or
           (params.fail == "stop" and not is_steady(disk)), "status: stopped")
 
@@ -231,7 +233,7 @@ def check_killed(export, disk, mapfile):
     """After the server was killed: the files are whole, and of some moment.  A
     server that was killed early has not written its first mapfile."""
     states = check_status(export, disk.blocks)
-    check(all(state == "+" or outcome != PASS for state, outcome in
+    check(all(state in "+m" or outcome != PASS for state, outcome in
               zip(states, disk.outcomes)), "status: a good block is bad")
     written = mapfile and os.path.getsize(mapfile) > 0
     for i, state in enumerate(read_mapfile(mapfile, disk.blocks)
@@ -254,7 +256,7 @@ def check_files(paths, params, disks):
         line = line_of(disk) if params.several else disk.sum("%s (-) = %s")
         if params.killed:
             # The result can be newer than the status.
-            pattern = r"# (bad|incomplete) %s: [0-9a-z, ]+" % re.escape(
+            pattern = r"# (differs|unknown) %s: [0-9a-z, ]+" % re.escape(
                 escape(name))
             wanted |= {found for found in result
                        if found == line or re.fullmatch(pattern, found)}

@@ -94,7 +94,7 @@ class Destination:
             "--filter=" + self.args.filter, *below, "file", self.path,
             "blkhash-file=" + self.sums,
             "blkhash-manifest=" + self.manifest_path, "blkhash-update=true",
-            "blkhash-update-audit=" + self.params.copy_audit,
+            "blkhash-audit=" + self.params.copy_audit,
             "blkhash-block-size=%d" % self.params.block_size], self.path)
 
     def run_client(self, server, requests, kill):
@@ -127,7 +127,7 @@ class Destination:
     def check_sum(self, right):
         """The result file has no other sum than that of the manifest RIGHT,
         which is in its last record."""
-        found = re.findall(b"^([0-9a-f]{64})  -$", content(self.sums), re.M)
+        found = re.findall(b"^blk-.* \\(-\\) = ([0-9a-f]{64})$", content(self.sums), re.M)
         if found not in ([], [right[-40:-8].hex().encode()]):
             raise Failed("A WRONG SUM of the destination")
         return bool(found)
@@ -168,8 +168,8 @@ class Destination:
 
     def check_found(self, wrong):
         text = content(self.sums).decode()
-        named = re.fullmatch("# incomplete -: bytes ([0-9]+) to [0-9]+ differ "
-                             "from the manifest\n", text)
+        named = re.search("^# unknown -: [0-9]+ bytes at ([0-9]+) differ from "
+                          "the manifest$", text, re.MULTILINE)
         if not named:
             raise Failed("no manifest: " + text)
         if int(named.group(1)) // self.params.block_size not in wrong:
