@@ -50,7 +50,7 @@ awk '/^#/ { next } /^ *extern "C"/ || /^}$/ { next } { print }' \
     "$srcdir"/../include/*.h |
   sed 's,/\*[^*]*\*/,,; /\/\*/,/\*\//d' | tr -s ' \n' ' ' | tr ';' '\n' |
   sed -n 's/^ *\(.*(.*)\) *$/\1;/p' > "$dir/declarations"
-cat "$srcdir"/blkhash.pod "$srcdir"/blkhash-leaves.pod |
+cat "$srcdir"/blkhash.3.pod "$srcdir"/blkhash-leaves.pod |
   tr -s ' \n' ' ' > "$dir/text"
 [ "$(wc -l < "$dir/declarations")" -gt 25 ] || fail "headers: not understood"
 while read -r declaration; do
