@@ -99,9 +99,10 @@ has peers "blksum disk.raw" "blksum disk.qcow2" sha256sum \
     "qemu-img compare disk.raw disk.qcow2"
 [ "$(ls "$dir/images" | grep -c peers)" = 0 ] || fail "left a copy behind"
 
-# The tables go between the markers of a page; README.md has these markers.
-grep -qx '<!-- results: peers -->' "$abs_top_srcdir/README.md" ||
-  fail "README.md has no place for the results"
+# The tables go between the markers of a page; the documentation has these markers.
+grep -qx '<!-- results: peers -->' \
+    "$abs_top_srcdir/docs/blksum-performance.md" ||
+  fail "no place for the results"
 printf '%s\n' '<!-- results: peers -->' '<!-- end of results -->' \
   > "$dir/page.md"
 run 0 "$PYTHON" "$bench/bench-report" --update "$dir/page.md" \
