@@ -2,12 +2,20 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
 # Replace "=for include FILE" in a manual page by the text of FILE, a path
-# below TOP, as a verbatim paragraph.  Fails if there is no such file.
+# below TOP, as a verbatim paragraph; of a FILE.pod, by what begins with its first
+# command.  Fails if there is no such file.
 
 /^=for include / {
   file = top "/" $3
-  while ((status = (getline line < file)) > 0)
-    print (line == "" ? "" : " " line)
+  is_pod = file ~ /[.]pod$/
+  has_begun = 0
+  while ((status = (getline line < file)) > 0) {
+    has_begun = has_begun || line ~ /^=/
+    if (!is_pod)
+      print (line == "" ? "" : " " line)
+    else if (has_begun)
+      print line
+  }
   if (status < 0) {
     print FILENAME ": cannot read " file | "cat 1>&2"
     exit 1

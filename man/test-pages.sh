@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
 # The manual pages are well formed, and agree with the code: the prototypes
-# with blkhash.h, the options with blksum --help, the parameters with the help of
+# with blkhash.h, the options with --help of the commands, the parameters with that of
 # the filters, the reasons for no sum and the errors with their messages.  Runs in
 # the build directory, srcdir is the source.
 
@@ -34,16 +34,47 @@ else
   skip "podchecker is missing: the source of the pages is not checked"
 fi
 
+# limit PAGE: how many lines the page has at most, on a terminal of 80 columns.
+limit () {
+  case $1 in
+    blksum.1) echo 450 ;;
+    blkhash.1) echo 110 ;;
+    blkhash-compare.1) echo 200 ;;
+    blkhash-update.1) echo 320 ;;
+    blkhash-parts.1) echo 250 ;;
+    blkhash-repair.1) echo 280 ;;
+    *) echo 9999 ;;
+  esac
+}
+
 if command -v man > /dev/null && command -v groff > /dev/null; then
   for page in *.[1-8]; do
-    MANWIDTH=80 man --warnings --encoding=UTF-8 --troff-device=utf8 \
-      --local-file "$page" > "$dir/text" 2> "$dir/log" || fail "man $page"
+    case $page in
+      blkhash-merge.1) continue ;;      # an alias
+    esac
+    MANWIDTH=80 man --warnings --encoding=UTF-8 --local-file "$page" \
+      > "$dir/text" 2> "$dir/log" || fail "man $page"
     [ -s "$dir/text" ] || fail "$page: empty"
     [ -s "$dir/log" ] && { cat "$dir/log"; fail "$page: warnings of groff"; }
+    lines=$(wc -l < "$dir/text")
+    limit=$(limit "$page")
+    printf '%4d lines of %4d: %s\n' "$lines" "$limit" "$page"
+    [ "$lines" -le "$limit" ] || fail "$page: longer than $limit lines"
   done
 else
   skip "man or groff is missing: the format of the pages is not checked"
 fi
+
+# A link to a section of another page of ours names one that it has.
+cat "$srcdir"/*.pod | tr -s ' \n' ' ' |
+  grep -o 'L<bl[^<>]*([1-8])/[^<>]*>' | sort -u |
+  sed 's,^L<\(.*\)(\(.\))/\(.*\)>,\1 \2 \3,' > "$dir/links"
+[ -s "$dir/links" ] || fail "links: not understood"
+while read -r name number section; do
+  pod=$srcdir/$name.$number.pod
+  [ -e "$pod" ] || pod=$srcdir/$name.pod
+  grep -qx "=head[12] $section" "$pod" || fail "no section '$section' in $pod"
+done < "$dir/links"
 
 # Every declaration of the headers is on a page, to the letter but for spaces.
 awk '/^#/ { next } /^ *extern "C"/ || /^}$/ { next } { print }' \
@@ -58,19 +89,33 @@ while read -r declaration; do
     fail "in a header and on no page: $declaration"
 done < "$dir/declarations"
 
-# blksum(1) explains the options that blksum has, and no others: their letters,
-# their names, "=" for an argument, and "[=" for one that can be left out.  What
-# blksum has is a row of its table each, and so a line of --help.
-../tools/blksum --help | sed -nE '/^  (-.,|   ) --/ {
-  s/^ *(-.,)? *(--[-a-z]+)(\[=| [^ ])?.*/\1 \2\3/; s/ [^ ]$/=/; p
-}' | sort > "$dir/help-options"
-sed -n 's/^=item //p' "$srcdir/blksum.pod" | tr -d 'BI<>' | grep '^-.' |
-  sed -E 's/^--/ --/
-          s/^(-.) ([A-Z]+), (--[-a-z]+=)\2$/\1, \3/
-          s/^( --[-a-z]+=).*/\1/
-          s/^((-.,)? --[-a-z]+\[=).*/\1/' | sort > "$dir/page-options"
-[ -s "$dir/help-options" ] || fail "blksum --help: not understood"
-diff -u "$dir/help-options" "$dir/page-options" || fail "options of blksum"
+# page_has_options PAGE COMMAND...: the page explains the options that the commands
+# have, and no others: their letters, their names, "=" for an argument, and "[=" for
+# one that can be left out.  What a command has is a row of its table each, and so a
+# line of --help.
+page_has_options () {
+  page=$1
+  shift
+  for command; do
+    ../tools/$command --help
+  done | sed -nE '/^  (-.,|   ) --/ {
+    s/^ *(-.,)? *(--[-a-z]+)(\[=| [^ ])?.*/\1 \2\3/; s/ [^ ]$/=/; p
+  }' | sort -u > "$dir/help-options"
+  awk -v top="$srcdir/.." -f "$srcdir/include.awk" "$srcdir/$page" |
+    sed -n 's/^=item //p' | tr -d 'BI<>' | grep '^-.' |
+    sed -E 's/^--/ --/
+            s/^(-.) ([A-Z]+), (--[-a-z]+=)\2$/\1, \3/
+            s/^( --[-a-z]+=).*/\1/
+            s/^((-.,)? --[-a-z]+\[=).*/\1/' | sort > "$dir/page-options"
+  [ -s "$dir/help-options" ] || fail "$*: --help is not understood"
+  diff -u "$dir/help-options" "$dir/page-options" || fail "options in $page"
+}
+
+page_has_options blksum.pod blksum
+page_has_options blkhash-compare.pod "blkhash compare"
+page_has_options blkhash-update.pod "blkhash update"
+page_has_options blkhash-parts.pod "blkhash parts" "blkhash merge"
+page_has_options blkhash-repair.pod "blkhash repair"
 
 # page_has_parameters PAGE HEADER: a filter's page explains the parameters that the
 # filter has, to the letter, and no others.

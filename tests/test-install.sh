@@ -21,7 +21,7 @@ make_as_in_readme () {
 # completions: prints the files, in the directories that configure chose.
 completions () {
   sed -n 's,^[a-z]*completion_DATA = ,,p' \
-      "$abs_top_builddir/completions/Makefile"
+      "$abs_top_builddir/completions/Makefile" | tr ' ' '\n'
 }
 
 make_as_in_readme install
@@ -30,14 +30,16 @@ grep -q '^    sudo ldconfig' "$abs_top_srcdir/README.md" ||
 
 {
   echo blksum
+  echo blkhash
   echo blkhash.h
   echo blkhash-leaves.h
   echo blkhash-manifest.h
   echo blkhash.pc
   echo libblkhash
   if [ -e "$abs_top_builddir/man/blksum.1" ]; then
-    printf '%s\n' blksum.1 blkhash.3 blkhash-leaves.3 blkhash-format.7 \
-           blkhash-manifest.5
+    printf '%s\n' blksum.1 blkhash.1 blkhash-compare.1 blkhash-update.1 \
+           blkhash-parts.1 blkhash-merge.1 blkhash-repair.1 blkhash.3 \
+           blkhash-leaves.3 blkhash-format.7 blkhash-manifest.5
   fi
   if [ -d "$abs_top_builddir/filter/.libs" ]; then
     echo nbdkit-blkhash-filter.so
