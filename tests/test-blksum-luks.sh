@@ -56,8 +56,8 @@ chmod +x bin/qemu-nbd
 
 # commands_for NAME: writes those for the image NAME, whose size is 8 MiB here.
 commands_for () {
-  sed -n '/^B<Encrypted images>/,/^B<Images that/s/^ [$ ] *//p' \
-      "$abs_top_srcdir/man/blksum.pod" |
+  sed -n '/^=head2 Encrypted/,/^=head2 Images/s/^ [$ ] *//p' \
+      "$abs_top_srcdir/man/blkhash-images.pod" |
     sed -n "/^key=/p; /^image=.*=$1,/,/^blksum /p" |
     sed 's/--size 10g/--size 8m/' > "$1.commands"
   for line in key= image= 'blksum.*nbd+unix:'; do
