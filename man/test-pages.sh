@@ -135,7 +135,7 @@ page_has_parameters nbdkit-blkhash-verify-filter.pod verify/params.h
 # The reasons that nbdkit-blkhash-filter(1) lists are those that the filter gives,
 # to the letter.
 cat "$srcdir"/../filter/*.[ch] | tr -d '\n' |
-  sed 's/%" PRI[a-z0-9]* "/N/g; s/%s/ERROR/g' > "$dir/code"
+  sed 's/%" PRI[a-z0-9]* *"/N/g; s/%s/ERROR/g' > "$dir/code"
 sed -n '/^Reasons for an export/,/^=back/s/^=item //p' \
     "$srcdir/nbdkit-blkhash-filter.pod" | sed 's/I<\([^>]*\)>/\1/g; s/, C</\
 C</g' | sed 's/^C<\(.*\)>$/\1/' > "$dir/reasons"
@@ -149,7 +149,7 @@ done < "$dir/reasons"
 # for numbers and names.
 cat "$srcdir"/../filter/verify/*.c | tr -s ' \n' ' ' |
   sed 's/%" PRI[a-z0-9]* "/X/g; s/%" PRI[a-z0-9]*/X"/g; s/%z\{0,1\}[smdu]/X/g
-       s/" "//g' > "$dir/code"
+       s/" "//g; s/XX/X/g' > "$dir/code"
 sed -n '/^=head1 MESSAGES/,/^=back/s/^=item C<\(.*\)>$/\1/p' \
     "$srcdir/nbdkit-blkhash-verify-filter.pod" |
   sed 's/I<[A-Z]*>/X/g' > "$dir/messages"
