@@ -1,19 +1,15 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Replace "=for include FILE" in a manual page by the text of FILE, a path
-# below TOP, as a verbatim paragraph; of a FILE.pod, by what begins with its first
-# command.  Fails if there is no such file.
+# Replace "=for include FILE" in a manual page by FILE, a path below TOP, from its
+# first command of POD on.  Fails if there is no such file.
 
 /^=for include / {
   file = top "/" $3
-  is_pod = file ~ /[.]pod$/
   has_begun = 0
   while ((status = (getline line < file)) > 0) {
     has_begun = has_begun || line ~ /^=/
-    if (!is_pod)
-      print (line == "" ? "" : " " line)
-    else if (has_begun)
+    if (has_begun)
       print line
   }
   if (status < 0) {

@@ -43,7 +43,15 @@ limit () {
     blkhash-update.1) echo 320 ;;
     blkhash-parts.1) echo 250 ;;
     blkhash-repair.1) echo 280 ;;
-    *) echo 9999 ;;
+    blkhash-images.7) echo 430 ;;
+    blkhash-json.5) echo 130 ;;
+    blkhash-format.7) echo 330 ;;
+    blkhash-manifest.5) echo 200 ;;
+    nbdkit-blkhash-filter.1) echo 620 ;;
+    nbdkit-blkhash-verify-filter.1) echo 450 ;;
+    blkhash.3) echo 470 ;;
+    blkhash-leaves.3) echo 640 ;;
+    blkhash-v2v.1) echo 145 ;;
   esac
 }
 
