@@ -236,6 +236,15 @@ def options(case):
             yield "--%s=%s" % (key, value)
 
 
+def write_changes(path, size, ranges):
+    """Write a list for blkhash update --changed, as blkhash compare prints it for
+    images of SIZE bytes that differ in RANGES, pairs of start and length."""
+    with open(path, "w") as f:
+        json.dump({"ranges": [{"start": start, "length": length,
+                               "result": "differs"} for start, length in ranges],
+                   "images": [], "compared-bytes": size, "result": "differs"}, f)
+
+
 def digests(args):
     return subprocess.run([built(args, "tools/blksum"), "--list-digests"],
                           stdout=subprocess.PIPE, check=True,
