@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * nbdkit-blkhash-filter: computes the checksum of a disk while it is
+ * nbdkit-blkhash-filter: computes the sum of a disk while it is
  * transferred.
  *
  * This file has only the callbacks of nbdkit.  They pass on every request
@@ -354,7 +354,7 @@ blkhash_cache (nbdkit_next *next, void *opaque,
 static struct nbdkit_filter filter = {
   .name = "blkhash",
   .longname = "nbdkit blkhash filter",
-  .description = "compute the checksum of the disk while it is transferred",
+  .description = "compute the sum of the disk while it is transferred",
   .load = blkhash_load,
   .unload = blkhash_unload,
   .config = blkhash_config,

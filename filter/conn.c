@@ -121,10 +121,10 @@ void
 conn_join_end (const struct conn *conn)
 {
   if (conn->join_error == ENOSPC)
-    nbdkit_error ("blkhash: more than %u exports: '%s' gets no checksum",
+    nbdkit_error ("blkhash: there are more than %u exports; '%s' gets no sum",
                   EXPORTS_MAX, conn->name);
   else if (conn->join_error)
-    nbdkit_error ("blkhash: '%s' gets no checksum: %s", conn->name,
+    nbdkit_error ("blkhash: '%s' gets no sum: %s", conn->name,
                   strerror (conn->join_error));
   report_await_withdrawals ();
 }

@@ -474,7 +474,7 @@ test_refused (void **state)
   free (write_manifest ("b", 0, SIZE));
   start_exports (NULL);
   get_open (before);
-  assert_refused ("x", "no checksum for the export of ");
+  assert_refused ("x", "no sum for the export of ");
   assert_same_open (before);
   assert_refused ("b", "its checksum is not ");
   assert_same_open (before);

@@ -93,7 +93,7 @@ test_values (void **state)
   assert_refused ("blkhash-verify-manifest is missing");
   stop ();
   assert_int_equal (start (MANIFEST, NULL), -1);
-  assert_refused ("blkhash-verify-sum is missing: the checksum that proves "
+  assert_refused ("blkhash-verify-sum is missing; give the sum that proves "
                   "the manifest, or none to trust it");
   assert_int_equal (config ("file", "x"), 0);
   assert_string_equal (passed_on, "");

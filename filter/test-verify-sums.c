@@ -124,14 +124,14 @@ test_refused (void **state)
     const char *text, *why;
   } lists[] = {
     { "\n" HEX ("1") "\n", "line 2: it has no name" },
-    { HEX ("1") "  a\n" LINE ("a", "1"), "two checksums of a" },
+    { HEX ("1") "  a\n" LINE ("a", "1"), "two sums of a" },
     { LINE ("a", "x") "\n" LINE ("b", "1") "\n", "line 1: " },
     { LINE ("b", "1") "\n" LINE ("a", "x") "\n", "line 2: " },
-    { LINE ("a", "1") "\n" LINE ("a", "2") "\n", "two checksums of a" },
+    { LINE ("a", "1") "\n" LINE ("a", "2") "\n", "two sums of a" },
     { LINE ("c", "1") "\n" LINE ("b", "1") "\n" LINE ("a", "1") "\n"
-      LINE ("c", "2") "\n", "two checksums of c" },
+      LINE ("c", "2") "\n", "two sums of c" },
     { LINE ("a", "1") "\n" LINE ("c", "1") "\n" LINE ("b", "1") "\n"
-      LINE ("a", "2") "\n", "two checksums of a" },
+      LINE ("a", "2") "\n", "two sums of a" },
   };
   size_t i;
 

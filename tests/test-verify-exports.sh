@@ -80,7 +80,7 @@ refused . 'no export ".": it cannot be'
 refused .. 'no export "..": it cannot be'
 refused ../outside 'no export "../outside": it cannot be'
 refused ./c 'no export "./c": it cannot be'
-refused no-sum "no checksum for the export of .*no-sum.blkm"
+refused no-sum "no sum for the export of .*no-sum.blkm"
 refused no-manifest 'no export "no-manifest": No such file'
 refused wrong-sum "wrong-sum.blkm: its checksum is not"
 refused link 'no export "link": its manifest is a symbolic link'
@@ -326,7 +326,7 @@ hex=$(reference disks/c)
 { cat list; echo "$hex"; } > bad
 refuses 'line [0-9]*: it has no name' "$with" blkhash-verify-sums="$dir/bad"
 { cat list; echo "blk-sha256/64k (c) = $(reference disks/a)"; } > bad
-refuses 'two checksums of c$' "$with" blkhash-verify-sums="$dir/bad"
+refuses 'two sums of c$' "$with" blkhash-verify-sums="$dir/bad"
 echo "blk-sha256/64k (c) = x$hex" > bad
 refuses 'line 1: it is not' "$with" blkhash-verify-sums="$dir/bad"
 echo "blk-sha257/64k (c) = $hex" > bad

@@ -20,7 +20,7 @@ refuses () {
 
 refuses 'blkhash-verify-manifest is missing'
 refuses 'blkhash-verify-manifest is missing' blkhash-verify-sum=none
-refuses 'blkhash-verify-sum is missing: the checksum that proves the manifest' \
+refuses 'blkhash-verify-sum is missing; give the sum that proves the manifest' \
         "$good"
 refuses 'blkhash-verify-sum: there is no sum' "$good" blkhash-verify-sum=
 refuses 'blkhash-verify-sum: it is the sum of a file' "$good" \

@@ -135,7 +135,7 @@ open_disk (struct export *export)
   if (fd == -1)
     return -1;
   if (!sum) {
-    nbdkit_error ("blkhash-verify-sums: no checksum for the export of %s",
+    nbdkit_error ("blkhash-verify-sums: no sum for the export of %s",
                   export->path);
     close (fd);
     return -1;

@@ -52,7 +52,7 @@ struct export {
 };
 
 /* Open the manifest, or the directory of manifests and the list of their
- * checksums, before the server forks.  Returns 0, or -1 after nbdkit_error.
+ * sums, before the server forks.  Returns 0, or -1 after nbdkit_error.
  */
 int exports_open (void);
 void exports_free (void);

@@ -167,7 +167,7 @@ check_one (const struct verify_params *p)
   if (p->sums)
     return refuse ("blkhash-verify-sums needs blkhash-verify-manifest-dir");
   if (!p->sum)
-    return refuse ("blkhash-verify-sum is missing: the checksum that proves "
+    return refuse ("blkhash-verify-sum is missing; give the sum that proves "
                    "the manifest, or none to trust it");
   return 0;
 }
@@ -185,7 +185,7 @@ check_exports (const struct verify_params *p)
     return refuse ("blkhash-verify-sum cannot be used with "
                    "blkhash-verify-sums");
   if (!p->sums && (!p->sum || strcmp (p->sum, "none") != 0))
-    return refuse ("blkhash-verify-sums is missing: the checksums that prove "
+    return refuse ("blkhash-verify-sums is missing; give the sums that prove "
                    "the manifests, or blkhash-verify-sum=none to trust them");
   return 0;
 }

@@ -77,9 +77,9 @@ bool verify_params_only_export (void);
 
 #define VERIFY_PARAMS_HELP \
   "blkhash-verify-manifest=FILE    The manifest of the disk.\n" \
-  "blkhash-verify-sum=SUM|none     The expected checksum of the manifest.\n" \
+  "blkhash-verify-sum=SUM|none     The sum that the manifest must have.\n" \
   "blkhash-verify-manifest-dir=DIR  A manifest NAME.blkm for each export.\n" \
-  "blkhash-verify-sums=LIST        The checksums of these manifests.\n" \
+  "blkhash-verify-sums=LIST        The sums of these manifests.\n" \
   "blkhash-verify-size=exact|truncate  " \
     "May the plugin's disk be larger?\n" \
   "blkhash-verify-fail=error|warn|stop  " \

@@ -1,12 +1,12 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The checksums in the file that the parameter blkhash-verify-sums names, by
+ * The sums in the file that the parameter blkhash-verify-sums names, by
  * the names of exports.
  *
  * A list is what blksum prints.  As in blksum --check, comments and other text
  * are ignored, and a damaged line is an error: nbdkit does not start.  Two
- * different checksums of one name are also an error, because only one of them
+ * different sums of one name are also an error, because only one of them
  * can be right.
  */
 
@@ -119,7 +119,7 @@ compare_names (const void *a, const void *b)
   return strcmp (x->name, y->name);
 }
 
-/* Refuse different checksums of one name.  The same line may be repeated. */
+/* Refuse different sums of one name.  The same line may be repeated. */
 static int
 check_names (const char *path)
 {
@@ -130,7 +130,7 @@ check_names (const char *path)
   for (i = 1; i < nr_entries; i++)
     if (strcmp (entries[i - 1].name, entries[i].name) == 0 &&
         strcmp (entries[i - 1].sum, entries[i].sum) != 0) {
-      nbdkit_error (PARAM ": %s: two checksums of %s", path, entries[i].name);
+      nbdkit_error (PARAM ": %s: two sums of %s", path, entries[i].name);
       return -1;
     }
   return 0;

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The checksums of blkhash-verify-sums, by the names of exports.
+ * The sums of blkhash-verify-sums, by the names of exports.
  */
 
 #ifndef NBDKIT_BLKHASH_VERIFY_SUM_LIST_H
@@ -13,7 +13,7 @@
 int sum_list_load (const char *path);
 void sum_list_free (void);
 
-/* Returns the checksum of NAME, with its tag, or NULL if there is none. */
+/* Returns the sum of NAME, with its tag, or NULL if there is none. */
 const char *sum_list_find (const char *name);
 
 #endif /* NBDKIT_BLKHASH_VERIFY_SUM_LIST_H */

@@ -232,8 +232,9 @@ check_size (const struct handle *handle)
     export_refuse_client (handle->export, size);
     ending_leave ();
   }
-  nbdkit_error ("blkhash-verify: the disk has %" PRIu64 " bytes, but that of "
-                "%s has %" PRIu64, size, disk->path, disk->size);
+  nbdkit_error ("blkhash-verify: the disk has %" PRIu64 " bytes, %s %" PRIu64
+                "%s", size, disk->path, disk->size, size > disk->size
+                ? "; blkhash-verify-size=truncate reads only these" : "");
   return -1;
 }
 
