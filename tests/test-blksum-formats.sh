@@ -61,7 +61,7 @@ unread () {
   convert="qemu-img convert -f $1 -O qcow2 IMAGE COPY"
   refuses "a $1 image, which cannot be read: .*'$convert'.*-f raw" \
           blksum "$dir/image"
-  refuses "in the format $1 cannot be read: .*'$convert'; try" \
+  refuses "in the format $1 cannot be read: .*'$convert'$" \
           blksum -f $1 "$dir/image"
   qemu-img create -q -u -f qcow2 -F $1 -b "$dir/image" "$dir/top" 8m
   refuses "of its backing file, '$1', is not one .*qemu-img convert" \
@@ -198,6 +198,6 @@ printf 'usage: qemu-img\n\nSupported formats: blkdebug file qcow2 raw vpc\n\n'
 echo 'See <https://qemu.org/qcow> for vmdk.'
 END
 chmod +x "$dir/bin/qemu-img"
-refuses "here are raw, qcow2, vpc; try" blksum -f nonsense "$dir/raw"
+refuses "here are raw, qcow2, vpc$" blksum -f nonsense "$dir/raw"
 printf '#!/bin/sh\nexit 1\n' > "$dir/bin/qemu-img"
 refuses "here are raw, .*qcow2.*vmdk" blksum -f nonsense "$dir/raw"
