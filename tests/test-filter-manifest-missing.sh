@@ -12,7 +12,7 @@ refused () {
   no_manifest
   refuses "too short to be a blkhash manifest" blksum "manifest:$manifest"
   refuses "too short to be a blkhash manifest" \
-          blksum --compare "manifest:$manifest" "$dir/image"
+          blkhash compare "manifest:$manifest" "$dir/image"
 }
 
 # Blocks are missing, and must not be read.

@@ -19,7 +19,7 @@ is_made () {
   cmp "$manifest" "$dir/other" ||
     fail "the manifest differs from that of blksum"
   prints_sum "$(reference ${3-} "$1")" blksum "manifest:$manifest"
-  run 0 blksum --compare "manifest:$manifest" "$1"
+  run 0 blkhash compare "manifest:$manifest" "$1"
 }
 
 # copied_out SPEC "REFERENCE OPTIONS"
@@ -90,10 +90,10 @@ client "" 'h.pwrite(b"x", 4000000000)'
 wait_for_sum "$dir/sparse"
 manifest_is "$dir/sparse"
 stop
-run 1 blksum --compare "manifest:$dir/before" "manifest:$manifest"
+run 1 blkhash compare "manifest:$dir/before" "manifest:$manifest"
 grep -q 3999989760 "$dir/stdout" ||
   fail "the block at 3999989760 is not reported"
-run 1 blksum --compare "manifest:$dir/before" "$dir/sparse"
+run 1 blkhash compare "manifest:$dir/before" "$dir/sparse"
 grep -q 3999989760 "$dir/stdout" ||
   fail "the block at 3999989760 is not reported"
 rm "$dir/sparse"

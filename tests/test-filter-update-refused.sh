@@ -71,8 +71,8 @@ done
 head -c $((length - 1)) "$dir/good" > "$manifest"
 refused 'is not a manifest' "$m" blkhash-update=true
 mkdir "$dir/parts"
-blksum --part 0/2 --manifest-dir "$dir/parts" "$dir/disk"
-cp "$dir/parts"/* "$manifest"
+blkhash parts --part 0/2 "$dir/disk" "$dir/parts"
+cp "$dir/parts"/part-* "$manifest"
 refused_manifest 'part' "$m" blkhash-update=true
 cp "$dir/other" "$manifest"
 refused 'is not a manifest' "$m" blkhash-update=true

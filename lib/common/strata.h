@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * A stratified random sample, for audits: blksum --update, and the filter with
+ * A stratified random sample, for audits: blkhash update, and the filter with
  * blkhash-update, take leaves from a manifest, and read a sample of the blocks
  * of these leaves.
  *

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The audit sample of --update: which of the units whose leaves
+ * The audit sample of blkhash update: which of the units whose leaves
  * are taken from a manifest are also read, and compared with it.
  */
 

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The audit sample of --update.
+ * The audit sample of blkhash update.
  *
  * Unknown ranges, such as those that changed, are read.  All other ranges are
  * trusted: their leaves are taken from the manifest.  A random sample of the
