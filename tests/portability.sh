@@ -28,8 +28,8 @@ blksum_tests='test-blksum-2038.sh test-blksum-bitmap.sh
   test-blksum-check.sh test-blksum-compare.sh test-blksum-compare-nbd.sh
   test-blksum-digests.sh test-blksum-errors.sh test-blksum-expect.sh
   test-blksum-formats.sh test-blksum-hash-options.sh test-blksum-json.sh
-  test-blksum-manifest.sh test-blksum-manifest-operand.sh test-blksum-merge.sh
-  test-blksum-nbd-sizes.sh test-blksum-options.sh test-blksum-part.sh
+  test-blksum-manifest.sh test-blksum-manifest-operand.sh test-blkhash-merge.sh
+  test-blksum-nbd-sizes.sh test-blksum-options.sh test-blkhash-parts.sh
   test-blksum-part-compare.sh
   test-blksum-qcow2.sh test-blksum-qcow2-compressed.sh
   test-blksum-qcow2-corrupt.sh test-blksum-size.sh test-blksum-sizes.sh

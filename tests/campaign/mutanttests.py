@@ -11,7 +11,7 @@ Folder = collections.namedtuple("Folder", "sources units more scripts")
 
 LIBRARY = "api", "random", "manifest"
 MANIFEST = ("manifest", "blksum-damaged", "blksum-update", "blksum-check",
-            "blksum-compare", "blksum-part", "filter-manifest")
+            "blksum-compare", "blkhash-parts", "filter-manifest")
 FORMATS = ("blksum-formats", "blksum-qcow2", "blksum-qcow2-random",
            "blksum-qcow2-compressed", "blksum-qcow2-corrupt", "blksum-vhdx",
            "blksum-vmdk-crafted", "blksum-vpc", "blksum-truncated-formats",
