@@ -68,9 +68,9 @@ for construction in s64 linear; do
   refuses "different block sizes" blksum -b 4k -d $spec "$dir/image"
   refuses "different block sizes" blksum -d $spec -b 4k "$dir/image"
 done
-refuses "'--streams': instead write -d sha256/64k/sN" \
+refuses "--streams is now: -d sha256/64k/sN" \
         blksum --streams 64 "$dir/image"
-refuses "'--linear': instead write -d sha256/64k/linear" \
+refuses "--linear is now: -d sha256/64k/linear" \
         blksum --linear "$dir/image"
 
 # The last block can be shorter, and there can be no block.

@@ -96,7 +96,7 @@ class Runner:
     def environment(self, job, fault):
         environment = dict(os.environ, LD_PRELOAD=self.library,
                            CALL_FAULT_FILE=self.shared,
-                           TMPDIR=os.path.join(self.work, "tmp"),
+                           TMPDIR=os.path.join(self.work, ".tmp"),
                            **job.environment)
         if fault:
             environment["CALL_FAULT"] = "%s:%d:%d%s" % (
@@ -106,7 +106,7 @@ class Runner:
 
     def prepare(self, job):
         shutil.rmtree(self.work, ignore_errors=True)
-        os.makedirs(os.path.join(self.work, "tmp"))
+        os.makedirs(os.path.join(self.work, ".tmp"))
         job.prepare(self.work)
 
     def options(self):
