@@ -80,7 +80,7 @@ test_found (void **state)
   (void) state;
   assert_loads ("some text\n" LINE ("c", "3") "\n# a comment\n\n"
                 LINE ("a", "1") "\n" LINE ("e", "5") "\n"
-                LINE ("c", "3") "\n# incomplete b: 5 bytes were not read\n"
+                LINE ("c", "3") "\n# unknown b: 5 bytes are missing\n"
                 "\\" LINE ("d\\\\d", "4") "\n" LINE ("a", "1"));
   assert_string_equal (sum_list_find ("a"), FOUND ("1"));
   assert_string_equal (sum_list_find ("c"), FOUND ("3"));

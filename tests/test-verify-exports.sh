@@ -310,6 +310,8 @@ refuses 'sums is missing' "$with"
 refuses 'sums is missing' "$with" blkhash-verify-sum="blk-md5/4:00"
 refuses 'cannot be used with blkhash-verify-sums' "$with" \
         blkhash-verify-sum=none blkhash-verify-sums="$dir/list"
+refuses 'blkhash-verify-exports is now: blkhash-verify-manifest-dir$' \
+        blkhash-verify-exports="$dir/blkm"
 refuses 'sums needs blkhash-verify-manifest-dir' blkhash-verify-sums="$dir/list" \
         blkhash-verify-manifest="$dir/blkm/c.blkm"
 for more in blkhash-verify-manifest="$dir/blkm/c.blkm" \
