@@ -124,6 +124,18 @@ prints 1 "$ok" "$differs" \
 prints 1 "$differs" -- sh -c 'blksum --check --quiet --output=json list |
                               head -n 1; exit 1'
 prints 1 -- blksum --check --status --output=json list
+# A list, or a line of it, that makes the check fail has an object, too.
+prints 2 '{"name":"gone",'"$enoent}" "$ok" -- \
+       blksum --check --output=json gone sum
+printf '%s\n' "${hex#?}" text | cat sum - > damaged
+line=': improperly formatted checksum line'
+short='{"name":"damaged","error":"2'"$line: it has no name"'","result":"unknown"}'
+prints 2 "$ok" "$short" -- blksum --check --output=json damaged
+prints 2 "$ok" "$short" '{"name":"damaged","error":"3'"$line"'","result":"unknown"}' -- \
+       blksum --check --output=json --strict damaged
+prints 2 '{"name":"text","error":"no properly formatted checksum lines found","result":"unknown"}' -- \
+       sh -c 'echo text > text && blksum --check --output=json text'
+prints 2 -- blksum --check --status --output=json damaged gone
 prints 0 "$ok" -- blksum --expect "$hex" --output=json image
 prints 1 "$differs" -- blksum --expect "$hex" --output=json bad
 prints 0 -- blksum --expect "$hex" --output=json --quiet image

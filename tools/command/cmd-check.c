@@ -85,25 +85,31 @@ status_of (enum check_outcome outcome)
 }
 
 /* Print the verdict and the error of LINE, if it has them, and the options do
- * not suppress them.  This is the report function of a struct check_request.
+ * not suppress them.  In JSON, a line without an image that makes the check
+ * fail has an object, too: otherwise all could be "ok".  This is the report
+ * function of a struct check_request.
  */
 static void
 print_line (void *opaque, const struct check_line *line)
 {
   struct list_output *output = opaque;
   enum verdict_report level = output->options->report;
+  const char *name = line->name ? line->name : output->list;
+  bool is_json = output->options->output.form == OUTPUT_JSON;
+  bool fails = line->outcome == LINE_DAMAGED ||
+    (line->outcome == LINE_MALFORMED && output->options->strict);
   int err = 0;
 
   if (line->error && is_reported (output, line))
-    report (line->name ? line->name : output->list, line->error);
+    report (name, line->error);
   output->damage_reported |= line->outcome == LINE_DAMAGED;
-  if (line->verdict && level != REPORT_STATUS &&
+  if (level != REPORT_STATUS &&
       (level != REPORT_QUIET || line->outcome != LINE_MATCH)) {
-    if (output->options->output.form == OUTPUT_JSON)
-      output_verdict (line->name, line->verified, &output->options->input.part,
+    if (line->verdict && !is_json)
+      err = verdict_print (name, line->verdict);
+    else if (is_json && (line->verdict || fails))
+      output_verdict (name, line->verified, &output->options->input.part,
                       line->error, status_of (line->outcome));
-    else
-      err = verdict_print (line->name, line->verdict);
   }
   if (err)
     report_write_failed (err);
@@ -140,23 +146,15 @@ warn_lines (const struct check_result *result)
         "computed checksums did NOT match");
 }
 
-static void
-report_list (const struct list_output *output, const char *what)
-{
-  struct error error = { "" };
-
-  error_set (&error, "%s", what);
-  report (output->list, &error);
-}
-
-/* Print the warnings about the whole list.  READABLE is false if the list could
- * not be read to its end.  Returns the exit status.
+/* Print the warnings about the whole list.  ERROR is set if the list could not
+ * be read to its end.  Returns the exit status.
  */
 static int
 end_list (const struct list_output *output, const struct check_result *result,
-          bool readable)
+          struct error *error)
 {
   const struct blksum_options *options = output->options;
+  struct error hint = { "" };
   const uint64_t *lines = result->lines;
   uint64_t failed = lines[LINE_UNREAD] + lines[LINE_UNCHECKED] +
     lines[LINE_UNKNOWN];
@@ -168,22 +166,28 @@ end_list (const struct list_output *output, const struct check_result *result,
 
   if (formatted > 0 && !silent)
     warn_lines (result);
-  if (formatted == 0 && readable)
-    report_list (output, result->foreign
-                 ? "no checksums of disks found: these are sums of files, as "
-                   "in the manifest of an OVF; check them with the program "
-                   "that wrote them, such as sha256sum"
-                 : "no properly formatted checksum lines found");
-  else if (none_verified && readable && !silent)
-    report_list (output, "no file was verified");
+  if (formatted == 0)
+    error_set (error, "%s", result->foreign
+               ? "no checksums of disks found: these are sums of files, as in "
+                 "the manifest of an OVF; check them with the program that "
+                 "wrote them, such as sha256sum"
+               : "no properly formatted checksum lines found");
+  else if (none_verified && !silent)
+    error_set (error, "no file was verified");
   else if (lines[LINE_MISMATCH] > 0 && lines[LINE_MATCH] == 0 &&
            !result->tagged && !silent)
-    report_list (output, "none matches, and none has a tag; made with another "
-                 "-d, or by sha256sum?");
+    error_set (&hint, "none matches, and none has a tag; made with another -d, "
+               "or by sha256sum?");
+  if (error_is_set (&hint))
+    report (output->list, &hint);
+  if (error_is_set (error) && silent)
+    report (output->list, error);
+  else if (error_is_set (error))
+    output_failure (&options->output, output->list, error, EXIT_TROUBLE);
 
   if (different > 0)
     return EXIT_DIFFERS;
-  if (formatted == 0 || none_verified || !readable || failed > 0 ||
+  if (error_is_set (error) || none_verified || failed > 0 ||
       lines[LINE_DAMAGED] > 0 ||
       (options->strict && lines[LINE_MALFORMED] > 0))
     return EXIT_TROUBLE;
@@ -208,11 +212,9 @@ check_list (const struct blksum_options *options, const char *list)
   };
   struct check_result result;
   struct error error = { "" };
-  int r = job_check (&request, &result, &error);
 
-  if (r == -1)
-    report (output.list, &error);
-  return end_list (&output, &result, r == 0);
+  job_check (&request, &result, &error);
+  return end_list (&output, &result, &error);
 }
 
 /* A mismatch in one list takes precedence over a list that could not be read. */
