@@ -76,6 +76,11 @@ for options in "-d md5" "-b 64k" "-d md5/64k"; do
 done
 refuses "this is a manifest" blksum --manifest out manifest:m.blkm
 refuses "this is a manifest" blksum -f raw manifest:m.blkm
+refuses "manifest:m.blkm: this is a manifest" \
+        blkhash compare -f raw manifest:m.blkm image
+refuses "manifest:m.blkm: this is a manifest" \
+        blkhash compare -F raw image manifest:m.blkm
+run 0 blkhash compare -f raw image manifest:m.blkm
 [ ! -e out ] || fail "made a manifest of a manifest"
 
 # Damaged manifests.

@@ -83,6 +83,9 @@ open_manifest (struct compare_input *input, bool check_sum)
   char reason[BLKHASH_MAX_REASON_SIZE];
   uint32_t block_size;
 
+  if (input->format)
+    return error_set (&input->error, "this is a manifest, and -f and -F are "
+                      "for images");
   input->fd = strcmp (path, "-") == 0
     ? fcntl (STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
     : open (path, O_RDONLY | O_CLOEXEC);
