@@ -200,7 +200,11 @@ requires_qemu
 qemu-img convert -f raw -O qcow2 disk disk.qcow2
 cp disk.qcow2 before.qcow2
 no "disk.qcow2: its format is qcow2, and only raw disks can be repaired" disk.qcow2
+no "disk.qcow2: its format is qcow2, and only" -f qcow2 disk.qcow2
 same disk.qcow2 before.qcow2
+# The option -f is about the sources.
+qemu-img convert -f raw -O qcow2 good good.qcow2
+run 0 by_good --dry-run -f qcow2 --from good.qcow2 good
 
 # A raw disk to which a guest wrote such a header.
 blksum -f raw --manifest headed.blkm disk.qcow2 > stdout

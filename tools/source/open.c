@@ -309,13 +309,16 @@ refuse_format (const char *format, struct error *error)
                     "has written a header of %s", format, format);
 }
 
+/* The format of OPTIONS is that of the sources of a repair, of which only raw
+ * is also one of the disk.
+ */
 static int
 check_raw (const struct source_options *options, const struct file *file,
            struct error *error)
 {
   struct error reason = { "" };
-  const char *format = options->format ? options->format
-                                       : image_probe (file, &reason);
+  const char *format = options->format && !is_not_raw (options)
+    ? options->format : image_probe (file, &reason);
 
   if (!format)
     return error_set (error, "%s, so its format is not known; -f raw repairs "
