@@ -35,6 +35,8 @@ to_gone_reader () {
 run 141 to_gone_reader blksum "$dir/image"
 run 141 to_gone_reader blksum --manifest - "$dir/image"
 [ ! -s "$dir/stderr" ] || fail "unexpected message"
+run 141 to_gone_reader blkhash --help
+run 141 to_gone_reader blkhash compare --help
 # A manifest of a pipe goes to a temporary file first.
 mkfifo "$dir/image-fifo"
 cat "$dir/image" > "$dir/image-fifo" &

@@ -72,16 +72,6 @@ complete (int nr_words, char *words[])
     print_commands (nr_words == 1 ? words[0] : "");
 }
 
-/* Returns the exit status after what was printed on stdout. */
-static int
-end (void)
-{
-  if (fflush (stdout) != EOF && !ferror (stdout))
-    return EXIT_SUCCESS;
-  perror ("blkhash: write error");
-  return EXIT_TROUBLE;
-}
-
 int
 main (int argc, char *argv[])
 {
@@ -102,5 +92,6 @@ main (int argc, char *argv[])
     program_print_version ();
   else
     usage_error ("'%s' is not a command; blksum prints and checks sums", name);
-  return end ();
+  program_flush ();
+  return EXIT_SUCCESS;
 }

@@ -71,7 +71,8 @@ main (int argc, char *argv[])
    */
   if (argc > 1 && strcmp (argv[1], "--complete") == 0) {
     complete_print (&blksum, argc - 2, argv + 2);
-    return fflush (stdout) == EOF ? EXIT_TROUBLE : EXIT_SUCCESS;
+    program_flush ();
+    return EXIT_SUCCESS;
   }
   return input_run (&blksum, argc, argv);
 }

@@ -185,12 +185,9 @@ apply (const struct command *command, void *options,
        const struct option_use *use)
 {
   if (use->row->print) {
+    errno = 0;
     use->row->print (command);
-    if (fflush (stdout) == EOF || ferror (stdout)) {
-      fprintf (stderr, "%s: write error: %s\n", program_name,
-               strerror (errno)); /* output that is lost is an error */
-      exit (EXIT_TROUBLE);
-    }
+    program_flush ();
     exit (EXIT_SUCCESS);
   }
   if (use->row->set)

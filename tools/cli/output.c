@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Print the sum of one source: as a line like that of sha256sum, as a tagged
- * line, or as JSON.
+ * Print the result for an image: its sum as a line like that of sha256sum, as a
+ * tagged line, or as JSON; or the verdict as a line of sha256sum --check.
  */
 
 #include <config.h>
@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "blkhash.h"
 
@@ -19,6 +20,7 @@
 #include "../lib/common/sum-line.h"
 #include "cli/output.h"
 #include "cli/program.h"
+#include "util/control.h"
 #include "util/error.h"
 #include "util/part.h"
 #include "util/result.h"
@@ -84,10 +86,9 @@ print_json (const struct output_options *options, const char *name,
   output_result (EXIT_SUCCESS);
 }
 
-/* ---- Lines and JSON ---- */
+/* ---- A sum ---- */
 
-/* Returns 0, or ENOMEM. */
-static int
+static void
 print_line (const struct output_options *options, const char *name,
             const struct blkhash_opts *hash, const struct sum *sum)
 {
@@ -96,36 +97,29 @@ print_line (const struct output_options *options, const char *name,
                          !options->zero);
 
   if (!line)
-    return ENOMEM;
+    report_write_failed (ENOMEM);
   fputs (line, stdout);
   free (line);
-  return 0;
-}
-
-/* Only the call that fails sets errno, and which call that is depends on when
- * the C library flushes.  So errno is cleared before the first call.
- */
-int
-output_sum (const struct output_options *options, const char *name,
-            const struct blkhash_opts *hash, const struct sum *sum)
-{
-  const char end = options->zero ? '\0' : '\n';
-
-  errno = 0;
-  if (options->form == OUTPUT_JSON)
-    print_json (options, name, hash, sum);
-  else if (print_line (options, name, hash, sum) != 0)
-    return ENOMEM;
-  if (ferror (stdout) || putchar (end) == EOF || fflush (stdout) == EOF)
-    return errno ? errno : EIO;
-  return 0;
 }
 
 static void
-end_line (void)
+end_line (char end)
 {
-  if (ferror (stdout) || putchar ('\n') == EOF || fflush (stdout) == EOF)
-    report_write_failed (errno ? errno : EIO);
+  if (!ferror (stdout))
+    putchar (end);
+  program_flush ();
+}
+
+void
+output_sum (const struct output_options *options, const char *name,
+            const struct blkhash_opts *hash, const struct sum *sum)
+{
+  errno = 0;
+  if (options->form == OUTPUT_JSON)
+    print_json (options, name, hash, sum);
+  else
+    print_line (options, name, hash, sum);
+  end_line (options->zero ? '\0' : '\n');
 }
 
 void
@@ -138,7 +132,7 @@ output_failure (const struct output_options *options, const char *name,
   errno = 0;
   print_string ("error", error->text, begin_json (options, name));
   output_result (status);
-  end_line ();
+  end_line ('\n');
 }
 
 void
@@ -159,5 +153,55 @@ output_verdict (const char *name, const struct expect_result *verified,
   if (error)
     print_string ("error", error->text, false);
   output_result (status);
-  end_line ();
+  end_line ('\n');
+}
+
+/* ---- Lines ---- */
+
+/* Replace each control character with '?', as in messages. */
+static void
+replace_controls (char *text)
+{
+  char *to = text;
+  size_t len;
+
+  for (; *text; text += len ? len : 1) {
+    len = control_length (text);
+    *to++ = len ? '?' : *text;
+  }
+  *to = '\0';
+}
+
+/* The name is escaped as in a list: if it contains a newline, a carriage return
+ * or a backslash, the line begins with a backslash.  Other control characters
+ * are replaced with '?'.  So an untrusted name cannot forge another line, and
+ * no control character reaches the terminal.
+ */
+void
+output_line (const char *name, const char *verdict)
+{
+  char *escaped = sum_line_escape (name);
+  const char *prefix;
+
+  if (!escaped)
+    report_write_failed (ENOMEM);
+  prefix = strcmp (escaped, name) == 0 ? "" : "\\";
+  replace_controls (escaped);
+  errno = 0;
+  printf ("%s%s: %s\n", prefix, escaped, verdict);
+  program_flush ();
+  free (escaped);
+}
+
+void
+output_trailing (const char *name, uint64_t len)
+{
+  char text[64] = "any bytes after the image were not read";
+
+  if (len == 0)
+    return;
+  if (len != UINT64_MAX)
+    snprintf (text, sizeof text,
+              "%" PRIu64 " bytes after the image were not read", len);
+  output_line (name, text);
 }

@@ -1,13 +1,15 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Print the sum of one source.
+ * Print the result for an image on stdout.  All functions that end a line exit
+ * if stdout cannot be written, or with ENOMEM.
  */
 
 #ifndef BLKSUM_OUTPUT_H
 #define BLKSUM_OUTPUT_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct blkhash_opts;
 struct error;
@@ -30,22 +32,27 @@ struct output_options {
   bool zero;                    /* NUL ends a line, and no name is escaped */
 };
 
-/* Print SUM of the source NAME, made with HASH, on stdout.  Returns 0, or an
- * errno value if it could not be formatted or written.
+/* Print SUM of the source NAME, made with HASH. */
+void output_sum (const struct output_options *options, const char *name,
+                 const struct blkhash_opts *hash, const struct sum *sum);
+
+/* Print "NAME: VERDICT". */
+void output_line (const char *name, const char *verdict);
+
+/* Print that the LEN bytes after the image NAME were not read.  LEN is
+ * UINT64_MAX if their number is not known; if it is 0, nothing is printed.
  */
-int output_sum (const struct output_options *options, const char *name,
-                const struct blkhash_opts *hash, const struct sum *sum);
+void output_trailing (const char *name, uint64_t len);
 
 /* Report ERROR, which is about NAME, and print it in an object of JSON, if that
- * is the form.  STATUS is the exit status.  Exits if stdout cannot be written.
+ * is the form.  STATUS is the exit status.
  */
 void output_failure (const struct output_options *options, const char *name,
                      const struct error *error, int status);
 
 /* Print an object of JSON for an image that was checked, with what VERIFIED
  * contains, which can be NULL, and PART, if its N is not 0.  ERROR is NULL, or
- * the reason for STATUS, the exit status for this image alone.  Exits if stdout
- * cannot be written.
+ * the reason for STATUS, the exit status for this image alone.
  */
 void output_verdict (const char *name, const struct expect_result *verified,
                      const struct part *part, const struct error *error,

@@ -80,3 +80,10 @@ report_write_failed (int err)
   fprintf (stderr, "%s: write error: %s\n", program_name, strerror (err));
   exit (EXIT_TROUBLE);
 }
+
+void
+program_flush (void)
+{
+  if (fflush (stdout) == EOF || ferror (stdout))
+    report_write_failed (errno ? errno : EIO);
+}

@@ -28,6 +28,13 @@ void program_print_version (void);
 /* Print ERROR, which is about NAME, with NAME in front of each line. */
 void report (const char *name, const struct error *error);
 
+/* Flush stdout.  If this or what was printed before has failed, exit as
+ * report_write_failed with errno, which the caller has set to 0 before it
+ * printed: only the call that fails sets errno, and which call that is depends
+ * on when the C library flushes.
+ */
+void program_flush (void);
+
 /* Report that standard output could not be written, because of the errno value
  * ERR, and exit with status 2.  EPIPE ends the program by SIGPIPE, without a
  * report.

@@ -14,7 +14,6 @@
 
 #include "cli/container.h"
 #include "cli/program.h"
-#include "cli/verdict.h"
 #include "command/blksum-options.h"
 #include "job/job.h"
 #include "util/error.h"
@@ -98,7 +97,6 @@ print_line (void *opaque, const struct check_line *line)
   bool is_json = output->options->output.form == OUTPUT_JSON;
   bool fails = line->outcome == LINE_DAMAGED ||
     (line->outcome == LINE_MALFORMED && output->options->strict);
-  int err = 0;
 
   if (line->error && is_reported (output, line))
     report (name, line->error);
@@ -106,13 +104,11 @@ print_line (void *opaque, const struct check_line *line)
   if (level != REPORT_STATUS &&
       (level != REPORT_QUIET || line->outcome != LINE_MATCH)) {
     if (line->verdict && !is_json)
-      err = verdict_print (name, line->verdict);
+      output_line (name, line->verdict);
     else if (is_json && (line->verdict || fails))
       output_verdict (name, line->verified, &output->options->input.part,
                       line->error, status_of (line->outcome));
   }
-  if (err)
-    report_write_failed (err);
   if (line->verified && level != REPORT_STATUS)
     container_report (line->name, &line->verified->first, "sum");
 }

@@ -16,14 +16,13 @@
 #include <stdlib.h>
 
 #include "../lib/common/json-string.h"
+#include "../lib/common/mapfile.h"
 #include "cli/container.h"
-#include "cli/domain.h"
 #include "cli/input-options.h"
 #include "cli/output.h"
 #include "cli/program.h"
 #include "cli/progress.h"
 #include "cli/usage.h"
-#include "cli/verdict.h"
 #include "command/commands.h"
 #include "job/job.h"
 #include "util/error.h"
@@ -137,13 +136,12 @@ print_part (const struct part *part, const struct difference *difference)
           difference->differ ? "Compared" : "No difference in", text);
 }
 
-/* Returns 0, or an errno value. */
-static int
+static void
 end_lines (struct difference_output *output,
            const struct difference *difference)
 {
   const struct input_options *options = &output->options->input;
-  int i, err = 0;
+  int i;
 
   print_sizes (output, difference);
   if (options->part.n > 0)
@@ -154,10 +152,55 @@ end_lines (struct difference_output *output,
             difference->size[0]);
   else if (!difference->differ)
     puts ("The images are identical.");
-  for (i = 0; i < 2 && err == 0; i++)
-    err = verdict_print_trailing (output->operands[i],
-                                  difference->trailing[i]);
-  return err;
+  for (i = 0; i < 2; i++)
+    output_trailing (output->operands[i], difference->trailing[i]);
+}
+
+/* ---- A domain mapfile of GNU ddrescue ---- */
+
+/* In it "+" is what ddrescue copies with -m, and "?" is the rest.
+ *
+ * ddrescue must not use the output of a comparison that failed.  With an empty
+ * mapfile it would copy nothing, and succeed, as with an empty domain.  So a
+ * part of the status line is printed before the comparison: ddrescue refuses a
+ * mapfile that ends there.  The rest is printed when all ranges are known,
+ * because a mapfile that ends between two ranges is valid.
+ *
+ * With a part, "?" is also what was not compared, so the first line is not that
+ * by which --changed recognizes a mapfile.
+ */
+static void
+begin_mapfile (bool is_partial)
+{
+  errno = 0;
+  fputs (is_partial ? MAPFILE_SIGNATURE ("blkhash, of a part")
+                    : MAPFILE_SIGNATURE ("blkhash"), stdout);
+  fputs (MAPFILE_STATUS_BEGIN, stdout);
+  program_flush ();
+}
+
+/* Print the rest, up to SIZE, the larger size of the two images.  If there are
+ * too many ranges, the gaps between some of them were added (see ranges.h), and
+ * ddrescue copies some bytes that do not differ.
+ */
+static void
+end_mapfile (struct ranges *ranges, uint64_t size)
+{
+  uint64_t end = 0;
+  size_t i;
+
+  ranges_sort (ranges);
+  fputs (MAPFILE_STATUS_END ("+"), stdout);
+  for (i = 0; i < ranges->count; i++) {
+    const struct ranges_item *range = &ranges->items[i];
+
+    if (range->start > end)
+      mapfile_print_range (stdout, end, range->start - end, MAPFILE_NOT_TRIED);
+    mapfile_print_range (stdout, range->start, range->len, MAPFILE_FINISHED);
+    end = range->start + range->len;
+  }
+  if (end < size)
+    mapfile_print_range (stdout, end, size - end, MAPFILE_NOT_TRIED);
 }
 
 /* ---- All forms ---- */
@@ -188,14 +231,6 @@ report_sizes (const struct difference_output *output, const uint64_t *size)
   report (output->operands[larger], &error);
 }
 
-/* Called before the comparison.  Returns 0, or an errno value. */
-static int
-begin (const struct compare_options *options)
-{
-  return options->output.form == OUTPUT_MAPFILE
-    ? domain_begin (options->input.part.n > 0) : 0;
-}
-
 /* The report function of a struct compare_request. */
 static int
 print_range (void *opaque, const struct difference *difference, uint64_t start,
@@ -214,14 +249,13 @@ print_range (void *opaque, const struct difference *difference, uint64_t start,
 }
 
 /* Print what follows the last range.  A mapfile is not completed if nothing was
- * compared, so that ddrescue refuses it.  Returns 0, or an errno value.
+ * compared, so that ddrescue refuses it.
  */
-static int
+static void
 end (struct difference_output *output, const struct difference *difference)
 {
   bool compared = difference->compared_bytes == larger_size (difference) ||
     output->options->input.part.n > 0;
-  int err = 0;
 
   if (!compared)
     report_sizes (output, difference->size);
@@ -229,14 +263,10 @@ end (struct difference_output *output, const struct difference *difference)
   if (output->options->output.form == OUTPUT_JSON)
     end_json (output, difference);
   else if (output->options->output.form == OUTPUT_HUMAN)
-    err = end_lines (output, difference);
+    end_lines (output, difference);
   else if (compared)
-    domain_end (&output->ranges, larger_size (difference));
-  if (err)
-    return err;
-  if (fflush (stdout) == EOF || ferror (stdout))
-    return errno ? errno : EIO;
-  return 0;
+    end_mapfile (&output->ranges, larger_size (difference));
+  program_flush ();
 }
 
 /* ---- The command ---- */
@@ -263,16 +293,14 @@ run (void *opaque, int nr_operands, char *operands[])
   struct difference difference;
   struct error error = { "" };
   const char *operand;
-  int err;
 
   (void) nr_operands;
   input_check_format (options->formats[0]);
   input_check_format (options->formats[1]);
   if (options->output.form == OUTPUT_MAPFILE && options->quiet)
     usage_error ("--output=mapfile cannot be used with --quiet");
-  err = begin (options);
-  if (err)
-    report_write_failed (err);
+  if (options->output.form == OUTPUT_MAPFILE)
+    begin_mapfile (options->input.part.n > 0);
   /* Flush each range when it is found, also to a pipe. */
   if (options->output.form == OUTPUT_HUMAN)
     setvbuf (stdout, NULL, _IOLBF, 0);
@@ -287,10 +315,8 @@ run (void *opaque, int nr_operands, char *operands[])
     return EXIT_TROUBLE;
   }
   if (!options->quiet)
-    err = end (&output, &difference);
+    end (&output, &difference);
   ranges_free (&output.ranges);
-  if (err)
-    report_write_failed (err);
   for (int i = 0; i < 2; i++)
     container_report (operands[i], &difference.first_bytes[i], "comparison");
   return difference.differ ? EXIT_DIFFERS : EXIT_SUCCESS;

@@ -12,7 +12,6 @@
 #include "cli/container.h"
 #include "cli/program.h"
 #include "cli/usage.h"
-#include "cli/verdict.h"
 #include "command/blksum-options.h"
 #include "job/job.h"
 #include "util/error.h"
@@ -27,20 +26,15 @@ print (const struct blksum_options *options, const char *name,
        const struct expect_result *result, const struct error *error,
        int status)
 {
-  int err = 0;
-
   if (options->report == REPORT_STATUS ||
       (options->report == REPORT_QUIET && status == EXIT_SUCCESS))
     return;
   if (options->output.form == OUTPUT_JSON)
     output_verdict (name, result, &options->input.part, error, status);
   else if (*result->verdict)
-    err = verdict_print (name, result->verdict);
-  if (err == 0 && status == EXIT_SUCCESS &&
-      options->output.form == OUTPUT_HUMAN)
-    err = verdict_print_trailing (name, result->trailing);
-  if (err)
-    report_write_failed (err);
+    output_line (name, result->verdict);
+  if (status == EXIT_SUCCESS && options->output.form == OUTPUT_HUMAN)
+    output_trailing (name, result->trailing);
 }
 
 int

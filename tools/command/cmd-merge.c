@@ -56,15 +56,12 @@ print (const struct merge_options *options, const char *operand,
   struct output_options output = options->output;
   const char *manifest = options->input.hash.manifest;
   char *name = NULL;
-  int err = ENOMEM;
 
   output.no_names = !manifest && output.form != OUTPUT_JSON;
-  if (!manifest || asprintf (&name, "manifest:%s", manifest) != -1) {
-    err = output_sum (&output, name ? name : operand, sum->hash, sum);
-    free (name);
-  }
-  if (err)
-    report_write_failed (err);
+  if (manifest && asprintf (&name, "manifest:%s", manifest) == -1)
+    report_write_failed (ENOMEM);
+  output_sum (&output, name ? name : operand, sum->hash, sum);
+  free (name);
 }
 
 static int

@@ -23,7 +23,6 @@
 #include "cli/program.h"
 #include "cli/progress.h"
 #include "cli/usage.h"
-#include "cli/verdict.h"
 #include "command/commands.h"
 #include "job/manifest.h"
 #include "repair/repair.h"
@@ -140,6 +139,7 @@ end_json (struct repair_output *output, const struct repair_result *result)
   putchar (']');
   output_result (is_repaired (result) ? EXIT_SUCCESS : EXIT_DIFFERS);
   putchar ('\n');
+  program_flush ();
 }
 
 /* ---- Lines ---- */
@@ -171,7 +171,7 @@ report_bad (const struct repair_output *output,
    REPAIR_STATES * sizeof ", 18446744073709551615 blocks repairable")
 
 /* Print a line such as "FAILED (2 blocks repaired, 1 bad)". */
-static int
+static void
 print_line (const struct repair_output *output,
             const struct repair_result *result)
 {
@@ -193,7 +193,7 @@ print_line (const struct repair_output *output,
   }
   if (before[0] == ',')
     snprintf (text + len, sizeof text - len, ")");
-  return verdict_print (output->disk, text);
+  output_line (output->disk, text);
 }
 
 /* ---- Both forms ---- */
@@ -215,19 +215,6 @@ print_range (void *opaque, const struct repair_range *range)
   output->error = ferror (stdout) ? errno ? errno : EIO : 0;
   progress_show ();
   return output->error;
-}
-
-/* Print the final result.  Returns 0, or an errno value. */
-static int
-end (struct repair_output *output, const struct repair_result *result)
-{
-  if (output->form != OUTPUT_JSON)
-    return print_line (output, result);
-  errno = 0;
-  end_json (output, result);
-  if (fflush (stdout) == EOF || ferror (stdout))
-    return errno ? errno : EIO;
-  return 0;
 }
 
 /* ---- The command ---- */
@@ -254,7 +241,7 @@ run (void *opaque, int nr_operands, char *operands[])
   struct repair_result result;
   struct error error = { "" };
   const char *operand;
-  int r, err;
+  int r;
 
   (void) nr_operands;
   check_usage (&request);
@@ -274,9 +261,11 @@ run (void *opaque, int nr_operands, char *operands[])
       output_failure (&options->output, operand, &error, EXIT_TROUBLE);
     return EXIT_TROUBLE;
   }
-  err = end (&output, &result);
-  if (err)
-    report_write_failed (err);
+  errno = 0;
+  if (output.form == OUTPUT_JSON)
+    end_json (&output, &result);
+  else
+    print_line (&output, &result);
   return is_repaired (&result) ? EXIT_SUCCESS : EXIT_DIFFERS;
 }
 

@@ -58,18 +58,15 @@ print_sum (const struct blksum_options *options,
 {
   struct error error = { "" };
   struct sum sum;
-  int err = 0;
 
   if (job_hash (request, &sum, &error) == -1) {
     output_failure (&options->output, request->operand, &error, EXIT_TROUBLE);
     return EXIT_TROUBLE;
   }
   if (!manifest_file_is_stdout (request->manifest))
-    err = output_sum (&options->output, request->operand,
-                      sum.hash ? sum.hash : request->opts, &sum);
+    output_sum (&options->output, request->operand,
+                sum.hash ? sum.hash : request->opts, &sum);
   blkhash_opts_free (sum.hash);
-  if (err)
-    report_write_failed (err);
   container_report (request->operand, &sum.first, "sum");
   return EXIT_SUCCESS;
 }
