@@ -29,10 +29,7 @@ static const char help_end[] =
 static const struct option_group groups[] = {
   { NULL, sum_rows },
   { "Check", check_rows },
-  { "Input", format_rows },
-  { NULL, input_rows },
-  { "", standard_rows },
-  { NULL, NULL },
+  INPUT_GROUPS,
 };
 
 static int

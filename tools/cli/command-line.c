@@ -17,6 +17,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "../lib/common/strata.h"
 #include "cli/command-line.h"
 #include "cli/program.h"
 #include "cli/usage.h"
@@ -125,6 +126,17 @@ parse_number (const struct option_row *row, const char *arg)
   return value;
 }
 
+static uint32_t
+parse_share (const struct option_row *row, const char *arg)
+{
+  uint32_t share;
+
+  if (!strata_parse_share (arg, &share))
+    usage_invalid ("--%s: '%s' is not a number from 0 to 100, with up to six "
+                   "decimals, and a percent sign", row->name, arg);
+  return share;
+}
+
 /* Returns the index of ARG in the words of ROW. */
 static unsigned
 find_word (const struct option_row *row, const char *arg)
@@ -161,7 +173,8 @@ make_use (const struct option_list *list, int c)
     .row = row,
     .arg = optarg,
     .number = !optarg ? 0 : row->max > 0 ? parse_number (row, optarg)
-              : row->words ? find_word (row, optarg) : 0,
+              : row->words ? find_word (row, optarg)
+              : row->is_share ? parse_share (row, optarg) : 0,
     .by_letter = c < FIRST_NAME,
   };
 }

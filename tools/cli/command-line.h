@@ -20,8 +20,7 @@ struct command;
 struct option_use {
   const struct option_row *row;
   char *arg;                    /* the argument, or NULL */
-  uint64_t number;              /* the argument as a number, if row->max is
-                                 * not 0 */
+  uint64_t number;              /* the argument as a number, for the field */
   bool by_letter;               /* the short option was used */
 };
 
@@ -41,6 +40,8 @@ struct option_row {
 
   uint64_t min, max;            /* if max > 0, the argument is a number */
   bool is_size;                 /* the number can have a unit */
+  bool is_share;                /* the argument is "N%"; the field gets
+                                 * millionths of a percent */
   const char *words;            /* the valid arguments, such as "human json", or
                                  * NULL; the field gets the index */
   bool repeats;                 /* each use has an effect, not only the last */

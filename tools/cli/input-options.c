@@ -14,7 +14,6 @@
 #include "blkhash.h"
 
 #include "../lib/common/hash-spec.h"
-#include "../lib/common/strata.h"
 #include "cli/input-options.h"
 #include "cli/program.h"
 #include "cli/usage.h"
@@ -101,18 +100,6 @@ input_set_part (void *options, const struct option_use *use)
   if (part_parse (&input->part, use->arg) == -1)
     usage_invalid ("--part: '%s' is not I/N, with I from 0 to N - 1, and N up "
                    "to %d", use->arg, PART_MAX);
-}
-
-/* Parse "N%", with up to six decimals.  Returns millionths of a percent. */
-uint32_t
-input_parse_share (const struct option_use *use)
-{
-  uint32_t share;
-
-  if (!strata_parse_share (use->arg, &share))
-    usage_invalid ("--%s: '%s' is not a number from 0 to 100, with up to six "
-                   "decimals, and a percent sign", use->row->name, use->arg);
-  return share;
 }
 
 static void
@@ -232,7 +219,7 @@ warn (const char *name, const struct error *error)
 }
 
 static void
-set_defaults (struct input_options *input)
+set_defaults (struct input_options *input, const struct command *command)
 {
   long cpus = sysconf (_SC_NPROCESSORS_ONLN);
 
@@ -249,6 +236,7 @@ set_defaults (struct input_options *input)
       .progress.update = progress_update,
     },
     .progress.fd = -1,
+    .output.tag = command->name != NULL,
   };
   if (!input->hash.opts)
     usage_failed ("sha256");
@@ -266,7 +254,7 @@ input_run (const struct command *command, int argc, char *argv[])
 
   if (!input)
     usage_failed ("options");
-  set_defaults (input);
+  set_defaults (input, command);
   if (command->set_defaults)
     command->set_defaults (input);
   first = command_line_parse (command, input, argc, argv);

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "cli/command-line.h"
+#include "cli/output.h"
 #include "cli/progress.h"
 #include "util/part.h"
 #include "util/request.h"
@@ -25,15 +26,22 @@ struct input_options {
   struct part part;             /* if part.n > 0, only this part is read */
   uint32_t digest_block_size;   /* the block size in --digest, or 0 */
   struct progress_target progress;
+  struct output_options output; /* a command of blkhash always prints tags */
 };
 
 /* The group "Input" of --help; --format, its first row, is another table. */
 extern const struct option_row format_rows[], input_rows[];
 
+#define INPUT_GROUPS \
+  { "Input", format_rows }, { NULL, input_rows }, { "", standard_rows }, \
+  { NULL, NULL }
 #define DIGEST_ROW(text) \
   { 'd', "digest", "SPEC", text, .set = input_set_digest }
 #define PART_ROW(text) \
   { 0, "part", "I/N", text, .set = input_set_part }
+#define OUTPUT_ROW \
+  { 0, "output", "FORM", "human or json", .words = "human json", \
+    OPTION_FIELD (struct input_options, output.form) }
 #define PROGRESS_ROW \
   { 'p', "progress", "[=FD]", "show progress, or write lines N/100 to FD", \
     OPTION_NUMBER (0, INT_MAX), .set = input_set_progress }
@@ -54,9 +62,6 @@ void input_print_digests (const struct command *command);
  */
 void input_append (const char ***list, size_t *count,
                    const struct option_use *use);
-
-/* Returns the share "N%" of USE in millionths of a percent. */
-uint32_t input_parse_share (const struct option_use *use);
 
 /* Check that FORMAT, if it is not NULL, is the name of a format. */
 void input_check_format (const char *format);

@@ -11,7 +11,6 @@
 #include <stdbool.h>
 
 #include "cli/input-options.h"
-#include "cli/output.h"
 
 /* The modes of the rows. */
 #define MODE_SUM 1u
@@ -28,7 +27,6 @@ enum verdict_report {
 
 struct blksum_options {
   struct input_options input;
-  struct output_options output;
   char **operands;              /* at least one */
   int nr_operands;
 

@@ -94,7 +94,7 @@ print_line (void *opaque, const struct check_line *line)
   struct list_output *output = opaque;
   enum verdict_report level = output->options->report;
   const char *name = line->name ? line->name : output->list;
-  bool is_json = output->options->output.form == OUTPUT_JSON;
+  bool is_json = output->options->input.output.form == OUTPUT_JSON;
   bool fails = line->outcome == LINE_DAMAGED ||
     (line->outcome == LINE_MALFORMED && output->options->strict);
 
@@ -179,7 +179,7 @@ end_list (const struct list_output *output, const struct check_result *result,
   if (error_is_set (error) && silent)
     report (output->list, error);
   else if (error_is_set (error))
-    output_failure (&options->output, output->list, error, EXIT_TROUBLE);
+    output_failure (&options->input.output, output->list, error, EXIT_TROUBLE);
 
   if (different > 0)
     return EXIT_DIFFERS;

@@ -19,7 +19,6 @@
 #include "../lib/common/mapfile.h"
 #include "cli/container.h"
 #include "cli/input-options.h"
-#include "cli/output.h"
 #include "cli/program.h"
 #include "cli/progress.h"
 #include "cli/usage.h"
@@ -35,7 +34,6 @@ struct compare_options {
   const char *formats[2];       /* or NULL, to probe */
   bool strict;                  /* different sizes count as a difference */
   bool quiet;                   /* stop at the first difference */
-  struct output_options output;
 };
 
 #define FIELD(name) OPTION_FIELD (struct compare_options, name)
@@ -52,7 +50,7 @@ static const struct option_row rows[] = {
   { 'q', "quiet", NULL, "print nothing, stop at the first difference",
     FIELD (quiet), .value = true },
   { 0, "output", "FORM", "human, json, or mapfile (of GNU ddrescue)",
-    .words = "human json mapfile", FIELD (output.form) },
+    .words = "human json mapfile", FIELD (input.output.form) },
   { .name = NULL },
 };
 
@@ -116,7 +114,8 @@ print_sizes (void *opaque, const struct difference *difference)
 {
   struct difference_output *output = opaque;
 
-  if (output->sizes_printed || output->options->output.form != OUTPUT_HUMAN ||
+  if (output->sizes_printed ||
+      output->options->input.output.form != OUTPUT_HUMAN ||
       difference->size[0] == difference->size[1] ||
       larger_size (difference) == UINT64_MAX)
     return;
@@ -210,7 +209,7 @@ print_text (struct difference_output *output,
             const struct difference *difference, uint64_t start,
             uint64_t length)
 {
-  if (output->options->output.form == OUTPUT_JSON)
+  if (output->options->input.output.form == OUTPUT_JSON)
     printf ("%s{\"start\":%" PRIu64 ",\"length\":%" PRIu64
             ",\"result\":\"differs\"}",
             difference->nr_ranges == 1 ? "{\"ranges\":[" : ",", start, length);
@@ -238,7 +237,7 @@ print_range (void *opaque, const struct difference *difference, uint64_t start,
 {
   struct difference_output *output = opaque;
 
-  if (output->options->output.form == OUTPUT_MAPFILE)
+  if (output->options->input.output.form == OUTPUT_MAPFILE)
     return ranges_add (&output->ranges, start, length);
   progress_hide ();
   errno = 0;
@@ -260,9 +259,9 @@ end (struct difference_output *output, const struct difference *difference)
   if (!compared)
     report_sizes (output, difference->size);
   errno = 0;
-  if (output->options->output.form == OUTPUT_JSON)
+  if (output->options->input.output.form == OUTPUT_JSON)
     end_json (output, difference);
-  else if (output->options->output.form == OUTPUT_HUMAN)
+  else if (output->options->input.output.form == OUTPUT_HUMAN)
     end_lines (output, difference);
   else if (compared)
     end_mapfile (&output->ranges, larger_size (difference));
@@ -297,12 +296,12 @@ run (void *opaque, int nr_operands, char *operands[])
   (void) nr_operands;
   input_check_format (options->formats[0]);
   input_check_format (options->formats[1]);
-  if (options->output.form == OUTPUT_MAPFILE && options->quiet)
+  if (options->input.output.form == OUTPUT_MAPFILE && options->quiet)
     usage_error ("--output=mapfile cannot be used with --quiet");
-  if (options->output.form == OUTPUT_MAPFILE)
+  if (options->input.output.form == OUTPUT_MAPFILE)
     begin_mapfile (options->input.part.n > 0);
   /* Flush each range when it is found, also to a pipe. */
-  if (options->output.form == OUTPUT_HUMAN)
+  if (options->input.output.form == OUTPUT_HUMAN)
     setvbuf (stdout, NULL, _IOLBF, 0);
   if (job_compare (&request, &difference, &operand, &error) == -1) {
     if (output.error)
@@ -310,7 +309,7 @@ run (void *opaque, int nr_operands, char *operands[])
     if (difference.nr_ranges > 0)
       report (operand, &error);
     else
-      output_failure (&options->output, operand, &error, EXIT_TROUBLE);
+      output_failure (&options->input.output, operand, &error, EXIT_TROUBLE);
     ranges_free (&output.ranges);
     return EXIT_TROUBLE;
   }

@@ -29,11 +29,11 @@ print (const struct blksum_options *options, const char *name,
   if (options->report == REPORT_STATUS ||
       (options->report == REPORT_QUIET && status == EXIT_SUCCESS))
     return;
-  if (options->output.form == OUTPUT_JSON)
+  if (options->input.output.form == OUTPUT_JSON)
     output_verdict (name, result, &options->input.part, error, status);
   else if (*result->verdict)
     output_line (name, result->verdict);
-  if (status == EXIT_SUCCESS && options->output.form == OUTPUT_HUMAN)
+  if (status == EXIT_SUCCESS && options->input.output.form == OUTPUT_HUMAN)
     output_trailing (name, result->trailing);
 }
 

@@ -14,7 +14,6 @@
 #include "blkhash.h"
 
 #include "cli/input-options.h"
-#include "cli/output.h"
 #include "cli/program.h"
 #include "command/commands.h"
 #include "job/job.h"
@@ -23,19 +22,11 @@
 #include "util/request.h"
 #include "util/result.h"
 
-struct merge_options {
-  struct input_options input;
-  struct output_options output;
-};
-
-#define FIELD(name) OPTION_FIELD (struct merge_options, name)
-
 static const struct option_row rows[] = {
   { 0, "manifest", "FILE",
     "write the manifest of the image; - is stdout",
-    FIELD (input.hash.manifest) },
-  { 0, "output", "FORM", "human or json", .words = "human json",
-    FIELD (output.form) },
+    OPTION_FIELD (struct input_options, hash.manifest) },
+  OUTPUT_ROW,
   PROGRESS_ROW,
   { .name = NULL },
 };
@@ -50,11 +41,11 @@ static const struct option_group groups[] = {
  * there is none, the line has no name, and an object of JSON that of OPERAND.
  */
 static void
-print (const struct merge_options *options, const char *operand,
+print (const struct input_options *options, const char *operand,
        const struct sum *sum)
 {
   struct output_options output = options->output;
-  const char *manifest = options->input.hash.manifest;
+  const char *manifest = options->hash.manifest;
   char *name = NULL;
 
   output.no_names = !manifest && output.form != OUTPUT_JSON;
@@ -67,9 +58,9 @@ print (const struct merge_options *options, const char *operand,
 static int
 run (void *opaque, int count, char *paths[])
 {
-  const struct merge_options *options = opaque;
+  const struct input_options *options = opaque;
   const struct merge_request request = {
-    .hash = options->input.hash,
+    .hash = options->hash,
     .paths = paths,
     .count = count,
   };
@@ -89,12 +80,6 @@ run (void *opaque, int count, char *paths[])
   return EXIT_SUCCESS;
 }
 
-static void
-set_defaults (void *options)
-{
-  ((struct merge_options *) options)->output.tag = true;
-}
-
 const struct command cmd_merge = {
   .name = "merge",
   .summary = "print the sum of an image from its parts",
@@ -102,8 +87,7 @@ const struct command cmd_merge = {
   "Usage: blkhash merge [OPTION]... DIR|PART...\n"
   "Print the sum of an image from its parts, if they are all of it.\n",
   .groups = groups,
-  .options_size = sizeof (struct merge_options),
-  .set_defaults = set_defaults,
+  .options_size = sizeof (struct input_options),
   .min_operands = 1, .max_operands = INT_MAX,
   .operands = "the directory of the parts is missing",
   .run = run,

@@ -13,7 +13,6 @@
 #include "../lib/common/strata.h"
 #include "cli/container.h"
 #include "cli/input-options.h"
-#include "cli/output.h"
 #include "cli/program.h"
 #include "cli/usage.h"
 #include "command/commands.h"
@@ -26,14 +25,7 @@
 struct parts_options {
   struct input_options input;
   struct parts_request parts;   /* only STATE and AUDIT are set */
-  struct output_options output;
 };
-
-static void
-set_audit (void *options, const struct option_use *use)
-{
-  ((struct parts_options *) options)->parts.audit = input_parse_share (use);
-}
 
 #define FIELD(name) OPTION_FIELD (struct parts_options, name)
 
@@ -43,20 +35,16 @@ static const struct option_row rows[] = {
   { 0, "state", "NAME",
     "name of the snapshot, if IMAGE is a device or URI", FIELD (parts.state) },
   { 0, "audit", "N%", "share of earlier parts to verify; default 0.1%",
-    .set = set_audit },
+    .is_share = true, FIELD (parts.audit) },
   { 0, "manifest", "FILE", "manifest to write when all parts exist",
     FIELD (input.hash.manifest) },
-  { 0, "output", "FORM", "human or json", .words = "human json",
-    FIELD (output.form) },
+  OUTPUT_ROW,
   { .name = NULL },
 };
 
 static const struct option_group groups[] = {
   { NULL, rows },
-  { "Input", format_rows },
-  { NULL, input_rows },
-  { "", standard_rows },
-  { NULL, NULL },
+  INPUT_GROUPS,
 };
 
 static int
@@ -79,13 +67,13 @@ run (void *opaque, int nr_operands, char *operands[])
   r = job_parts (&request, &sum, &operand, &error);
   if (r != 0) {
     status = r == 1 ? EXIT_DIFFERS : EXIT_TROUBLE;
-    output_failure (&options->output, operand, &error, status);
+    output_failure (&options->input.output, operand, &error, status);
     return status;
   }
   if (request.part.n > 0)
     return EXIT_SUCCESS;
   if (!manifest_file_is_stdout (request.hash.manifest))
-    output_sum (&options->output, image, sum.hash, &sum);
+    output_sum (&options->input.output, image, sum.hash, &sum);
   blkhash_opts_free (sum.hash);
   container_report (image, &sum.first, "sum");
   return EXIT_SUCCESS;
@@ -97,7 +85,6 @@ set_defaults (void *opaque)
   struct parts_options *options = opaque;
 
   options->parts.audit = STRATA_DEFAULT;
-  options->output.tag = true;
 }
 
 const struct command cmd_parts = {

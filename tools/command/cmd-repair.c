@@ -19,7 +19,6 @@
 #include "../lib/common/json-string.h"
 #include "../lib/common/strata.h"
 #include "cli/input-options.h"
-#include "cli/output.h"
 #include "cli/program.h"
 #include "cli/progress.h"
 #include "cli/usage.h"
@@ -33,7 +32,6 @@
 struct repair_options {
   struct input_options input;
   struct repair_request repair; /* its hash is not set */
-  struct output_options output;
 };
 
 static void
@@ -42,12 +40,6 @@ add_source (void *options, const struct option_use *use)
   struct repair_request *repair = &((struct repair_options *) options)->repair;
 
   input_append (&repair->sources, &repair->nr_sources, use);
-}
-
-static void
-set_limit (void *options, const struct option_use *use)
-{
-  ((struct repair_options *) options)->repair.limit = input_parse_share (use);
 }
 
 #define FIELD(name) OPTION_FIELD (struct repair_options, name)
@@ -60,20 +52,16 @@ static const struct option_row rows[] = {
   { 0, "from", "SRC", "an image; can be given several times",
     .set = add_source, .repeats = true },
   { 0, "limit", "N%", "most blocks that may differ; default 1%",
-    .set = set_limit },
+    .is_share = true, FIELD (repair.limit) },
   { 0, "dry-run", NULL, "write nothing",
     FIELD (repair.dry_run), .value = true },
-  { 0, "output", "FORM", "human or json", .words = "human json",
-    FIELD (output.form) },
+  OUTPUT_ROW,
   { .name = NULL },
 };
 
 static const struct option_group groups[] = {
   { NULL, rows },
-  { "Input", format_rows },
-  { NULL, input_rows },
-  { "", standard_rows },
-  { NULL, NULL },
+  INPUT_GROUPS,
 };
 
 struct repair_output {
@@ -236,7 +224,9 @@ run (void *opaque, int nr_operands, char *operands[])
 {
   const struct repair_options *options = opaque;
   const char *disk = operands[0];
-  struct repair_output output = { .disk = disk, .form = options->output.form };
+  struct repair_output output = {
+    .disk = disk, .form = options->input.output.form
+  };
   struct repair_request request = options->repair;
   struct repair_result result;
   struct error error = { "" };
@@ -258,7 +248,7 @@ run (void *opaque, int nr_operands, char *operands[])
     if (output.begun)
       report (operand, &error);
     else
-      output_failure (&options->output, operand, &error, EXIT_TROUBLE);
+      output_failure (&options->input.output, operand, &error, EXIT_TROUBLE);
     return EXIT_TROUBLE;
   }
   errno = 0;

@@ -34,13 +34,12 @@ const struct option_row sum_rows[] = {
     "write the digests of all blocks; - is stdout",
     FIELD (input.hash.manifest), .modes = MODE_SUM },
   { 0, "tag", NULL, "print blk-SPEC (NAME) = HEX",
-    FIELD (output.tag), .value = true, .modes = MODE_SUM },
+    FIELD (input.output.tag), .value = true, .modes = MODE_SUM },
   { 0, "no-names", NULL, "print no names",
-    FIELD (output.no_names), .value = true, .modes = MODE_SUM },
+    FIELD (input.output.no_names), .value = true, .modes = MODE_SUM },
   { 'z', "zero", NULL, "end lines with NUL, and escape no names",
-    FIELD (output.zero), .value = true, .modes = MODE_SUM },
-  { 0, "output", "FORM", "human or json", .words = "human json",
-    FIELD (output.form) },
+    FIELD (input.output.zero), .value = true, .modes = MODE_SUM },
+  OUTPUT_ROW,
 
   /* For compatibility. */
   { 'b', "block-size", "SIZE", NULL, OPTION_SIZE (0, UINT32_MAX),
@@ -60,11 +59,12 @@ print_sum (const struct blksum_options *options,
   struct sum sum;
 
   if (job_hash (request, &sum, &error) == -1) {
-    output_failure (&options->output, request->operand, &error, EXIT_TROUBLE);
+    output_failure (&options->input.output, request->operand, &error,
+                    EXIT_TROUBLE);
     return EXIT_TROUBLE;
   }
   if (!manifest_file_is_stdout (request->manifest))
-    output_sum (&options->output, request->operand,
+    output_sum (&options->input.output, request->operand,
                 sum.hash ? sum.hash : request->opts, &sum);
   blkhash_opts_free (sum.hash);
   container_report (request->operand, &sum.first, "sum");

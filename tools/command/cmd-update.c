@@ -11,7 +11,6 @@
 #include "../lib/common/strata.h"
 #include "cli/container.h"
 #include "cli/input-options.h"
-#include "cli/output.h"
 #include "cli/program.h"
 #include "cli/usage.h"
 #include "command/commands.h"
@@ -25,14 +24,7 @@
 struct update_options {
   struct input_options input;
   struct update_request update; /* its hash is not set */
-  struct output_options output;
 };
-
-static void
-set_audit (void *options, const struct option_use *use)
-{
-  ((struct update_options *) options)->update.audit = input_parse_share (use);
-}
 
 static void
 add_changed (void *options, const struct option_use *use)
@@ -53,18 +45,14 @@ static const struct option_row rows[] = {
   { 0, "manifest", "NEW", "manifest to write, can be OLD; - is stdout",
     FIELD (input.hash.manifest) },
   { 0, "audit", "N%", "share of other blocks to verify; default 0.1%",
-    .set = set_audit },
-  { 0, "output", "FORM", "human or json", .words = "human json",
-    FIELD (output.form) },
+    .is_share = true, FIELD (update.audit) },
+  OUTPUT_ROW,
   { .name = NULL },
 };
 
 static const struct option_group groups[] = {
   { NULL, rows },
-  { "Input", format_rows },
-  { NULL, input_rows },
-  { "", standard_rows },
-  { NULL, NULL },
+  INPUT_GROUPS,
 };
 
 static void
@@ -101,11 +89,11 @@ run (void *opaque, int nr_operands, char *operands[])
   free (request.changed);
   if (r != 0) {
     status = r == 1 ? EXIT_DIFFERS : EXIT_TROUBLE;
-    output_failure (&options->output, image, &error, status);
+    output_failure (&options->input.output, image, &error, status);
     return status;
   }
   if (!manifest_file_is_stdout (request.hash.manifest))
-    output_sum (&options->output, image, sum.hash, &sum);
+    output_sum (&options->input.output, image, sum.hash, &sum);
   blkhash_opts_free (sum.hash);
   container_report (image, &sum.first, "sum");
   return EXIT_SUCCESS;
@@ -117,7 +105,6 @@ set_defaults (void *opaque)
   struct update_options *options = opaque;
 
   options->update.audit = STRATA_DEFAULT;
-  options->output.tag = true;
 }
 
 const struct command cmd_update = {
