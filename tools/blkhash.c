@@ -13,7 +13,6 @@
 #include "cli/complete.h"
 #include "cli/input-options.h"
 #include "cli/program.h"
-#include "cli/usage.h"
 #include "command/commands.h"
 
 static const struct command *const commands[] = {

@@ -13,7 +13,6 @@
 
 #include "cli/complete.h"
 #include "cli/program.h"
-#include "cli/usage.h"
 #include "command/blksum-options.h"
 
 static const char usage[] =

@@ -16,7 +16,6 @@
 #include "../lib/common/hash-spec.h"
 #include "cli/input-options.h"
 #include "cli/program.h"
-#include "cli/usage.h"
 #include "format/format.h"
 
 #define MAX_THREADS 128

@@ -3,7 +3,7 @@
  *
  * The options of all commands that read images, and functions that store
  * options which a row cannot describe with a type and a field.  Errors end the
- * program: see usage.h.
+ * program: see program.h.
  */
 
 #ifndef BLKSUM_INPUT_OPTIONS_H

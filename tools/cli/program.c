@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,4 +87,55 @@ program_flush (void)
 {
   if (fflush (stdout) == EOF || ferror (stdout))
     report_write_failed (errno ? errno : EIO);
+}
+
+/* ---- Errors in the command line ---- */
+
+const char *usage_command;
+
+/* Print the error in one line: error_set replaces its newlines. */
+static void
+print_usage_error (const char *fmt, va_list args)
+{
+  char *text;
+  struct error line = { "" };
+
+  if (vasprintf (&text, fmt, args) == -1)
+    text = NULL;
+  error_set (&line, "%s", text ? text : "invalid usage");
+  free (text);
+  fprintf (stderr, "%s: %s", program_name, line.text);
+}
+
+void
+usage_error (const char *fmt, ...)
+{
+  va_list args;
+
+  va_start (args, fmt);
+  print_usage_error (fmt, args);
+  va_end (args);
+  fprintf (stderr, "; try '%s%s%s --help'\n", program_name,
+           usage_command ? " " : "", usage_command ? usage_command : "");
+  exit (EXIT_TROUBLE);
+}
+
+void
+usage_invalid (const char *fmt, ...)
+{
+  va_list args;
+
+  va_start (args, fmt);
+  print_usage_error (fmt, args);
+  va_end (args);
+  fputc ('\n', stderr);
+  exit (EXIT_TROUBLE);
+}
+
+void
+usage_failed (const char *what)
+{
+  fprintf (stderr, "%s: ", program_name);
+  perror (what);
+  exit (EXIT_TROUBLE);
 }

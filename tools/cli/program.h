@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * What blksum and blkhash have in common as programs: their beginning, and the
- * errors that they print on stderr.  For errors in the command line see usage.h.
+ * errors that they print on stderr.
  */
 
 #ifndef BLKSUM_PROGRAM_H
@@ -40,5 +40,21 @@ void program_flush (void);
  * report.
  */
 void report_write_failed (int err) __attribute__ ((noreturn));
+
+/* ---- Errors in the command line: one line, and exit status 2 ---- */
+
+/* The command of blkhash that is run, for errors; or NULL. */
+extern const char *usage_command;
+
+/* Report an error of syntax, and where the syntax is described. */
+void usage_error (const char *fmt, ...)
+  __attribute__ ((noreturn, format (printf, 1, 2)));
+
+/* Report that an option has a value that it cannot have. */
+void usage_invalid (const char *fmt, ...)
+  __attribute__ ((noreturn, format (printf, 1, 2)));
+
+/* Report an error that is not one of the user, such as that of strerror. */
+void usage_failed (const char *what) __attribute__ ((noreturn));
 
 #endif /* BLKSUM_PROGRAM_H */

@@ -11,7 +11,6 @@
 
 #include "cli/container.h"
 #include "cli/program.h"
-#include "cli/usage.h"
 #include "command/blksum-options.h"
 #include "job/job.h"
 #include "util/error.h"

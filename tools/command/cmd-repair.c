@@ -21,7 +21,6 @@
 #include "cli/input-options.h"
 #include "cli/program.h"
 #include "cli/progress.h"
-#include "cli/usage.h"
 #include "command/commands.h"
 #include "job/manifest.h"
 #include "repair/repair.h"

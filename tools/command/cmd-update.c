@@ -12,7 +12,6 @@
 #include "cli/container.h"
 #include "cli/input-options.h"
 #include "cli/program.h"
-#include "cli/usage.h"
 #include "command/commands.h"
 #include "job/job.h"
 #include "job/manifest.h"
