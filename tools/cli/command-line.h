@@ -94,7 +94,7 @@ struct command {
 
   /* See input_run in input-options.h. */
   size_t options_size;
-  void (*set_defaults) (void *options);
+  const void *defaults;         /* of these options, or NULL: zeros */
   int min_operands, max_operands;
   const char *operands;         /* the error if there are fewer or more */
   int (*run) (void *options, int nr_operands, char *operands[]);

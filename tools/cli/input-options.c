@@ -253,9 +253,9 @@ input_run (const struct command *command, int argc, char *argv[])
 
   if (!input)
     usage_failed ("options");
+  if (command->defaults)
+    memcpy (input, command->defaults, command->options_size);
   set_defaults (input, command);
-  if (command->set_defaults)
-    command->set_defaults (input);
   first = command_line_parse (command, input, argc, argv);
   nr_operands = argc - first;
   if (nr_operands < command->min_operands ||

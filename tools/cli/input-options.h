@@ -67,9 +67,8 @@ void input_append (const char ***list, size_t *count,
 void input_check_format (const char *format);
 
 /* Run COMMAND with the command line ARGV.  Its options, of options_size bytes,
- * begin with a struct input_options.  They get their defaults, those of
- * set_defaults if it is not NULL, and what ARGV has.  Returns what the function
- * run of COMMAND returns, the exit status.
+ * begin with a struct input_options.  Returns what the function run of COMMAND
+ * returns, the exit status.
  */
 int input_run (const struct command *command, int argc, char *argv[]);
 

@@ -18,11 +18,13 @@
 
 #include "../lib/common/json-string.h"
 #include "../lib/common/sum-line.h"
+#include "cli/container.h"
 #include "cli/output.h"
 #include "cli/program.h"
 #include "util/control.h"
 #include "util/error.h"
 #include "util/part.h"
+#include "util/request.h"
 #include "util/result.h"
 
 /* ---- JSON ---- */
@@ -133,6 +135,25 @@ output_failure (const struct output_options *options, const char *name,
   print_string ("error", error->text, begin_json (options, name));
   output_result (status);
   end_line ('\n');
+}
+
+int
+output_outcome (const struct output_options *options,
+                const struct hash_request *request, const char *name,
+                const struct sum *sum, int r, const char *failed,
+                const struct error *error)
+{
+  int status = r == 0 ? EXIT_SUCCESS : r == 1 ? EXIT_DIFFERS : EXIT_TROUBLE;
+
+  if (r != 0) {
+    output_failure (options, failed, error, status);
+    return status;
+  }
+  if (!request->manifest || strcmp (request->manifest, "-") != 0)
+    output_sum (options, name, sum->hash ? sum->hash : request->opts, sum);
+  blkhash_opts_free (sum->hash);
+  container_report (name, &sum->first, "sum");
+  return EXIT_SUCCESS;
 }
 
 void

@@ -14,6 +14,7 @@
 struct blkhash_opts;
 struct error;
 struct expect_result;
+struct hash_request;
 struct part;
 struct sum;
 
@@ -43,6 +44,16 @@ void output_line (const char *name, const char *verdict);
  * UINT64_MAX if their number is not known; if it is 0, nothing is printed.
  */
 void output_trailing (const char *name, uint64_t len);
+
+/* Print the outcome of a job: SUM of the image NAME, unless its manifest was
+ * written to stdout; or, if R is not 0, ERROR, which is about FAILED.  R is 1 if
+ * the image differs.  Frees the hash parameters in SUM, if it has them; otherwise
+ * they are those of REQUEST.  Returns the exit status.
+ */
+int output_outcome (const struct output_options *options,
+                    const struct hash_request *request, const char *name,
+                    const struct sum *sum, int r, const char *failed,
+                    const struct error *error);
 
 /* Report ERROR, which is about NAME, and print it in an object of JSON, if that
  * is the form.  STATUS is the exit status.

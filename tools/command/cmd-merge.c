@@ -6,18 +6,14 @@
 
 #include <config.h>
 
-#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-#include "blkhash.h"
 
 #include "cli/input-options.h"
 #include "cli/program.h"
 #include "command/commands.h"
 #include "job/job.h"
-#include "job/manifest-file.h"
 #include "util/error.h"
 #include "util/request.h"
 #include "util/result.h"
@@ -37,24 +33,9 @@ static const struct option_group groups[] = {
   { NULL, NULL },
 };
 
-/* Print the sum of an image under the name of its manifest, manifest:NAME.  If
- * there is none, the line has no name, and an object of JSON that of OPERAND.
+/* The sum is printed under the name of the manifest, manifest:NAME.  If there is
+ * none, the line has no name, and an object of JSON that of the first operand.
  */
-static void
-print (const struct input_options *options, const char *operand,
-       const struct sum *sum)
-{
-  struct output_options output = options->output;
-  const char *manifest = options->hash.manifest;
-  char *name = NULL;
-
-  output.no_names = !manifest && output.form != OUTPUT_JSON;
-  if (manifest && asprintf (&name, "manifest:%s", manifest) == -1)
-    report_write_failed (ENOMEM);
-  output_sum (&output, name ? name : operand, sum->hash, sum);
-  free (name);
-}
-
 static int
 run (void *opaque, int count, char *paths[])
 {
@@ -64,20 +45,21 @@ run (void *opaque, int count, char *paths[])
     .paths = paths,
     .count = count,
   };
+  const char *manifest = options->hash.manifest, *operand;
+  struct output_options output = options->output;
   struct error error = { "" };
-  const char *operand;
+  char *name = NULL;
   struct sum sum;
-  int r = job_merge (&request, &sum, &operand, &error);
-  int status = r == 1 ? EXIT_DIFFERS : EXIT_TROUBLE;
+  int r, status;
 
-  if (r != 0) {
-    output_failure (&options->output, operand, &error, status);
-    return status;
-  }
-  if (!manifest_file_is_stdout (request.hash.manifest))
-    print (options, paths[0], &sum);
-  blkhash_opts_free (sum.hash);
-  return EXIT_SUCCESS;
+  output.no_names = !manifest && output.form != OUTPUT_JSON;
+  if (manifest && asprintf (&name, "manifest:%s", manifest) == -1)
+    usage_failed ("--manifest");
+  r = job_merge (&request, &sum, &operand, &error);
+  status = output_outcome (&output, &request.hash, name ? name : paths[0], &sum,
+                           r, operand, &error);
+  free (name);
+  return status;
 }
 
 const struct command cmd_merge = {

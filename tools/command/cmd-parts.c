@@ -8,15 +8,11 @@
 
 #include <stdlib.h>
 
-#include "blkhash.h"
-
 #include "../lib/common/strata.h"
-#include "cli/container.h"
 #include "cli/input-options.h"
 #include "cli/program.h"
 #include "command/commands.h"
 #include "job/job.h"
-#include "job/manifest-file.h"
 #include "util/error.h"
 #include "util/request.h"
 #include "util/result.h"
@@ -54,7 +50,7 @@ run (void *opaque, int nr_operands, char *operands[])
   const char *image = operands[0], *operand;
   struct error error = { "" };
   struct sum sum;
-  int r, status;
+  int r;
 
   (void) nr_operands;
   request.hash = options->input.hash;
@@ -64,26 +60,10 @@ run (void *opaque, int nr_operands, char *operands[])
   if (request.part.n > 0 && request.hash.manifest)
     usage_error ("--manifest cannot be used with --part");
   r = job_parts (&request, &sum, &operand, &error);
-  if (r != 0) {
-    status = r == 1 ? EXIT_DIFFERS : EXIT_TROUBLE;
-    output_failure (&options->input.output, operand, &error, status);
-    return status;
-  }
-  if (request.part.n > 0)
+  if (r == 0 && request.part.n > 0)
     return EXIT_SUCCESS;
-  if (!manifest_file_is_stdout (request.hash.manifest))
-    output_sum (&options->input.output, image, sum.hash, &sum);
-  blkhash_opts_free (sum.hash);
-  container_report (image, &sum.first, "sum");
-  return EXIT_SUCCESS;
-}
-
-static void
-set_defaults (void *opaque)
-{
-  struct parts_options *options = opaque;
-
-  options->parts.audit = STRATA_DEFAULT;
+  return output_outcome (&options->input.output, &request.hash, image, &sum, r,
+                         operand, &error);
 }
 
 const struct command cmd_parts = {
@@ -95,7 +75,7 @@ const struct command cmd_parts = {
   "it again after an interruption; give each of several hosts its --part.\n",
   .groups = groups,
   .options_size = sizeof (struct parts_options),
-  .set_defaults = set_defaults,
+  .defaults = &(const struct parts_options) { .parts.audit = STRATA_DEFAULT },
   .min_operands = 2, .max_operands = 2,
   .operands = "the operands are the image and the directory of its parts",
   .run = run,

@@ -258,12 +258,6 @@ run (void *opaque, int nr_operands, char *operands[])
   return is_repaired (&result) ? EXIT_SUCCESS : EXIT_DIFFERS;
 }
 
-static void
-set_defaults (void *options)
-{
-  ((struct repair_options *) options)->repair.limit = STRATA_ALL / 100;
-}
-
 const struct command cmd_repair = {
   .name = "repair",
   .summary = "replace blocks of a disk that differ from its manifest",
@@ -273,7 +267,7 @@ const struct command cmd_repair = {
   "images, if these have the content that the manifest proves.\n",
   .groups = groups,
   .options_size = sizeof (struct repair_options),
-  .set_defaults = set_defaults,
+  .defaults = &(const struct repair_options) { .repair.limit = STRATA_ALL / 100 },
   .min_operands = 1, .max_operands = 1,
   .operands = "one disk is repaired",
   .run = run,

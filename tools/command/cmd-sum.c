@@ -9,13 +9,9 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "blkhash.h"
-
-#include "cli/container.h"
 #include "cli/program.h"
 #include "command/blksum-options.h"
 #include "job/job.h"
-#include "job/manifest-file.h"
 #include "util/error.h"
 #include "util/request.h"
 #include "util/result.h"
@@ -51,26 +47,6 @@ const struct option_row sum_rows[] = {
   { .name = NULL },
 };
 
-static int
-print_sum (const struct blksum_options *options,
-           const struct hash_request *request)
-{
-  struct error error = { "" };
-  struct sum sum;
-
-  if (job_hash (request, &sum, &error) == -1) {
-    output_failure (&options->input.output, request->operand, &error,
-                    EXIT_TROUBLE);
-    return EXIT_TROUBLE;
-  }
-  if (!manifest_file_is_stdout (request->manifest))
-    output_sum (&options->input.output, request->operand,
-                sum.hash ? sum.hash : request->opts, &sum);
-  blkhash_opts_free (sum.hash);
-  container_report (request->operand, &sum.first, "sum");
-  return EXIT_SUCCESS;
-}
-
 int
 cmd_sum (const struct blksum_options *options)
 {
@@ -78,10 +54,17 @@ cmd_sum (const struct blksum_options *options)
   int i, status = EXIT_SUCCESS;
 
   for (i = 0; i < options->nr_operands; i++) {
-    request.operand = options->operands[i];
+    const char *name = options->operands[i];
+    struct error error = { "" };
+    struct sum sum;
+    int r;
+
+    request.operand = name;
     if (options->nr_operands > 1)
-      request.progress.name = request.operand;
-    if (print_sum (options, &request) != EXIT_SUCCESS)
+      request.progress.name = name;
+    r = job_hash (&request, &sum, &error);
+    if (output_outcome (&options->input.output, &request, name, &sum, r, name,
+                        &error) != EXIT_SUCCESS)
       status = EXIT_TROUBLE;
   }
   return status;

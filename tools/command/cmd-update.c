@@ -9,13 +9,11 @@
 #include <stdlib.h>
 
 #include "../lib/common/strata.h"
-#include "cli/container.h"
 #include "cli/input-options.h"
 #include "cli/program.h"
 #include "command/commands.h"
 #include "job/job.h"
 #include "job/manifest.h"
-#include "job/manifest-file.h"
 #include "util/error.h"
 #include "util/request.h"
 #include "util/result.h"
@@ -77,7 +75,7 @@ run (void *opaque, int nr_operands, char *operands[])
   struct update_request request = options->update;
   struct error error = { "" };
   struct sum sum;
-  int r, status;
+  int r;
 
   (void) nr_operands;
   check_usage (options);
@@ -86,24 +84,8 @@ run (void *opaque, int nr_operands, char *operands[])
   request.old = job_manifest_file (operands[0]);
   r = job_update (&request, &sum, &error);
   free (request.changed);
-  if (r != 0) {
-    status = r == 1 ? EXIT_DIFFERS : EXIT_TROUBLE;
-    output_failure (&options->input.output, image, &error, status);
-    return status;
-  }
-  if (!manifest_file_is_stdout (request.hash.manifest))
-    output_sum (&options->input.output, image, sum.hash, &sum);
-  blkhash_opts_free (sum.hash);
-  container_report (image, &sum.first, "sum");
-  return EXIT_SUCCESS;
-}
-
-static void
-set_defaults (void *opaque)
-{
-  struct update_options *options = opaque;
-
-  options->update.audit = STRATA_DEFAULT;
+  return output_outcome (&options->input.output, &request.hash, image, &sum, r,
+                         image, &error);
 }
 
 const struct command cmd_update = {
@@ -115,7 +97,7 @@ const struct command cmd_update = {
   "Hash what has changed in an image since its manifest OLD was made.\n",
   .groups = groups,
   .options_size = sizeof (struct update_options),
-  .set_defaults = set_defaults,
+  .defaults = &(const struct update_options) { .update.audit = STRATA_DEFAULT },
   .min_operands = 2, .max_operands = 2,
   .operands = "the operands are the manifest OLD and the image",
   .run = run,
