@@ -154,7 +154,7 @@ nbd_uri_open (const struct source_options *options, const char *uri,
   *nbd_uri = (struct nbd_uri) {
     .source = {
       .ops = &nbd_uri_ops, .format = "nbd",
-      .first.from = options->format ? FIRST_BYTES_NONE : FIRST_BYTES_EXPORT,
+      .first.needed = !options->format,
     },
     .options = options,
     .server = { .name = uri, .warn = options->bitmap ? NULL : options->warn },

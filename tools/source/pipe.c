@@ -164,7 +164,7 @@ pipe_open (const struct source_options *options, int fd,
     .source = {
       .ops = &pipe_ops, .format = "raw", .size = SOURCE_SIZE_UNKNOWN,
       .sequential = true,
-      .first.from = options->format ? FIRST_BYTES_NONE : FIRST_BYTES_STREAM,
+      .first.needed = !options->format,
     },
     .options = options,
     .fd = fd,

@@ -112,9 +112,8 @@ raw_open (const struct source_options *options, const struct files *files,
       .format = "raw",
       .size = size > start ? size - start : 0,
       .files = &raw->files,
-      .first.from = options->format || file_is_block_device (files->first)
-        ? FIRST_BYTES_NONE
-        : files->first->path ? FIRST_BYTES_FILE : FIRST_BYTES_STREAM,
+      .first.needed = !options->format &&
+        !file_is_block_device (files->first),
     },
     .options = options,
     .files = *files,

@@ -9,23 +9,16 @@
 #ifndef BLKSUM_FIRST_BYTES_H
 #define BLKSUM_FIRST_BYTES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
 #define FIRST_BYTES 512
 
-enum first_bytes_from {
-  FIRST_BYTES_NONE,             /* the bytes are not needed: the user gave the
-                                 * format, or it is not raw, or this is a block
-                                 * device */
-  FIRST_BYTES_FILE,             /* a file, by its name */
-  FIRST_BYTES_STREAM,           /* standard input, or a file without offsets */
-  FIRST_BYTES_EXPORT,           /* an NBD export */
-};
-
 struct first_bytes {
-  enum first_bytes_from from;
+  bool needed;                  /* false if the user gave the format, or it is
+                                 * not raw, or this is a block device */
   size_t len;                   /* 0 until data at offset 0 was read; stays 0
                                  * if there is a hole, or if the start was not
                                  * read */
@@ -40,7 +33,7 @@ static inline void
 first_bytes_set (struct first_bytes *first, const void *buf, size_t len,
                  uint64_t offset)
 {
-  if (first->from == FIRST_BYTES_NONE || offset != 0)
+  if (!first->needed || offset != 0)
     return;
   first->len = len < FIRST_BYTES ? len : FIRST_BYTES;
   memcpy (first->bytes, buf, first->len);
