@@ -114,15 +114,17 @@ final_status 'e["repaired-bytes"] == e["size"] - 65536' \
 cp "$image" disk
 cp "$image" twin
 damage disk 2
-repair --filter=pause file disk pause-control="$pause" \
-       blkhash-verify-fail=warn blkhash-verify-repair=twin
+repair --filter=log --filter=pause file disk pause-control="$pause" \
+       logfile="$dir/log" blkhash-verify-fail=warn blkhash-verify-repair=twin
 client "" "
-import socket
+import socket, time
 buf = nbd.Buffer(65536)
 pause()
 read = h.aio_pread(buf, 2 * 65536)
 while h.aio_get_direction() & nbd.AIO_DIRECTION_WRITE:
     h.poll(-1)
+while 'Read' not in open('$dir/log').read():
+    time.sleep(0.01)            # nbdkit has accepted the request
 socket.socket(fileno=os.dup(h.aio_get_fd())).shutdown(socket.SHUT_WR)
 resume()
 try:
