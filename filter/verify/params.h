@@ -85,7 +85,7 @@ bool verify_params_only_export (void);
   "blkhash-verify-fail=error|warn|stop  " \
     "What to do about blocks that differ.\n" \
   "blkhash-verify-retry=N          " \
-    "Read them again up to N times, default 1.\n" \
+    "Read such a block again N times, default 1.\n" \
   "blkhash-verify-zero=skip|extents|read  " \
     "Verify blocks that must be zero?\n" \
   "blkhash-verify-file=PATH        Where the result goes.\n" \
@@ -93,6 +93,6 @@ bool verify_params_only_export (void);
   "blkhash-verify-status=PATH      Where counts and ranges go, in JSON.\n" \
   "blkhash-verify-mapfile=PATH     Where a mapfile of GNU ddrescue goes.\n" \
   "blkhash-verify-export=NAME      The export that clients can use.\n" \
-  "blkhash-verify-repair=FILE      Read them from FILE instead."
+  "blkhash-verify-repair=FILE      A copy, read for blocks that differ."
 
 #endif /* NBDKIT_BLKHASH_VERIFY_PARAMS_H */
