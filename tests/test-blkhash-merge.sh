@@ -152,6 +152,36 @@ run 2 blkhash merge many
 [ "$(wc -l < stderr)" = 11 ] || fail "expected 11 lines: $(cat stderr)"
 merges_not "$first: overlaps $first" $first $second $third $first
 
+# ---- A failed audit ----
+
+make_parts wrong 3 image
+echo text > wrong/failed
+run 1 blkhash merge wrong/part*
+says_once "a part differed from the image, says wrong/failed; use a new directory"
+rm wrong/part-000001-*
+run 1 blkhash merge wrong
+says_once "wrong: a part differed from the image, says wrong/failed; use a new"
+# It fails while the parts are merged: the manifest fills the pipe until then.
+truncate -s 20m filled
+write_data filled 0 20000000
+make_parts wrong 3 filled -d sha256/64
+mkfifo pipe
+{
+  status=0
+  blkhash merge wrong --manifest - > pipe 2> stderr || status=$?
+  echo $status > ended
+} &
+exec 3< pipe
+head -c 1 <&3 > one
+[ -s one ] || fail "no manifest was begun"
+echo text > wrong/failed
+cat <&3 >> one
+exec 3<&-
+wait_until test -s ended
+[ "$(cat ended)" = 1 ] || fail "status $(cat ended), not 1"
+says_once "wrong: a part differed from the image, says wrong/failed; use a new"
+refuses "the manifest is cut off" blksum manifest:one
+
 # ---- Parts of other plans ----
 
 head -c 8000000 image > short

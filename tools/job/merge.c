@@ -253,22 +253,33 @@ read_operands (struct merge *merge)
   return r;
 }
 
-/* Returns 1 with the error set if an audit has failed beside any part. */
+/* Returns 1 with the error set if an audit has failed in the directory of FILE; 0
+ * if not; or -1 with the reason.
+ */
+static int
+has_failed (const struct part_file *file, struct error *error)
+{
+  char *copy = strdup (file->path);
+  int r = copy ? plan_has_failed (dirname (copy), error)
+               : error_errno (error, ENOMEM, "cannot merge");
+
+  free (copy);
+  return r;
+}
+
+/* The same for all parts, and *OPERAND is set if the result is not 0. */
 static int
 check_failed (const struct merge *merge)
 {
   size_t i;
-  int r = 0;
+  int r = merge->dir ? plan_has_failed (merge->dir, merge->error) : 0;
 
-  if (merge->dir)
-    return plan_has_failed (merge->dir, merge->error);
-  for (i = 0; i < merge->count && r == 0; i++) {
-    char *copy = strdup (merge->files[i].path);
-
-    *merge->operand = merge->files[i].operand;
-    r = copy ? plan_has_failed (dirname (copy), merge->error)
-             : error_errno (merge->error, ENOMEM, "cannot merge");
-    free (copy);
+  if (r != 0)
+    *merge->operand = merge->dir;
+  for (i = 0; i < merge->count && !merge->dir && r == 0; i++) {
+    r = has_failed (&merge->files[i], merge->error);
+    if (r != 0)
+      *merge->operand = merge->files[i].operand;
   }
   return r;
 }
@@ -385,14 +396,14 @@ next (struct leaf_runs *runs, struct blkhash_manifest_run *run)
 static int
 finish (struct merge *merge, struct sum *sum)
 {
-  int r;
+  int r = check_failed (merge);
 
+  if (r != 0)
+    return r;
   sum->size = merge->size;
   r = manifest_file_finish (&merge->manifest, sum, merge->error);
   sum->hole = sum->zero;
   sum->zero = 0;
-  if (r == 0)
-    r = check_failed (merge);
   return r == 0 ? manifest_file_publish (&merge->manifest, merge->error) : r;
 }
 

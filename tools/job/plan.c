@@ -312,7 +312,8 @@ plan_has_failed (const char *dir, struct error *error)
                "new directory", dir);
     return 1;
   }
-  return err == ENOENT ? 0 : error_errno (error, err, "cannot read %s", dir);
+  return err == ENOENT ? 0
+    : error_errno (error, err, "cannot read %s/failed", dir);
 }
 
 int
