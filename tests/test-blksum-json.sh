@@ -148,6 +148,14 @@ prints 1 '{"name":"bad","part":"1/2","compared-bytes":4194304,"error":"65536 byt
 prints 0 '{"name":"bad","part":"0/2","compared-bytes":4194304,"result":"ok"}' -- \
        blksum --expect manifest:image.blkm --part 0/2 --output=json bad
 
+cp image.blkm bad.blkm
+echo "$hex  bad" > part
+prints 1 '{"name":"bad","part":"1/2","compared-bytes":4194304,"error":"65536 bytes at 5242880 differ; '"'blkhash compare'"' prints all ranges","result":"differs"}' -- \
+       blksum --check --part 1/2 --output=json part
+blksum manifest:image.blkm > part
+prints 0 '{"name":"manifest:image.blkm","sum":"'$sum'","expected":"'$sum'","result":"ok"}' -- \
+       blksum --check --part 1/2 --output=json part
+
 range='{"start":5242880,"length":65536,"result":"differs"}'
 images='"images":[{"name":"image","size":8388608},{"name":"bad","size":8388608}]'
 prints 1 '{"ranges":['"$range],$images"',"compared-bytes":8388608,"result":"differs"}' -- \

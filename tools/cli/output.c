@@ -167,7 +167,7 @@ output_verdict (const char *name, const struct expect_result *verified,
     print_string ("sum", verified->sum, false);
   if (verified && *verified->expected)
     print_string ("expected", verified->expected, false);
-  if (part->n > 0) {
+  if (part->n > 0 && (!verified || verified->compared_bytes > 0)) {
     printf (",\"part\":\"%" PRIu32 "/%" PRIu32 "\"", part->i, part->n);
     print_number ("compared-bytes", verified ? verified->compared_bytes : 0);
   }

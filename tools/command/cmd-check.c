@@ -95,9 +95,12 @@ print_line (void *opaque, const struct check_line *line)
   enum verdict_report level = output->options->report;
   const char *name = line->name ? line->name : output->list;
   bool is_json = output->options->input.output.form == OUTPUT_JSON;
+  const struct error *error = line->error;
   bool fails = line->outcome == LINE_DAMAGED ||
     (line->outcome == LINE_MALFORMED && output->options->strict);
 
+  if (!error && line->outcome == LINE_MISMATCH && !*line->verified->sum)
+    error = &line->verified->why;
   if (line->error && is_reported (output, line))
     report (name, line->error);
   output->damage_reported |= line->outcome == LINE_DAMAGED;
@@ -107,7 +110,7 @@ print_line (void *opaque, const struct check_line *line)
       output_line (name, line->verdict);
     else if (is_json && (line->verdict || fails))
       output_verdict (name, line->verified, &output->options->input.part,
-                      line->error, status_of (line->outcome));
+                      error, status_of (line->outcome));
   }
   if (line->verified && level != REPORT_STATUS)
     container_report (line->name, &line->verified->first, "sum");
