@@ -185,7 +185,7 @@ start_with_sums (const char *hex, int expected)
     if (START ("blkhash-verify-sum", text) != expected)
       fail_msg ("%s: %s", text, last_error);
     if (expected == -1)
-      assert_refused ("its checksum is not blkhash-verify-sum");
+      assert_refused ("its sum is not blkhash-verify-sum");
     stop ();
   }
 }

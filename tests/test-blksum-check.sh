@@ -165,5 +165,5 @@ for option in --tag --zero --no-names; do
           blksum --check $option blksum.sums
 done
 # -c is --cache; the message names --check.
-refuses "checksums: --check" blksum -c blksum.sums
+refuses "sums: --check" blksum -c blksum.sums
 run 0 blksum --check -c blksum.sums

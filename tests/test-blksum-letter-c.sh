@@ -16,8 +16,8 @@ from () { file=$1; shift; "$@" < "$file"; }
 
 # is_refused LETTERS: LETTERS contain -c; the operand is the list "sums".
 is_refused () {
-  refuses "sums: .*checksums.*--cache" blksum $1 sums
-  refuses "-: .*checksums.*--cache" from sums blksum $1
+  refuses "sums: .*list of sums.*--cache" blksum $1 sums
+  refuses "-: .*list of sums.*--cache" from sums blksum $1
 }
 
 for writer in sha256sum "sha256sum -b" "sha256sum --tag" md5sum \
@@ -41,7 +41,7 @@ done
 for letters in -cU -Uc "-c --cache" "--cache -c" "-f raw -c"; do
   is_refused "$letters"
 done
-refuses "-: .*checksums.*--cache" from sums blksum -c -
+refuses "-: .*list of sums.*--cache" from sums blksum -c -
 prints_sum "$(reference sums)" blksum sums
 
 # A list with many lines.

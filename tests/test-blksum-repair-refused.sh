@@ -58,7 +58,7 @@ sums="$zeros|blk-sha256/4k:${sum##* }|blk-md5/64k:d41d8cd98f00b204e9800998ecf842
 sums="$sums|sha256:${sum##* }|${sum##* }0|x|"
 echo "$sums" | tr '|' '\n' > sums
 while IFS= read -r wrong; do
-  not "good.blkm: \(its checksum is not\|its digest, block size or\|--sum: \)" \
+  not "good.blkm: \(its sum is not\|its digest, block size or\|--sum: \)" \
     blkhash repair --manifest good.blkm --sum "$wrong" $from
 done < sums
 # Digits alone are a sum by the default digest.

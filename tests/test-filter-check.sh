@@ -47,13 +47,13 @@ for options in "" --ignore-missing --quiet; do
     fail "$(cat stdout)"
   grep -q 'blksum: a: b.c: unknown: 8 bytes are missing$' stderr ||
     fail "$(cat stderr)"
-  grep -q 'WARNING: 1 listed file has no checksum' stderr || fail "no warning"
+  grep -q 'WARNING: 1 listed file has no sum' stderr || fail "no warning"
 done
 run 2 blksum --check --status "$sums"
 blksum image >> "$sums"
 run 2 blksum --check "$sums"
 grep -q '^image: OK' stdout || fail "the image with a sum is not OK"
-says "unknown" "has no checksum"
+says "unknown" "has no sum"
 
 # A line of the verify filter for a disk that differs from its manifest: the
 # status is 1, whatever else is in the list, and the image is not read.
@@ -63,7 +63,7 @@ for word in differs bad; do
   for options in "" --ignore-missing --quiet; do
     run 1 blksum --check $options list
     grep -q '^\\no: such\\\\file: FAILED differs$' stdout || fail "$(cat stdout)"
-    says "unknown" "no: such.file: differs: 65536 bytes$" "has no checksum" \
+    says "unknown" "no: such.file: differs: 65536 bytes$" "has no sum" \
          "WARNING: 1 listed file differs from its manifest"
   done
 done

@@ -82,7 +82,7 @@ refused ../outside 'no export "../outside": it cannot be'
 refused ./c 'no export "./c": it cannot be'
 refused no-sum "no sum for the export of .*no-sum.blkm"
 refused no-manifest 'no export "no-manifest": No such file'
-refused wrong-sum "wrong-sum.blkm: its checksum is not"
+refused wrong-sum "wrong-sum.blkm: its sum is not"
 refused link 'no export "link": its manifest is a symbolic link'
 refused fifo "not a regular file"
 [ "$(grep -c . "$sums")" = 5 ] || fail "$(cat "$sums")"

@@ -132,7 +132,7 @@ for at in range(0, len(truth), 65536):
 stop
 has_line "# unknown -: $data bytes cannot be read" || fail "$(cat "$sums")"
 run 2 blksum --check "$sums"
-says "cannot be read" "has no checksum"
+says "cannot be read" "has no sum"
 
 # Zeros are verified by extents, or by reading, without the client.
 "$PYTHON" -c '
@@ -323,7 +323,7 @@ rm disk
 m=blkhash-verify-manifest=$manifest
 withdrawn 'disk: No such file' file disk $m blkhash-verify-sum="$tagged"
 withdrawn 'disk: No such file' file disk $m blkhash-verify-sum=none
-withdrawn 'its checksum is not' file copy $m \
+withdrawn 'its sum is not' file copy $m \
           blkhash-verify-sum="blk-sha256/64k:$(reference list)"
 withdrawn 'there is no sum' file copy $m blkhash-verify-sum=
 withdrawn 'none: No such file' file copy blkhash-verify-manifest=none \

@@ -25,7 +25,7 @@ refuses 'blkhash-verify-sum is missing; give the sum that proves the manifest' \
 refuses 'blkhash-verify-sum: there is no sum' "$good" blkhash-verify-sum=
 refuses 'blkhash-verify-sum: it is the sum of a file' "$good" \
         blkhash-verify-sum="sha256:$(reference "$image")"
-refuses 'manifest: its checksum is not blkhash-verify-sum' "$good" \
+refuses 'manifest: its sum is not blkhash-verify-sum' "$good" \
         blkhash-verify-sum="blk-sha256/64k:$(reference "$dir/stdout")"
 refuses 'is not that of blkhash-verify-sum' "$good" \
         blkhash-verify-sum="blk-sha256/4k:$(reference -b 4k "$image")"

@@ -266,7 +266,7 @@ read_records (struct disk *disk, const unsigned char *digest, unsigned flags)
   if (err == 0 && disk->sum.opts &&
       memcmp (manifest_index_sum (disk->index), disk->sum.md,
               disk->leaf_size) != 0) {
-    strcpy (reason, "its checksum is not blkhash-verify-sum");
+    strcpy (reason, "its sum is not blkhash-verify-sum");
     err = EBADMSG;
   }
   if (err == EBADMSG)

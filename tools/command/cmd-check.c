@@ -137,8 +137,8 @@ warn_lines (const struct check_result *result)
         "listed files could not be read");
   warn (lines[LINE_UNCHECKED], "part is empty, and was not checked",
         "parts are empty, and were not checked");
-  warn (lines[LINE_UNKNOWN], "listed file has no checksum",
-        "listed files have no checksum");
+  warn (lines[LINE_UNKNOWN], "listed file has no sum",
+        "listed files have no sum");
   warn (lines[LINE_DIFFERS], "listed file differs from its manifest",
         "listed files differ from their manifests");
   warn (lines[LINE_MISMATCH], "computed checksum did NOT match",
@@ -167,7 +167,7 @@ end_list (const struct list_output *output, const struct check_result *result,
     warn_lines (result);
   if (formatted == 0)
     error_set (error, "%s", result->foreign
-               ? "no checksums of disks found: these are sums of files, as in "
+               ? "no sums of disks found: these are sums of files, as in "
                  "the manifest of an OVF; check them with the program that "
                  "wrote them, such as sha256sum"
                : "no properly formatted checksum lines found");

@@ -52,7 +52,7 @@ check_params (const struct hash_request *request,
     differs = "construction";
   if (!differs)
     return 0;
-  return error_set (error, "--expect: the checksum was made with another %s",
+  return error_set (error, "--expect: the sum was made with another %s",
                     differs);
 }
 
@@ -240,7 +240,7 @@ job_expect (const struct expect_request *request,
   *result = (struct expect_result) { .same = false };
   *operand = NULL;
   if (request->part.n > 0 && !job_manifest_path (request->expected))
-    return error_set (error, "--part needs --expect manifest:FILE: a checksum "
+    return error_set (error, "--part needs --expect manifest:FILE: a sum "
                       "covers the whole image");
   if (request->part.n > 0)
     return expect_part (request, result, operand, error);

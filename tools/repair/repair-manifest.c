@@ -32,7 +32,7 @@ compare_sum (const struct repair_manifest *manifest,
                       "that of --sum");
   if (memcmp (expected->md, manifest_index_sum (manifest->index),
               manifest->leaf_size) != 0)
-    return error_set (error, "its checksum is not that of --sum");
+    return error_set (error, "its sum is not that of --sum");
   return 0;
 }
 

@@ -193,7 +193,7 @@ refuse_sums_file (const struct source_options *options, int fd,
                   struct error *error)
 {
   if (options->refuse_sums && looks_like_sums (fd))
-    return error_set (error, "looks like a file of checksums: --check checks "
+    return error_set (error, "looks like a list of sums: --check checks "
                       "them; -c is the short form of --cache, and --cache "
                       "itself hashes this file");
   return 0;
