@@ -4,7 +4,9 @@
 """Runs blkhash parts many times, on one image, in the directory "parts".
 
     blkhash-parts.py crowd IMAGE SUM N   N runs start at once, with one part
-                                         each, then one that merges
+                                         each, some with another digest; all
+                                         follow the first plan, or fail; then one
+                                         run hashes what is missing, and merges
     blkhash-parts.py kill IMAGE SUM N    N runs are killed at random moments, some
                                          of them two at a time, and repeated
 
@@ -20,6 +22,10 @@ import subprocess
 import sys
 import time
 
+sys.dont_write_bytecode = True  # no __pycache__ in the source tree
+
+import reference
+
 PARTS = 40
 LIMIT = 300                     # timeout in seconds, far above a passing run
 
@@ -29,9 +35,9 @@ class Failure(Exception):
 
 
 class Image:
-    def __init__(self, path, wanted):
-        self.path = path
-        self.line = "blk-sha256/64k (%s) = %s\n" % (path, wanted)
+    def __init__(self, path, wanted, digest="sha256"):
+        self.path, self.digest = path, digest
+        self.line = "blk-%s/64k (%s) = %s\n" % (digest, path, wanted)
         self.wanted = wanted
 
     def start(self, *options):
@@ -72,12 +78,33 @@ def fresh():
     os.mkdir("parts")
 
 
-def crowd(image, count, _rng):
+def of_digest(image, digest):
+    with open(image.path, "rb") as f:
+        return Image(image.path, reference.blkhash([f.read()], digest), digest)
+
+
+def crowd(image, count, rng):
     fresh()
-    runs = [image.start("--part", "%d/%d" % (i, count)) for i in range(count)]
-    for run in runs:
-        image.check(run, False)
-    image.check(image.start(), True)
+    images = [image, of_digest(image, "sha512")]
+    # All wait until this time is two seconds old, and write the plan then.
+    os.utime(image.path)
+    runs = [(rng.choice(images), i) for i in range(count)]
+    runs = [(of, of.start("-d", of.digest, "--part", "%d/%d" % (i, count)))
+            for of, i in runs]
+    first = None
+    for of, run in runs:
+        if run.wait(LIMIT) == 0:
+            first = of
+            break
+    for of, run in runs:
+        if of is first:
+            of.check(run, False)
+        else:
+            out, err = run.communicate(timeout=LIMIT)
+            if (run.returncode, out) != (2, "") or 'plan has "sum' not in err:
+                raise Failure("%s: status %s, %r, %r" % (
+                    run.args, run.returncode, out, err))
+    first.check(first.start(), True)
     names = sorted(os.listdir("parts"))
     expected = ["part-%06d-of-%06d.blkm" % (i, count) for i in range(count)]
     if names != expected + ["plan"]:
