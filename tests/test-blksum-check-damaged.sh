@@ -91,6 +91,11 @@ done
 printf '\377\0' > list
 refuses "list: line 1 has a NUL" blksum --check list
 
+# A manifest is no list, but an image can be checked with it.
+blksum --manifest a.blkm a > whole
+refuses "a.blkm: is a manifest.*--expect manifest:FILE" blksum --check a.blkm
+run 0 blksum --expect manifest:a.blkm a
+
 # The manifest of an OVF has sums of files, and other programs write such lists.
 for line in "SHA256(a)= $hex" "SHA1(a)= $hex" "SHA256 (a) = $hex"; do
   printf '%s\r\n' "$line" > list

@@ -16,6 +16,8 @@
 #include "sums/list.h"
 #include "util/error.h"
 
+#define MANIFEST "blkhash-manifest " /* see blkhash-manifest(5) */
+
 /* The maximum length of a line in bytes: enough for a name of PATH_MAX bytes
  * that are all escaped.
  */
@@ -95,6 +97,10 @@ sums_list_next (struct sums_list *list, struct sums_line *line,
   if (list->number == 1 && is_utf16 (list->text))
     return error_set (error, "is UTF-16 text, and a list is UTF-8: convert it, "
                       "as with iconv -f UTF-16 -t UTF-8");
+  if (list->number == 1 &&
+      strncmp (list->text, MANIFEST, strlen (MANIFEST)) == 0)
+    return error_set (error, "is a manifest, not a list of sums: --expect "
+                      "manifest:FILE checks an image with it");
   if (end == END_NUL)
     return error_set (error, "line %ju has a NUL character: the lines of a "
                       "list end with newlines",

@@ -22,7 +22,7 @@ struct sums_list *sums_list_open (const char *path, struct error *error);
 
 /* Read the next line.  Returns 1 with LINE, which is valid until the next call;
  * 0 at the end; or -1 with the reason in ERROR, also if a line has a NUL, or if
- * the list is UTF-16.
+ * the list is UTF-16 or a manifest.
  */
 int sums_list_next (struct sums_list *list, struct sums_line *line,
                     struct error *error);
