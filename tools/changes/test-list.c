@@ -629,6 +629,8 @@ test_mapfile (void **state)
            ROW ("0", "A", "?"), 10, "has created for the whole disk");
   refuses ("#", 10, "has created for the whole disk");
   refuses ("0 + 1\n0 10 +\n", 10, "it is not a list of ranges in JSON");
+  /* What blkhash compare prints without --output. */
+  refuses ("10 bytes at 0 differ\n", 10, "'blkhash compare --output=json'");
 }
 
 int
