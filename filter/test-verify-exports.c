@@ -476,7 +476,7 @@ test_refused (void **state)
   get_open (before);
   assert_refused ("x", "no sum for the export of ");
   assert_same_open (before);
-  assert_refused ("b", "its checksum is not ");
+  assert_refused ("b", "its sum is not ");
   assert_same_open (before);
   stop_exports ();
   free (write_manifest ("b", 1, SIZE));

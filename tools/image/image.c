@@ -111,8 +111,8 @@ inspect_probed (struct layer *layer, const unsigned char *head,
                       "bytes, or open it with cryptsetup and hash "
                       "/dev/mapper/NAME");
   if (strcmp (format, "manifest") == 0)
-    return error_set (error, "refused because it looks like a manifest of "
-                      "blksum: use manifest:NAME to read it as one, or -f raw "
+    return error_set (error, "refused because it looks like a manifest: "
+                      "use manifest:NAME to read it as one, or -f raw "
                       "to hash the bytes of this file");
   if (strcmp (format, "luks") == 0)
     return error_set (error, "refused because it is a LUKS container: "
