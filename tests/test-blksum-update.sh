@@ -161,7 +161,10 @@ refuses "is not a number" update --audit -1% "$image"
 refuses "is not a number" update --audit .1% "$image"
 refuses "is not a number" update --audit 1.% "$image"
 refuses "is not a number" update --audit 1.1234567% "$image"
-refuses "hash the whole image" update "$dir/small"
+refuses "hash the whole image$" update "$dir/small"
+truncate -s 200m "$dir/larger"
+refuses "hash the whole image; --size is for an image on a larger disk" \
+        update "$dir/larger"
 refuses "hash the whole image" update --size 1m "$image"
 refuses "this is a manifest, and an image is updated" update "manifest:$dir/old"
 refuses "No such file" blkhash update "$dir/nothing" \

@@ -103,7 +103,9 @@ check_old (const struct update *update, struct error *error)
   if (size != update->source->size)
     return error_set (error, "%s is of an image of %" PRIu64 " bytes, and this "
                       "one has %" PRIu64 ": after a change of the size, hash "
-                      "the whole image", name, size, update->source->size);
+                      "the whole image%s", name, size, update->source->size,
+                      update->source->size > size
+                      ? "; --size is for an image on a larger disk" : "");
   return 0;
 }
 
