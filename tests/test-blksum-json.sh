@@ -164,6 +164,9 @@ prints 0 '{"ranges":[],'"$images"',"part":"0/2","compared-bytes":4194304,"result
        blkhash compare --output=json --part 0/2 image bad
 prints 2 '{"name":"gone",'"$enoent}" -- blkhash compare --output=json image gone
 
+prints 2 '{"name":"manifest:m","error":"'\''gone'\'': cannot open: No such file or directory","result":"unknown"}' -- \
+       blkhash merge --manifest m --output=json gone
+
 # A write error is one in each mode.
 if [ -c /dev/full ]; then
   for command in "blksum" "blksum --check" "blksum --expect $hex"; do

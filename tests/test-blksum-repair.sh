@@ -117,6 +117,8 @@ cp damaged disk
 repair 1 '{"name":"disk","ranges":[{"start":0,"length":65536,"result":"differs","detail":"a source has them"},{"start":327680,"length":65536,"result":"differs","detail":"no source has them"},{"start":393216,"length":65536,"result":"differs","detail":"a source has them"},{"start":1966080,"length":65536,"result":"differs","detail":"a source has them"},{"start":4194304,"length":4096,"result":"differs","detail":"a source has them"}],"result":"differs"}' \
   --output=json --dry-run --from twin disk
 is_silent
+repair 2 '{"name":"disk","error":"'"'gone'"': cannot open: No such file or directory","result":"unknown"}' \
+  --output=json --from gone disk
 
 # The sum in its other forms.
 for expected in "blk-sha256/64k:${sum##* }" "${sum##* }" none; do

@@ -126,13 +126,18 @@ output_sum (const struct output_options *options, const char *name,
 
 void
 output_failure (const struct output_options *options, const char *name,
-                const struct error *error, int status)
+                const char *failed, const struct error *error, int status)
 {
-  report (name, error);
+  struct error about = { "" };
+
+  report (failed, error);
   if (options->form != OUTPUT_JSON)
     return;
+  if (strcmp (failed, name) != 0)
+    error_about (&about, failed, "%s", error->text);
   errno = 0;
-  print_string ("error", error->text, begin_json (options, name));
+  print_string ("error", error_is_set (&about) ? about.text : error->text,
+                begin_json (options, name));
   output_result (status);
   end_line ('\n');
 }
@@ -146,7 +151,7 @@ output_outcome (const struct output_options *options,
   int status = r == 0 ? EXIT_SUCCESS : r == 1 ? EXIT_DIFFERS : EXIT_TROUBLE;
 
   if (r != 0) {
-    output_failure (options, failed, error, status);
+    output_failure (options, name, failed, error, status);
     return status;
   }
   if (!request->manifest || strcmp (request->manifest, "-") != 0)

@@ -55,11 +55,12 @@ int output_outcome (const struct output_options *options,
                     const struct sum *sum, int r, const char *failed,
                     const struct error *error);
 
-/* Report ERROR, which is about NAME, and print it in an object of JSON, if that
- * is the form.  STATUS is the exit status.
+/* Report ERROR, which is about FAILED, and print it in an object of JSON for
+ * NAME, if that is the form.  STATUS is the exit status.
  */
 void output_failure (const struct output_options *options, const char *name,
-                     const struct error *error, int status);
+                     const char *failed, const struct error *error,
+                     int status);
 
 /* Print an object of JSON for an image that was checked, with what VERIFIED
  * contains, which can be NULL, and PART, if its N is not 0.  ERROR is NULL, or

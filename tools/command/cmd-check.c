@@ -182,7 +182,8 @@ end_list (const struct list_output *output, const struct check_result *result,
   if (error_is_set (error) && silent)
     report (output->list, error);
   else if (error_is_set (error))
-    output_failure (&options->input.output, output->list, error, EXIT_TROUBLE);
+    output_failure (&options->input.output, output->list, output->list, error,
+                    EXIT_TROUBLE);
 
   if (different > 0)
     return EXIT_DIFFERS;

@@ -308,7 +308,8 @@ run (void *opaque, int nr_operands, char *operands[])
     if (difference.nr_ranges > 0)
       report (operand, &error);
     else
-      output_failure (&options->input.output, operand, &error, EXIT_TROUBLE);
+      output_failure (&options->input.output, operand, operand, &error,
+                      EXIT_TROUBLE);
     ranges_free (&output.ranges);
     return EXIT_TROUBLE;
   }

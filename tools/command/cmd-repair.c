@@ -247,7 +247,8 @@ run (void *opaque, int nr_operands, char *operands[])
     if (output.begun)
       report (operand, &error);
     else
-      output_failure (&options->input.output, operand, &error, EXIT_TROUBLE);
+      output_failure (&options->input.output, disk, operand, &error,
+                      EXIT_TROUBLE);
     return EXIT_TROUBLE;
   }
   errno = 0;
