@@ -258,7 +258,7 @@ if [ -c /dev/full ]; then
 fi
 run 2 env GCOV_PREFIX=/dev/null sh -c 'trap "" XFSZ; ulimit -f 1
              exec blkhash merge parts --manifest new'
-says_once "new: cannot write the manifest: File too large"
+says_once "new: cannot write new: File too large"
 [ ! -e new ] || fail "left an incomplete manifest"
 
 # Few files are open at once, for any number of parts.

@@ -174,7 +174,7 @@ rm a
 run 2 env GCOV_PREFIX=/dev/null sh -c 'trap "" XFSZ; ulimit -f 1
              exec blksum -b 512 --manifest a "$1"' \
     sh "$image"
-says_once "cannot write the manifest: File too large"
+says_once "cannot write a: File too large"
 [ -z "$(ls)" ] || fail "left behind: $(ls)"
 
 requires_qemu

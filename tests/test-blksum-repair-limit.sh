@@ -56,16 +56,16 @@ sparse elsewhere 5000 32
 sparse same 100 32
 write_data same 409700 100000
 sparse blank 0 0
-refused "2 of its first 102 blocks are bad, more than 1% of the 32 with data in the manifest" \
+refused "2 of its first 102 blocks differ, more than 1% of the 32 with data in the manifest" \
   blkm elsewhere
-refused "2 of its first 102 blocks are bad, more than 1% of the 32 .*" blkm blank
+refused "2 of its first 102 blocks differ, more than 1% of the 32 .*" blkm blank
 refused "2 of its first .* more than 1% of the 32 .*" blkm same
 
 # Its data, and more: what must be zeros counts, too.
 sparse more 100 32
 write_data more $((6103 * 4096)) 8192
-refused "2 of its first 6105 blocks are bad, more than 1% of the 32 .*" blkm more
-refused "2 of its first 6105 blocks are bad, more than 6.24% of the 32 .*" blkm more \
+refused "2 of its first 6105 blocks differ, more than 1% of the 32 .*" blkm more
+refused "2 of its first 6105 blocks differ, more than 6.24% of the 32 .*" blkm more \
   --limit 6.24%
 repaired "2 blocks repaired" blkm more --limit 6.25%
 
@@ -73,7 +73,7 @@ repaired "2 blocks repaired" blkm more --limit 6.25%
 
 cp --sparse=always good disk
 damage_blocks 4096 disk 110
-refused "1 of its first 111 blocks is bad, more than 0% of the 32 .*" blkm disk \
+refused "1 of its first 111 blocks differs, more than 0% of the 32 .*" blkm disk \
   --limit 0%
 repaired "1 block repaired" blkm disk
 damage_blocks 4096 disk 8000
@@ -87,15 +87,15 @@ cp --sparse=always good disk
 damage_blocks 4096 disk 110 8000
 repaired "2 blocks repaired" blkm disk
 damage_blocks 4096 disk 110 8000 8191
-refused "3 of its first 8192 blocks are bad, more than 1% of the 299 .*" blkm disk
+refused "3 of its first 8192 blocks differ, more than 1% of the 299 .*" blkm disk
 
 # ---- A manifest without data: nothing may be bad, unless there is no limit ----
 
 sparse good 0 0
 blksum -b 4k --manifest blkm good > stdout
 sparse disk 5 1
-refused "1 of its first 6 blocks is bad, more than 1% of the 0 .*" blkm disk
-refused "1 of its first 6 blocks is bad, more than 99.9% of the 0 .*" blkm disk \
+refused "1 of its first 6 blocks differs, more than 1% of the 0 .*" blkm disk
+refused "1 of its first 6 blocks differs, more than 99.9% of the 0 .*" blkm disk \
   --limit 99.9%
 repaired "1 block repaired" blkm disk --limit 100%
 
@@ -105,8 +105,8 @@ sparse good 0 1
 blksum -b 4k --manifest blkm good > stdout
 cp --sparse=always good disk
 damage_blocks 4096 disk 0
-refused "1 of its first 1 blocks is bad, more than 1% of the 1 .*" blkm disk
-refused "1 of its first 1 blocks is bad, more than 99.9% of the 1 .*" blkm disk \
+refused "1 of its first 1 blocks differs, more than 1% of the 1 .*" blkm disk
+refused "1 of its first 1 blocks differs, more than 99.9% of the 1 .*" blkm disk \
   --limit 99.9%
 repaired "1 block repaired" blkm disk --limit 100%
 

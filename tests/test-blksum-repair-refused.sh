@@ -129,11 +129,11 @@ cp good other
 write_data other 65536 2000000
 cp other other.before
 leaves_alone other refuses \
-  "other: [0-9]* of its first [0-9]* blocks are bad, more than 1% of the 49 with data in the manifest: it may be another disk; nothing was written; --limit" \
+  "other: [0-9]* of its first [0-9]* blocks differ, more than 1% of the 49 with data in the manifest: it may be another disk; nothing was written; --limit" \
   blkhash repair --manifest good.blkm --sum "$sum" --from good other
 leaves_alone other refuses "other: 17 of its first .* more than 33.3% of the 49" \
   blkhash repair --manifest good.blkm --sum "$sum" --from good --limit 33.3% other
-leaves_alone disk refuses "disk: 1 of its first 4 blocks is bad, more than 0% of" \
+leaves_alone disk refuses "disk: 1 of its first 4 blocks differs, more than 0% of" \
   blkhash repair --manifest good.blkm --sum "$sum" --from good --limit 0% disk
 
 # ---- The sources ----

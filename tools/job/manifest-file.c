@@ -120,7 +120,9 @@ write_failed (const struct manifest_file *manifest, int err,
 {
   if (manifest->to_stdout && err == EPIPE)
     die_of_broken_pipe ();
-  return error_errno (error, err, "cannot write the manifest");
+  return error_errno (error, err, "cannot write %s",
+                      manifest->to_stdout ? "the manifest"
+                                          : manifest->file.path);
 }
 
 /* Close MANIFEST, whose writer could not be created. */

@@ -120,12 +120,11 @@ check_limit (const struct comparison *compared, uint64_t read,
 {
   if (compared->list->count <= compared->limit)
     return 0;
-  return error_set (error, "%zu of its first %" PRIu64 " blocks %s bad, more "
-                    "than %g%% of the %" PRIu64
-                    " with data in the manifest: it "
+  return error_set (error, "%zu of its first %" PRIu64 " blocks %s, more than "
+                    "%g%% of the %" PRIu64 " with data in the manifest: it "
                     "may be another disk; nothing was written; --limit "
                     "allows more", compared->list->count, read,
-                    compared->list->count == 1 ? "is" : "are",
+                    compared->list->count == 1 ? "differs" : "differ",
                     compared->share / (STRATA_ALL / 100.0),
                     compared->manifest->data_blocks);
 }
