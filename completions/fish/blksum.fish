@@ -47,16 +47,9 @@ function __blksum_print_files
         $__blksum_path))
 end
 
-function __blksum_print_directories
-    printf '%s\n' $__blksum_prefix(__fish_complete_directories \
-        (string escape -n -- $__blksum_path))
-end
-
 for program in blksum blkhash
     complete -c $program -f -k -a '(__blksum_print_words)'
     complete -c $program -n '__blksum_kind_is files; and test -z "$__blksum_prefix"' -F
     complete -c $program -n '__blksum_kind_is files; and test -n "$__blksum_prefix"' \
         -a '(__blksum_print_files)'
-    complete -c $program -n '__blksum_kind_is directories' \
-        -a '(__blksum_print_directories)'
 end

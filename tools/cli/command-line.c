@@ -18,7 +18,6 @@
 #include <strings.h>
 
 #include "../lib/common/strata.h"
-#include "../lib/common/memstream.h"
 #include "cli/command-line.h"
 #include "cli/program.h"
 
@@ -83,26 +82,6 @@ fill_getopt (const struct option_list *list, char *letters,
 
 /* ---- Unknown options ---- */
 
-/* Report that NAME, an abbreviated option, is the prefix of several options. */
-static void ambiguous_option (const struct option *options, const char *name,
-                              int len) __attribute__ ((noreturn));
-
-static void
-ambiguous_option (const struct option *options, const char *name, int len)
-{
-  char *list = NULL;
-  size_t size;
-  FILE *out = open_memstream (&list, &size);
-
-  for (; out && options->name; options++)
-    if (strncmp (options->name, name, len) == 0)
-      fprintf (out, " '--%s'", options->name);
-  if (out)
-    memstream_close (out, &list);
-  usage_error ("option '--%.*s' is ambiguous; possibilities:%s", len, name,
-               list ? list : "");
-}
-
 /* What options of earlier versions have become. */
 static const struct {
   const char *name, *now;
@@ -144,9 +123,9 @@ static void unknown_option (const struct option *options, const char *arg)
 static void
 unknown_option (const struct option *options, const char *arg)
 {
-  size_t i, alike = 0;
+  char found[256] = "";         /* the options whose names begin so */
+  size_t i, alike = 0, len = 0;
   const char *name;
-  int len;
 
   for (i = 0; options[i].name; i++)
     if (optopt != 0 && optopt == options[i].val)
@@ -157,11 +136,15 @@ unknown_option (const struct option *options, const char *arg)
   name = strndup (arg + 2, strcspn (arg + 2, "="));
   if (!name)
     usage_error ("unrecognized option '%s'", arg);
-  len = strlen (name);
   for (i = 0; options[i].name; i++)
-    alike += strncmp (options[i].name, name, len) == 0;
+    if (strncmp (options[i].name, name, strlen (name)) == 0 &&
+        len < sizeof found) {
+      len += snprintf (found + len, sizeof found - len, " '--%s'",
+                       options[i].name);
+      alike++;
+    }
   if (alike > 1)
-    ambiguous_option (options, name, len);
+    usage_error ("option '--%s' is ambiguous; possibilities:%s", name, found);
   check_retired (name);
   usage_error ("unrecognized option '--%s'", name);
 }

@@ -129,17 +129,11 @@ print_kind (const char *kind, const char *word, size_t len)
   printf ("%s\t%.*s\n", kind, (int) len, word);
 }
 
-/* Print the powers of two from 4 KiB to 16 MiB that are not less than MIN or
- * greater than MAX: the usual block sizes, and the usual values of other sizes.
- */
+/* Print the usual block sizes, which are also usual values of other sizes. */
 static void
-print_sizes (uint64_t min, uint64_t max)
+print_sizes (void)
 {
-  unsigned kib;
-
-  for (kib = 4; kib <= 16 * 1024; kib *= 2)
-    if (kib * 1024 >= min && kib * 1024 <= max)
-      printf (kib < 1024 ? "%uk\n" : "%um\n", kib < 1024 ? kib : kib / 1024);
+  puts ("4k\n8k\n16k\n32k\n64k\n128k\n256k\n512k\n1m\n2m\n4m\n8m\n16m");
 }
 
 /* Print the words of LIST, which are separated by ", " or spaces. */
@@ -198,8 +192,6 @@ print_argument (const struct command *command, const struct option_row *row,
 
   if (is_file (row->arg))
     print_kind ("files", word, offset);
-  else if (strcmp (row->arg, "DIR") == 0)
-    print_kind ("directories", word, offset);
   else if (strcmp (row->arg, "SUM") == 0) {
     if (!print_manifest (word, offset)) {
       print_kind ("words", word, offset);
@@ -211,7 +203,7 @@ print_argument (const struct command *command, const struct option_row *row,
     if (!slash)
       input_print_digests (command);
     else if (strchr (word + offset, '/') == slash)
-      print_sizes (0, UINT64_MAX);
+      print_sizes ();
     else
       print_list ("s64 linear");
   }
@@ -223,7 +215,7 @@ print_argument (const struct command *command, const struct option_row *row,
       print_formats ();
     else if (row->is_size && row->max <= UINT32_MAX) /* all but
                                                       * --size */
-      print_sizes (row->min, row->max);
+      print_sizes ();
   }
 }
 

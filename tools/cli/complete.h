@@ -19,7 +19,6 @@ struct command;
  *
  *   words         the words in the following lines
  *   files         files, and the words in the following lines
- *   directories   directories
  *
  * In the line of an option, a tab and the help of the option follow the word.
  * Some of the printed words do not begin with the text that they would replace:
