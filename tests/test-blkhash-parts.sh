@@ -422,6 +422,12 @@ fresh
 refuses "changed" midway "touch $dir/slow" blkhash parts -t 1 --part 0/2 \
         "$dir/slow" "$dir/parts"
 [ "$(ls -A parts)" = plan ] || fail "made a part of an image that changed"
+# The ctime is in the plan, so it does not matter that the mtime is set back.
+fresh
+refuses "slow: changed while it was read" midway "cp -p $dir/slow $dir/times
+  printf x | dd of=$dir/slow bs=1 conv=notrunc status=none
+  touch -r $dir/times $dir/slow" blkhash parts -t 1 "$dir/slow" "$dir/parts"
+[ "$(ls -A parts)" = plan ] || fail "made a part of an image that changed"
 
 # ---- Many runs at once, and runs that are killed ----
 

@@ -171,6 +171,28 @@ sync_image (struct parts *parts)
   return 0;
 }
 
+/* Check that the files still have the ctime of the plan.  A source checks their
+ * size and mtime only, which a program can have set back.
+ */
+static int
+check_ctime (const struct parts *parts)
+{
+  const struct files *files = parts->source->files;
+  const struct file *file = files ? files->first : NULL;
+  struct stat now;
+
+  for (; file && !parts->request->state; file = file->next) {
+    const struct timespec *ctime = &file->st.st_ctim;
+
+    if (fstat (file->fd, &now) == -1)
+      return error_errno (parts->error, errno, "cannot read");
+    if (now.st_ctim.tv_sec != ctime->tv_sec ||
+        now.st_ctim.tv_nsec != ctime->tv_nsec)
+      return error_set (parts->error, "changed while it was read");
+  }
+  return 0;
+}
+
 /* ---- The plan ---- */
 
 /* A directory of something else is not used.  If it has files, another run may
@@ -527,6 +549,8 @@ make_part (struct one_part *part)
   r = manifest_file_hash (&manifest, parts->source, &request, &sum,
                           parts->error);
   if (r == 0)
+    r = check_ctime (parts);
+  if (r == 0)
     r = manifest_file_publish (&manifest, parts->error);
   manifest_file_close (&manifest);
   return r;
@@ -598,6 +622,8 @@ make_parts (struct parts *parts)
                                     all.end - all.start);
   for (; i < end && r == 0; i++)
     r = make_or_audit (parts, i);
+  if (r == 0)
+    r = check_ctime (parts);    /* after the last audit */
   progress_end (parts->progress, r == 0);
   audit_sample_destroy (&parts->sample);
   return r;
