@@ -506,3 +506,29 @@ END
 : > log
 is_silent blkhash parts --audit 0% --state x --part 1/7 "$uri" parts
 ! grep -q " Read " log || fail "read for a part that exists"
+
+# The directory is replaced by that of another image during the audit: its sum is
+# not printed.
+requires_nbdkit eval
+export dir
+start_nbdkit eval get_size='echo 8388608' pread='
+  [ ! -e $dir/hold ] || echo > $dir/held
+  while [ -e $dir/hold ]; do sleep 0.05; done
+  dd if=$dir/image skip=$4 count=$3 iflag=skip_bytes,count_bytes status=none'
+fresh
+is_silent blkhash parts --state x --part 0/1 "$uri" parts
+touch hold
+{
+  status=0
+  blkhash parts --state x --audit 100% "$uri" parts > stdout 2> stderr ||
+    status=$?
+  echo $status > ended
+} &
+wait_until test -s held
+mv parts first
+mkdir parts
+blkhash parts --state x other parts > one
+rm hold
+wait_until test -s ended
+[ "$(cat ended)" = 2 ] && [ ! -s stdout ] || fail "printed $(cat stdout)"
+says_once "parts: has another plan now"

@@ -217,6 +217,7 @@ add_directory (struct merge *merge, const struct plan *plan)
 static int
 read_directory (struct merge *merge)
 {
+  const char *wanted = merge->request->plan;
   struct plan plan;
   int r;
 
@@ -232,6 +233,8 @@ read_directory (struct merge *merge)
   strcpy (merge->plan, plan.id);
   if (!merge->files || !merge->opts)
     r = error_errno (merge->error, ENOMEM, "cannot merge");
+  else if (wanted && strcmp (wanted, plan.id) != 0)
+    r = error_set (merge->error, "has another plan now");
   else
     r = add_directory (merge, &plan);
   plan_destroy (&plan);

@@ -635,7 +635,7 @@ merge (struct parts *parts, struct sum *sum)
 {
   char *dir = (char *) parts->request->dir;
   struct merge_request request = {
-    .hash = *parts->hash, .paths = &dir, .count = 1
+    .hash = *parts->hash, .paths = &dir, .count = 1, .plan = parts->plan.id
   };
   int r;
 

@@ -148,6 +148,8 @@ struct merge_request {
                                  * the manifests of parts, as PATH or
                                  * manifest:PATH */
   size_t count;
+  const char *plan;             /* SHA-256 of the plan that the directory must
+                                 * have, in digits; or NULL */
 };
 
 /* The request of blkhash update. */
