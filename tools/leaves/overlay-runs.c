@@ -137,7 +137,6 @@ read_to_end (struct overlay_runs *overlay)
 {
   int err;
 
-  report_difference (overlay);
   do
     err = overlay->base->next (overlay->base, &overlay->base_left);
   while (err == 0);
@@ -145,9 +144,8 @@ read_to_end (struct overlay_runs *overlay)
 }
 
 static int
-next (struct leaf_runs *runs, struct blkhash_manifest_run *run)
+next_run (struct overlay_runs *overlay, struct blkhash_manifest_run *run)
 {
-  struct overlay_runs *overlay = (struct overlay_runs *) runs;
   struct blkhash_manifest_run *left = &overlay->image_left;
   int err = 0;
 
@@ -162,6 +160,18 @@ next (struct leaf_runs *runs, struct blkhash_manifest_run *run)
   case SAMPLE_UNKNOWN: break;
   }
   leaf_run_skip (left, run->count);
+  return err;
+}
+
+/* A difference that was found is also reported if the rest cannot be read. */
+static int
+next (struct leaf_runs *runs, struct blkhash_manifest_run *run)
+{
+  struct overlay_runs *overlay = (struct overlay_runs *) runs;
+  int err = next_run (overlay, run);
+
+  if (err)
+    report_difference (overlay);
   return err;
 }
 

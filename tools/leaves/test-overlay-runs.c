@@ -278,6 +278,7 @@ test_overlay_small_blocks (void **state)
     .block_size = block_size, .progress = &progress, .error = &error,
     .report = report, .opaque = differs
   };
+  const struct overlay_runs fresh = overlay;
   bool wrong[BLOCKS] = { [37] = true, [38] = true, [BLOCKS - 1] = true };
   unsigned seed = 1, i;
 
@@ -293,6 +294,16 @@ test_overlay_small_blocks (void **state)
   reset_report (overlay.size, block_size);
   assert_int_equal (take (&overlay.runs, &got), ENOENT);
   assert_true (overlay.differs);
+  assert_memory_equal (differs, wrong, sizeof wrong);
+
+  /* The last range is also reported if the image cannot be read behind it. */
+  overlay = fresh;
+  base.next = image.next = 0;
+  image.blocks = 39, image.fail = ECANCELED;
+  wrong[BLOCKS - 1] = false;
+  overlay_runs_init (&overlay);
+  reset_report (overlay.size, block_size);
+  assert_int_equal (take (&overlay.runs, &got), ECANCELED);
   assert_memory_equal (differs, wrong, sizeof wrong);
   audit_sample_destroy (&sample);
 }
