@@ -155,7 +155,7 @@ merges_not "$first: overlaps $first" $first $second $third $first
 # ---- A failed audit ----
 
 make_parts wrong 3 image
-echo text > wrong/failed
+ln -s nowhere wrong/failed
 run 1 blkhash merge wrong/part*
 says_once "a part differed from the image, says wrong/failed; use a new directory"
 rm wrong/part-000001-*

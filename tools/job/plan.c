@@ -304,7 +304,7 @@ plan_has_failed (const char *dir, struct error *error)
 
   if (asprintf (&path, "%s/failed", dir) == -1)
     return error_errno (error, ENOMEM, "cannot hash");
-  r = stat (path, &st);
+  r = lstat (path, &st);
   err = errno;
   free (path);
   if (r == 0) {
