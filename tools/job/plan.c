@@ -19,7 +19,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -216,53 +215,23 @@ plan_destroy (struct plan *plan)
 
 /* ---- Writing ---- */
 
-/* Create ".plan.HOST.PID" in DIR.  If this name exists, because a container has
- * the same host name and process id, or an earlier run was killed, a number is
- * added.  Stores the path in *PATH, which the caller frees in any case.  Returns
- * the descriptor, or -1 with errno set.
+/* Create ".plan.HOST.PID.XXXXXX" in DIR: containers can have the same host name
+ * and process id.  Stores the path in *PATH, which the caller frees in any case.
+ * Returns the descriptor, or -1 with errno set.
  */
 static int
 create_unlinked (const char *dir, char **path)
 {
   char host[65] = "";
-  int fd = -1, n;
 
   gethostname (host, sizeof host - 1);
   host[strcspn (host, "/")] = '\0';
-  *path = NULL;
-  for (n = 0; n < 1000; n++) {
-    char more[16] = "";
-
-    if (n > 0)
-      snprintf (more, sizeof more, ".%d", n);
-    free (*path);
-    if (asprintf (path, "%s/.plan.%s.%ld%s", dir, host, (long) getpid (),
-                  more) == -1) {
-      *path = NULL;
-      return -1;
-    }
-    fd = open (*path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (fd != -1 || errno != EEXIST)
-      break;
+  if (asprintf (path, "%s/.plan.%s.%ld.XXXXXX", dir, host,
+                (long) getpid ()) == -1) {
+    *path = NULL;
+    return -1;
   }
-  return fd;
-}
-
-/* Returns 0, or an errno value. */
-static int
-write_text (int fd, const char *text)
-{
-  size_t len = strlen (text);
-
-  while (len > 0) {
-    ssize_t n = write (fd, text, len);
-
-    if (n == -1 && errno != EINTR)
-      return errno;
-    text += MAX (n, 0);
-    len -= MAX (n, 0);
-  }
-  return fsync (fd) == -1 ? errno : 0;
+  return mkostemp (*path, O_CLOEXEC);
 }
 
 int
@@ -270,13 +239,13 @@ plan_write (const char *dir, const char *text, struct error *error)
 {
   char *path, *temporary;
   struct stat st;
-  int fd, err;
+  int fd, err = 0;
 
   if (asprintf (&path, "%s/plan", dir) == -1)
     return error_errno (error, ENOMEM, "cannot hash");
   fd = create_unlinked (dir, &temporary);
-  err = fd == -1 ? errno : write_text (fd, text);
-  if (err == 0 && link (temporary, path) == -1)
+  if (fd == -1 || dprintf (fd, "%s", text) < 0 || fsync (fd) == -1 ||
+      link (temporary, path) == -1)
     err = errno;
   if (err && stat (path, &st) == 0)
     err = 0;
@@ -319,14 +288,13 @@ plan_has_failed (const char *dir, struct error *error)
 int
 plan_set_failed (const char *dir, const char *text, struct error *error)
 {
-  struct iovec line[] = { { (char *) text, strlen (text) }, { "\n", 1 } };
   char *path;
   int fd, err = 0;
 
   if (asprintf (&path, "%s/failed", dir) == -1)
     return error_errno (error, ENOMEM, "cannot write %s/failed", dir);
   fd = open (path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-  if (fd == -1 || writev (fd, line, 2) == -1 || fsync (fd) == -1)
+  if (fd == -1 || dprintf (fd, "%s\n", text) < 0 || fsync (fd) == -1)
     err = errno;
   if (fd != -1)
     close (fd);
