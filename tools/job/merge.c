@@ -56,10 +56,8 @@ struct merge {
 
   struct part_file *files;      /* in the order of the image */
   size_t count;
-  struct blkhash_opts *opts;    /* the hash parameters; NULL before the first
-                                 * header was read */
-  uint64_t size;                /* of the image, bytes */
-  char plan[PLAN_ID_SIZE];
+  struct plan plan;             /* if there is no directory, only what the first
+                                 * header has; OPTS is NULL before that */
 
   /* The current part. */
   size_t opened;                /* number of opened files */
@@ -101,10 +99,7 @@ check_header (const struct merge *merge,
               const struct blkhash_manifest_reader *reader,
               struct error *error)
 {
-  if (strcmp (manifest_reader_plan (reader), merge->plan) == 0 &&
-      blkhash_manifest_reader_size (reader) == merge->size &&
-      blkhash_opts_same_hash (blkhash_manifest_reader_opts (reader),
-                              merge->opts))
+  if (plan_has (&merge->plan, reader))
     return 0;
   return error_set (error, "is not of the plan of %s",
                     merge->dir ? "this directory" : merge->files[0].path);
@@ -122,10 +117,10 @@ use_header (struct merge *merge, const struct blkhash_manifest_reader *reader,
   if (!*plan)
     return error_set (error, "has no plan, so it is not a part that blkhash "
                       "parts has made");
-  strcpy (merge->plan, plan);
-  merge->size = blkhash_manifest_reader_size (reader);
-  merge->opts = blkhash_opts_copy (blkhash_manifest_reader_opts (reader));
-  return merge->opts ? 0 : error_errno (error, errno, "cannot merge");
+  strcpy (merge->plan.id, plan);
+  merge->plan.size = blkhash_manifest_reader_size (reader);
+  merge->plan.opts = blkhash_opts_copy (blkhash_manifest_reader_opts (reader));
+  return merge->plan.opts ? 0 : error_errno (error, errno, "cannot merge");
 }
 
 /* Open FILE, whose header is stored in it or, if AGAIN is set, must be the same
@@ -145,7 +140,7 @@ open_part (struct merge *merge, struct part_file *file, bool again)
   if (merge->fd != -1) {
     reader = blkhash_manifest_reader_new (merge->fd, 0, text, sizeof text);
     r = !reader ? error_set (&reason, "%s", text)
-      : merge->opts ? check_header (merge, reader, &reason)
+      : merge->plan.opts ? check_header (merge, reader, &reason)
       : use_header (merge, reader, &reason);
   }
   if (r == 0) {
@@ -155,7 +150,7 @@ open_part (struct merge *merge, struct part_file *file, bool again)
     file->first = first;
     file->end = first + count;
   }
-  manifest_runs_init (&merge->part, reader, file->name, merge->size,
+  manifest_runs_init (&merge->part, reader, file->name, merge->plan.size,
                       merge->progress, merge->error);
   return r == 0 ? 0 : fail (merge, file, reason.text);
 }
@@ -198,9 +193,9 @@ add_operand (struct merge *merge, const char *operand)
 
 /* Add the parts in the directory that exist. */
 static int
-add_directory (struct merge *merge, const struct plan *plan)
+add_directory (struct merge *merge)
 {
-  struct part part = { 0, plan->parts };
+  struct part part = { 0, merge->plan.parts };
   int r = 0;
 
   for (; part.i < part.n && r == 0; part.i++) {
@@ -218,27 +213,19 @@ static int
 read_directory (struct merge *merge)
 {
   const char *wanted = merge->request->plan;
-  struct plan plan;
   int r;
 
   *merge->operand = merge->dir;
-  r = plan_read (&plan, merge->dir, merge->error);
+  r = plan_read (&merge->plan, merge->dir, merge->error);
   if (r == 0)
     return error_set (merge->error, "has no plan; blkhash parts writes one");
   if (r == -1)
     return -1;
-  merge->files = calloc (plan.parts, sizeof *merge->files);
-  merge->size = plan.size;
-  merge->opts = blkhash_opts_copy (plan.opts);
-  strcpy (merge->plan, plan.id);
-  if (!merge->files || !merge->opts)
-    r = error_errno (merge->error, ENOMEM, "cannot merge");
-  else if (wanted && strcmp (wanted, plan.id) != 0)
-    r = error_set (merge->error, "has another plan now");
-  else
-    r = add_directory (merge, &plan);
-  plan_destroy (&plan);
-  return r;
+  if (wanted && strcmp (wanted, merge->plan.id) != 0)
+    return error_set (merge->error, "has another plan now");
+  merge->files = calloc (merge->plan.parts, sizeof *merge->files);
+  return merge->files ? add_directory (merge)
+                      : error_errno (merge->error, errno, "cannot merge");
 }
 
 static int
@@ -307,19 +294,19 @@ static void
 print_missing (const struct merge *merge, uint64_t first, uint64_t end,
                FILE *out)
 {
-  uint32_t block_size = blkhash_opts_get_block_size (merge->opts);
-  uint64_t start = part_offset (first, merge->size, block_size);
+  uint32_t block_size = blkhash_opts_get_block_size (merge->plan.opts);
+  uint64_t start = part_offset (first, merge->plan.size, block_size);
 
   if (first < end)
     fprintf (out, "%" PRIu64 " bytes at %" PRIu64 " are missing\n",
-             part_offset (end, merge->size, block_size) - start, start);
+             part_offset (end, merge->plan.size, block_size) - start, start);
 }
 
 /* Check that each block is in one part, and print to OUT which are in none. */
 static int
 find_missing (struct merge *merge, FILE *out)
 {
-  uint32_t block_size = blkhash_opts_get_block_size (merge->opts);
+  uint32_t block_size = blkhash_opts_get_block_size (merge->plan.opts);
   const struct part_file *before = NULL;
   struct error reason = { "" };
   uint64_t block = 0;
@@ -338,8 +325,8 @@ find_missing (struct merge *merge, FILE *out)
     block = file->end;
     before = file;
   }
-  print_missing (merge, block, merge->size / block_size +
-                 (merge->size % block_size != 0), out);
+  print_missing (merge, block, merge->plan.size / block_size +
+                 (merge->plan.size % block_size != 0), out);
   return 0;
 }
 
@@ -403,7 +390,7 @@ finish (struct merge *merge, struct sum *sum)
 
   if (r != 0)
     return r;
-  sum->size = merge->size;
+  sum->size = merge->plan.size;
   r = manifest_file_finish (&merge->manifest, sum, merge->error);
   sum->hole = sum->zero;
   sum->zero = 0;
@@ -418,11 +405,11 @@ write_manifest (struct merge *merge, struct sum *sum)
   int r;
 
   *merge->operand = about;
-  if (manifest_file_open (&merge->manifest, name, merge->opts, merge->size,
-                          NULL, merge->error) == -1)
+  if (manifest_file_open (&merge->manifest, name, merge->plan.opts,
+                          merge->plan.size, NULL, merge->error) == -1)
     return -1;
   merge->progress = progress_begin (&merge->request->hash.progress,
-                                    merge->size);
+                                    merge->plan.size);
   r = manifest_file_write (&merge->manifest, &merge->runs, merge->error);
   close_part (merge);
   if (!merge->failed)
@@ -479,10 +466,11 @@ job_merge (const struct merge_request *request, struct sum *sum,
   while (merge.count > 0)
     free (merge.files[--merge.count].path);
   free (merge.files);
-  if (r == 0)
-    sum->hash = merge.opts;
-  else
-    blkhash_opts_free (merge.opts);
+  if (r == 0) {
+    sum->hash = merge.plan.opts;
+    merge.plan.opts = NULL;
+  }
+  plan_destroy (&merge.plan);
   sum->seconds = clock_seconds () - start;
   return r;
 }

@@ -35,7 +35,6 @@
 #include "blkhash-manifest.h"
 
 #include "../lib/common/numbers.h"
-#include "../lib/manifest/manifest-plan.h"
 #include "io/file.h"
 #include "io/files.h"
 #include "job/job.h"
@@ -318,16 +317,13 @@ open_plan (struct parts *parts)
 static bool
 is_this_part (const struct one_part *part, struct blkhash_manifest_reader *r)
 {
-  const struct plan *plan = &part->parts->plan;
   struct blkhash_manifest_run run;
   uint64_t first, count;
   int err;
 
   blkhash_manifest_reader_blocks (r, &first, &count);
   if (first != part->first || count != part->count ||
-      strcmp (manifest_reader_plan (r), plan->id) != 0 ||
-      blkhash_manifest_reader_size (r) != plan->size ||
-      !blkhash_opts_same_hash (blkhash_manifest_reader_opts (r), plan->opts))
+      !plan_has (&part->parts->plan, r))
     return false;
   do
     err = blkhash_manifest_reader_next (r, &run);

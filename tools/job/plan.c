@@ -22,12 +22,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "blkhash.h"
+#include "blkhash-manifest.h"
 
 #include "../lib/common/memstream.h"
 #include "../lib/common/numbers.h"
 #include "../lib/common/sum-line.h"
 #include "../lib/digest/digest.h"
+#include "../lib/manifest/manifest-plan.h"
 #include "io/file.h"
 #include "io/files.h"
 #include "io/new-file.h"
@@ -211,6 +212,14 @@ plan_destroy (struct plan *plan)
   blkhash_opts_free (plan->opts);
   free (plan->text);
   *plan = (struct plan) { .text = NULL };
+}
+
+bool
+plan_has (const struct plan *plan, const struct blkhash_manifest_reader *reader)
+{
+  return strcmp (manifest_reader_plan (reader), plan->id) == 0 &&
+    blkhash_manifest_reader_size (reader) == plan->size &&
+    blkhash_opts_same_hash (blkhash_manifest_reader_opts (reader), plan->opts);
 }
 
 /* ---- Writing ---- */

@@ -24,6 +24,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct blkhash_manifest_reader;
 struct blkhash_opts;
 struct error;
 struct source;
@@ -43,6 +44,10 @@ struct plan {
  */
 int plan_read (struct plan *plan, const char *dir, struct error *error);
 void plan_destroy (struct plan *plan);
+
+/* Is the manifest of READER, which has read the header, a part of this plan? */
+bool plan_has (const struct plan *plan,
+               const struct blkhash_manifest_reader *reader);
 
 /* Store in *TEXT the text of a plan for the image of SOURCE, whose state has the
  * NAME of --state, or NULL.  The caller frees it.  Returns 0, or -1 with the
