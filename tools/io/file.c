@@ -23,6 +23,7 @@
 #include "io/file.h"
 #include "io/lock.h"
 #include "io/prefetch.h"
+#include "util/clock.h"
 
 #define TMPFS 0x01021994        /* f_type, see statfs(2) */
 
@@ -272,15 +273,6 @@ tick_to_wait (const struct file *file)
               recent_tick (&file->st.st_ctim, &now));
 }
 
-static void
-sleep_ns (long long ns)
-{
-  struct timespec delay = { .tv_sec = ns / SECOND, .tv_nsec = ns % SECOND };
-
-  while (nanosleep (&delay, &delay) == -1 && errno == EINTR)
-    ;
-}
-
 /* Before Linux 6.13 two writes within the same tick of the clock leave the same
  * mtime, as they do in file systems with times in seconds.  So if the file was
  * modified in this tick, a write after the first read might not be detected.
@@ -301,7 +293,7 @@ wait_for_tick (struct file *file, struct error *error)
       return file_check_unchanged (file, false, error);
     }
     before = file->st;
-    sleep_ns (tick);
+    clock_sleep (tick);
     waited += tick;
     if (fstat (file->fd, &file->st) == -1)
       return error_errno (error, errno, "cannot read");

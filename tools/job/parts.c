@@ -29,7 +29,6 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "blkhash-manifest.h"
@@ -55,7 +54,6 @@
 #include "util/request.h"
 #include "util/result.h"
 
-#define SECOND 1000000000LL     /* ns */
 #define PART_SIZE ((uint64_t) 4 << 30) /* bytes, if N is not given */
 #define MAX_PARTS 4096          /* parts, if N is not given */
 #define MAX_JOINED (32 * 1024 * 1024) /* bytes; no source reads more at once */
@@ -122,15 +120,6 @@ close_image (struct parts *parts)
   parts->source = NULL;
 }
 
-static void
-sleep_ns (long long ns)
-{
-  struct timespec delay = { ns / SECOND, ns % SECOND };
-
-  while (nanosleep (&delay, &delay) == -1 && errno == EINTR)
-    ;
-}
-
 /* Wait until the times of the files show each later change, and open the image
  * again.
  */
@@ -148,7 +137,7 @@ settle (struct parts *parts)
       return error_set (parts->error, "has a time in the future, so changes "
                         "are not detected; use --state NAME");
     close_image (parts);
-    sleep_ns (wait);
+    clock_sleep (wait);
     if (open_image (parts) == -1)
       return -1;
   }

@@ -1,12 +1,13 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The monotonic clock, for measuring durations.
+ * The monotonic clock, for measuring durations, and a sleep.
  */
 
 #ifndef BLKSUM_CLOCK_H
 #define BLKSUM_CLOCK_H
 
+#include <errno.h>
 #include <stdint.h>
 #include <time.h>
 
@@ -35,6 +36,15 @@ static inline int64_t
 clock_ms (void)
 {
   return clock_ns () / 1000000;
+}
+
+static inline void
+clock_sleep (long long ns)
+{
+  struct timespec delay = { ns / 1000000000, ns % 1000000000 };
+
+  while (nanosleep (&delay, &delay) == -1 && errno == EINTR)
+    ;
 }
 
 #endif /* BLKSUM_CLOCK_H */
