@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
 # blksum prints the completions of an unfinished command line, in the format of
-# tools/cli/complete.h.  The tests of each shell verify that the shell uses
+# tools/cli/command-line.h.  The tests of each shell verify that the shell uses
 # them.
 
 . "$(dirname "$0")/functions.sh"

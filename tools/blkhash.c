@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/complete.h"
 #include "cli/input-options.h"
 #include "cli/program.h"
 #include "command/commands.h"

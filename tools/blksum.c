@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/complete.h"
 #include "cli/program.h"
 #include "command/blksum-options.h"
 

@@ -1,9 +1,11 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Completions of a partial command line.  They are derived only from the rows
- * of the options.  The name of an argument in --help determines its
- * completions: a new option whose argument is FILE is completed with files.
+ * Completions of a partial command line, for the completion functions of the
+ * shells in completions/.  They are derived only from the rows of the options.
+ * The name of an argument in --help determines its completions: a new option
+ * whose argument is FILE is completed with files.  The files that the words name
+ * are not opened.  To list the formats, qemu-img is run.
  */
 
 #include <config.h>
@@ -15,7 +17,6 @@
 #include <string.h>
 
 #include "cli/command-line.h"
-#include "cli/complete.h"
 #include "cli/input-options.h"
 #include "format/format.h"
 

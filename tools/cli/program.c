@@ -93,41 +93,24 @@ program_flush (void)
 
 const char *usage_command;
 
-/* Print the error in one line: error_set replaces its newlines. */
-static void
-print_usage_error (const char *fmt, va_list args)
+/* The error is printed in one line: error_set replaces its newlines. */
+void
+usage_print (bool is_syntax, const char *fmt, ...)
 {
-  char *text;
   struct error line = { "" };
+  va_list args;
+  char *text;
 
+  va_start (args, fmt);
   if (vasprintf (&text, fmt, args) == -1)
     text = NULL;
+  va_end (args);
   error_set (&line, "%s", text ? text : "invalid usage");
   free (text);
   fprintf (stderr, "%s: %s", program_name, line.text);
-}
-
-void
-usage_error (const char *fmt, ...)
-{
-  va_list args;
-
-  va_start (args, fmt);
-  print_usage_error (fmt, args);
-  va_end (args);
-  fprintf (stderr, "; try '%s%s%s --help'\n", program_name,
-           usage_command ? " " : "", usage_command ? usage_command : "");
-  exit (EXIT_TROUBLE);
-}
-
-void
-usage_invalid (const char *fmt, ...)
-{
-  va_list args;
-
-  va_start (args, fmt);
-  print_usage_error (fmt, args);
-  va_end (args);
+  if (is_syntax)
+    fprintf (stderr, "; try '%s%s%s --help'", program_name,
+             usage_command ? " " : "", usage_command ? usage_command : "");
   fputc ('\n', stderr);
   exit (EXIT_TROUBLE);
 }

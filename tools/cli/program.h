@@ -8,6 +8,8 @@
 #ifndef BLKSUM_PROGRAM_H
 #define BLKSUM_PROGRAM_H
 
+#include <stdbool.h>
+
 struct error;
 
 /* The exit statuses of failures. */
@@ -46,13 +48,13 @@ void report_write_failed (int err) __attribute__ ((noreturn));
 /* The command of blkhash that is run, for errors; or NULL. */
 extern const char *usage_command;
 
-/* Report an error of syntax, and where the syntax is described. */
-void usage_error (const char *fmt, ...)
-  __attribute__ ((noreturn, format (printf, 1, 2)));
-
-/* Report that an option has a value that it cannot have. */
-void usage_invalid (const char *fmt, ...)
-  __attribute__ ((noreturn, format (printf, 1, 2)));
+/* usage_error reports an error of syntax, and where the syntax is described;
+ * usage_invalid that an option has a value that it cannot have.
+ */
+#define usage_error(...) usage_print (true, __VA_ARGS__)
+#define usage_invalid(...) usage_print (false, __VA_ARGS__)
+void usage_print (bool is_syntax, const char *fmt, ...)
+  __attribute__ ((noreturn, format (printf, 2, 3)));
 
 /* Report an error that is not one of the user, such as that of strerror. */
 void usage_failed (const char *what) __attribute__ ((noreturn));
