@@ -102,14 +102,6 @@ input_set_part (void *options, const struct option_use *use)
 }
 
 static void
-set_threads (void *options, const struct option_use *use)
-{
-  struct input_options *input = options;
-
-  blkhash_opts_set_threads (input->hash.opts, use->number);
-}
-
-static void
 set_cache (void *options, const struct option_use *use)
 {
   struct input_options *input = options;
@@ -198,7 +190,8 @@ const struct option_row input_rows[] = {
   { 'c', "cache", NULL, "leave what was read in the page cache",
     .set = set_cache },
   { 't', "threads", "N", "threads that read and hash; default: CPUs",
-    OPTION_NUMBER (1, MAX_THREADS), .set = set_threads },
+    OPTION_NUMBER (1, MAX_THREADS),
+    OPTION_FIELD (struct input_options, hash.source.threads) },
   PROGRESS_ROW,
   { 0, "queue-size", "SIZE", "limit of bytes in flight from an NBD server",
     OPTION_SIZE (1, 1024 * 1024 * 1024),
@@ -229,6 +222,8 @@ set_defaults (struct input_options *input, const struct command *command)
         .size = SOURCE_WHOLE,
         .extents = true,
         .memory = SOURCE_MEMORY,
+        /* All online CPUs: the default of the library is at most 16 threads. */
+        .threads = cpus < 1 ? 1 : cpus < MAX_THREADS ? cpus : MAX_THREADS,
         .read_size = 1024 * 1024,
         .warn = warn,
       },
@@ -239,10 +234,6 @@ set_defaults (struct input_options *input, const struct command *command)
   };
   if (!input->hash.opts)
     usage_failed ("sha256");
-  /* Use all online CPUs: the default of the library is at most 16 threads. */
-  if (cpus > 0)
-    blkhash_opts_set_threads (input->hash.opts,
-                              cpus < MAX_THREADS ? cpus : MAX_THREADS);
 }
 
 int
@@ -263,7 +254,7 @@ input_run (const struct command *command, int argc, char *argv[])
     usage_error ("%s", command->operands);
   input_check_format (input->hash.source.format);
   resolve_block_size (input);
-  input->hash.source.threads = blkhash_opts_get_threads (input->hash.opts);
+  blkhash_opts_set_threads (input->hash.opts, input->hash.source.threads);
   progress_start (&input->progress);
   status = command->run (input, nr_operands, argv + first);
   blkhash_opts_free (input->hash.opts);

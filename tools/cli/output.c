@@ -68,6 +68,18 @@ output_result (int status)
     putchar ('}');
 }
 
+void
+output_range (bool first, uint64_t start, uint64_t length, const char *result,
+              const char *detail)
+{
+  printf ("%s{\"start\":%" PRIu64, first ? "" : ",", start);
+  print_number ("length", length);
+  print_string ("result", result, false);
+  if (detail)
+    print_string ("detail", detail, false);
+  putchar ('}');
+}
+
 static void
 print_json (const struct output_options *options, const char *name,
             const struct blkhash_opts *hash, const struct sum *sum)

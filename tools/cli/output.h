@@ -70,6 +70,12 @@ void output_verdict (const char *name, const struct expect_result *verified,
                      const struct part *part, const struct error *error,
                      int status);
 
+/* Print a range of a JSON array, and before it a comma, unless it is the FIRST.
+ * RESULT is its result, and DETAIL is NULL or more about it.
+ */
+void output_range (bool first, uint64_t start, uint64_t length,
+                   const char *result, const char *detail);
+
 /* For objects of JSON that are printed elsewhere: print the member "result" for
  * the exit STATUS, and the end of the object.
  */

@@ -203,21 +203,6 @@ end_mapfile (struct ranges *ranges, uint64_t size)
 
 /* ---- All forms ---- */
 
-static void
-print_text (struct difference_output *output,
-            const struct difference *difference, uint64_t start,
-            uint64_t length)
-{
-  if (output->options->input.output.form == OUTPUT_JSON)
-    printf ("%s{\"start\":%" PRIu64 ",\"length\":%" PRIu64
-            ",\"result\":\"differs\"}",
-            difference->nr_ranges == 1 ? "{\"ranges\":[" : ",", start, length);
-  else {
-    print_sizes (output, difference);
-    printf ("%" PRIu64 " bytes at %" PRIu64 " differ\n", length, start);
-  }
-}
-
 /* Report the larger one of two images that must have the same size. */
 static void
 report_sizes (const struct difference_output *output, const uint64_t *size)
@@ -235,12 +220,19 @@ print_range (void *opaque, const struct difference *difference, uint64_t start,
              uint64_t length)
 {
   struct difference_output *output = opaque;
+  bool first = difference->nr_ranges == 1;
 
   if (output->options->input.output.form == OUTPUT_MAPFILE)
     return ranges_add (&output->ranges, start, length);
   progress_hide ();
   errno = 0;
-  print_text (output, difference, start, length);
+  print_sizes (output, difference);
+  if (output->options->input.output.form == OUTPUT_HUMAN)
+    printf ("%" PRIu64 " bytes at %" PRIu64 " differ\n", length, start);
+  else {
+    fputs (first ? "{\"ranges\":[" : "", stdout);
+    output_range (first, start, length, "differs", NULL);
+  }
   output->error = ferror (stdout) ? errno ? errno : EIO : 0;
   progress_show ();
   return output->error;

@@ -15,6 +15,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "../lib/common/json-string.h"
 #include "../lib/common/strata.h"
@@ -81,15 +82,17 @@ is_repaired (const struct repair_result *result)
     result->blocks[REPAIR_FAILED] == 0;
 }
 
-/* ---- JSON ---- */
-
-static const char *const details[REPAIR_STATES] = {
-  [REPAIR_POSSIBLE] = "a source has them",
-  [REPAIR_IMPOSSIBLE] = "no source has them",
-  [REPAIR_UNALIGNED] = "they cannot be written directly: they are not whole "
-                       "units of direct I/O",
-  [REPAIR_FAILED] = "they were written, and are still bad: the storage is "
-                    "failing",
+/* How the state of blocks is counted, and the detail of a range. */
+static const struct {
+  const char *word, *detail;
+} states[REPAIR_STATES] = {
+  [REPAIR_DONE] = { "repaired", NULL },
+  [REPAIR_POSSIBLE] = { "repairable", "a source has them" },
+  [REPAIR_IMPOSSIBLE] = { "without a source", "no source has them" },
+  [REPAIR_UNALIGNED] = { "unaligned", "they cannot be written directly: they "
+                         "are not whole units of direct I/O" },
+  [REPAIR_FAILED] = { "failed", "they were written, and are still bad: the "
+                      "storage is failing" },
 };
 
 static void
@@ -99,23 +102,6 @@ begin_json (struct repair_output *output)
   json_string (stdout, output->disk);
   fputs (",\"ranges\":[", stdout);
   output->begun = true;
-}
-
-static void
-print_json_range (struct repair_output *output,
-                  const struct repair_range *range)
-{
-  const char *detail = details[range->state];
-  bool is_first = !output->begun;
-
-  if (is_first)
-    begin_json (output);
-  printf ("%s{\"start\":%" PRIu64 ",\"length\":%" PRIu64 ",\"result\":\"%s\"",
-          is_first ? "" : ",", range->start, range->length,
-          range->state == REPAIR_DONE ? "repaired" : "differs");
-  if (detail)
-    printf (",\"detail\":\"%s\"", detail);
-  putchar ('}');
 }
 
 static void
@@ -129,61 +115,32 @@ end_json (struct repair_output *output, const struct repair_result *result)
   program_flush ();
 }
 
-/* ---- Lines ---- */
-
-static const char *const words[REPAIR_STATES] = {
-  [REPAIR_DONE] = "repaired",
-  [REPAIR_POSSIBLE] = "repairable",
-  [REPAIR_IMPOSSIBLE] = "without a source",
-  [REPAIR_UNALIGNED] = "unaligned",
-  [REPAIR_FAILED] = "failed",
-};
-
-static void
-report_bad (const struct repair_output *output,
-            const struct repair_range *range)
-{
-  struct error error = { "" };
-
-  if (range->state == REPAIR_DONE || range->state == REPAIR_POSSIBLE)
-    return;
-  error_set (&error, "%" PRIu64 " bytes at %" PRIu64 " differ; %s",
-             range->length, range->start, details[range->state]);
-  report (output->disk, &error);
-}
-
 /* Room for the largest number with the longest word, for each state. */
 #define LINE_SIZE \
   (sizeof "FAILED ()" + \
-   REPAIR_STATES * sizeof ", 18446744073709551615 blocks repairable")
+   REPAIR_STATES * sizeof ", 18446744073709551615 blocks without a source")
 
-/* Print a line such as "FAILED (2 blocks repaired, 1 bad)". */
+/* Print a line such as "FAILED (2 blocks repaired, 1 without a source)". */
 static void
 print_line (const struct repair_output *output,
             const struct repair_result *result)
 {
-  const char *verdict = is_repaired (result) ? "OK" : "FAILED";
   char text[LINE_SIZE];
-  int len = snprintf (text, sizeof text, "%s", verdict);
-  const char *before = " (";
-  unsigned i;
+  int len = sprintf (text, is_repaired (result) ? "OK" : "FAILED");
+  bool first = true;
 
-  for (i = 0; i < REPAIR_STATES; i++) {
+  for (unsigned i = 0; i < REPAIR_STATES; i++) {
     uint64_t count = result->blocks[i];
 
-    if (count == 0)
-      continue;
-    len += snprintf (text + len, sizeof text - len, "%s%" PRIu64 "%s %s",
-                     before, count, before[0] == ',' ? ""
-                     : count == 1 ? " block" : " blocks", words[i]);
-    before = ", ";
+    if (count > 0)
+      len += sprintf (text + len, "%s%" PRIu64 "%s %s", first ? " (" : ", ",
+                      count, !first ? "" : count == 1 ? " block" : " blocks",
+                      states[i].word);
+    first &= count == 0;
   }
-  if (before[0] == ',')
-    snprintf (text + len, sizeof text - len, ")");
+  strcpy (text + len, first ? "" : ")");
   output_line (output->disk, text);
 }
-
-/* ---- Both forms ---- */
 
 /* Print RANGE in JSON; or, without JSON, report RANGE as an error on stderr if
  * its blocks stay bad.  The found function of a struct repair_request.
@@ -191,14 +148,24 @@ print_line (const struct repair_output *output,
 static int
 print_range (void *opaque, const struct repair_range *range)
 {
+  const char *detail = states[range->state].detail;
   struct repair_output *output = opaque;
+  struct error error = { "" };
+  bool first = !output->begun;
 
   progress_hide ();
   errno = 0;
-  if (output->form == OUTPUT_JSON)
-    print_json_range (output, range);
-  else
-    report_bad (output, range);
+  if (output->form == OUTPUT_JSON) {
+    if (first)
+      begin_json (output);
+    output_range (first, range->start, range->length,
+                  range->state == REPAIR_DONE ? "repaired" : "differs", detail);
+  }
+  else if (range->state != REPAIR_DONE && range->state != REPAIR_POSSIBLE) {
+    error_set (&error, "%" PRIu64 " bytes at %" PRIu64 " differ; %s",
+               range->length, range->start, detail);
+    report (output->disk, &error);
+  }
   output->error = ferror (stdout) ? errno ? errno : EIO : 0;
   progress_show ();
   return output->error;
