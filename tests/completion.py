@@ -205,7 +205,6 @@ def check_options(shell, table):
     return failed
 
 
-SIZES = "4k 8k 16k 32k 64k 128k 256k 512k 1m 2m 4m 8m 16m".split()
 FILES = ["$HOME;`id`.raw", "-dash.raw", "a directory", "a:b=c.raw", "disk.raw",
          "grün und blau.raw", "images", "it's \"quoted\".raw", "mine.blkm",
          "mytools", "white space.raw"]
@@ -227,9 +226,6 @@ def cases(shell):
     yield "blksum -f ", "", formats
     yield "blksum --format ", "qc", ["qcow2"]
     yield "blksum ", "--format=qc", ["--format=qcow2"]
-    yield "blksum -b ", "", SIZES
-    yield "blksum ", "--block-size=1", ["--block-size=" + s for s in SIZES
-                                        if s.startswith("1")]
     yield "blksum --output ", "", ["human", "json"]
     yield "blksum --size ", "", []
 

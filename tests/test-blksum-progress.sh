@@ -328,7 +328,7 @@ says_more () {
 }
 asks blksum --progress=3 --read-size=512k
 grep -q -x "$sum  $uri" "$dir/stdout" || fail "the sum differs"
-if grep -v -x -e "$line, [0-9]*:[0-9][0-9] left" -e "$line, [0-9]* days left" \
+if grep -v -x -e "$line, [0-9]*:[0-9][0-9]:[0-9][0-9] left" \
         -e "blksum: 0 B of 8.0 MiB (0%) done, 0 B/s" "$dir/stderr"; then
   fail "an unexpected line"
 fi

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/input-options.h"
 #include "cli/program.h"
 #include "command/commands.h"
 
@@ -87,7 +86,7 @@ main (int argc, char *argv[])
   else if (strcmp (name, "--help") == 0 || strcmp (name, "-h") == 0)
     print_help ();
   else if (strcmp (name, "--version") == 0 || strcmp (name, "-V") == 0)
-    program_print_version ();
+    program_print_version (NULL);
   else
     usage_error ("'%s' is not a command; blksum prints and checks sums", name);
   program_flush ();

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "cli/program.h"
-#include "command/blksum-options.h"
+#include "command/commands.h"
 
 static const char usage[] =
 "Usage: blksum [OPTION]... [FILE|URI|-]...\n"

@@ -395,16 +395,9 @@ print_help (const struct command *command)
     printf ("\n%s", command->help_end);
 }
 
-static void
-print_version (const struct command *command)
-{
-  (void) command;
-  program_print_version ();
-}
-
 const struct option_row standard_rows[] = {
   { 'h', "help", NULL, "print this and exit", .print = print_help },
   { 'V', "version", NULL, "print the version and exit",
-    .print = print_version },
+    .print = program_print_version },
   { .name = NULL },
 };

@@ -11,7 +11,6 @@
 #include <config.h>
 
 #include <limits.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -130,13 +129,6 @@ print_kind (const char *kind, const char *word, size_t len)
   printf ("%s\t%.*s\n", kind, (int) len, word);
 }
 
-/* Print the usual block sizes, which are also usual values of other sizes. */
-static void
-print_sizes (void)
-{
-  puts ("4k\n8k\n16k\n32k\n64k\n128k\n256k\n512k\n1m\n2m\n4m\n8m\n16m");
-}
-
 /* Print the words of LIST, which are separated by ", " or spaces. */
 static void
 print_list (const char *list)
@@ -204,7 +196,7 @@ print_argument (const struct command *command, const struct option_row *row,
     if (!slash)
       input_print_digests (command);
     else if (strchr (word + offset, '/') == slash)
-      print_sizes ();
+      print_list ("4k 8k 16k 32k 64k 128k 256k 512k 1m 2m 4m 8m 16m");
     else
       print_list ("s64 linear");
   }
@@ -214,9 +206,6 @@ print_argument (const struct command *command, const struct option_row *row,
       print_list (row->words);
     else if (strcmp (row->arg, "FMT") == 0)
       print_formats ();
-    else if (row->is_size && row->max <= UINT32_MAX) /* all but
-                                                      * --size */
-      print_sizes ();
   }
 }
 

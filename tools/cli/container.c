@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "cli/container.h"
+#include "cli/output.h"
 #include "cli/program.h"
 #include "format/format.h"
 #include "format/probe.h"

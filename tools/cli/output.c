@@ -18,7 +18,6 @@
 
 #include "../lib/common/json-string.h"
 #include "../lib/common/sum-line.h"
-#include "cli/container.h"
 #include "cli/output.h"
 #include "cli/program.h"
 #include "util/control.h"

@@ -14,6 +14,7 @@
 struct blkhash_opts;
 struct error;
 struct expect_result;
+struct first_bytes;
 struct hash_request;
 struct part;
 struct sum;
@@ -80,5 +81,15 @@ void output_range (bool first, uint64_t start, uint64_t length,
  * the exit STATUS, and the end of the object.
  */
 void output_result (int status);
+
+/* ---- In container.c ---- */
+
+/* Print a line on standard error if FIRST, the first bytes of the operand NAME,
+ * show that it contains the image of a disk: it is compressed, an archive, or
+ * an image in a format that is only read from a file.  RESULT names the result
+ * of the job, such as "sum".
+ */
+void container_report (const char *name, const struct first_bytes *first,
+                       const char *result);
 
 #endif /* BLKSUM_OUTPUT_H */

@@ -50,8 +50,9 @@ program_start (const char *name)
 }
 
 void
-program_print_version (void)
+program_print_version (const struct command *unused)
 {
+  (void) unused;
   printf ("%s (" PACKAGE_NAME ") " PACKAGE_VERSION "\n", program_name);
 }
 
@@ -112,13 +113,5 @@ usage_print (bool is_syntax, const char *fmt, ...)
     fprintf (stderr, "; try '%s%s%s --help'", program_name,
              usage_command ? " " : "", usage_command ? usage_command : "");
   fputc ('\n', stderr);
-  exit (EXIT_TROUBLE);
-}
-
-void
-usage_failed (const char *what)
-{
-  fprintf (stderr, "%s: ", program_name);
-  perror (what);
   exit (EXIT_TROUBLE);
 }

@@ -8,8 +8,11 @@
 #ifndef BLKSUM_PROGRAM_H
 #define BLKSUM_PROGRAM_H
 
+#include <errno.h>
 #include <stdbool.h>
+#include <string.h>
 
+struct command;
 struct error;
 
 /* The exit statuses of failures. */
@@ -25,7 +28,7 @@ extern const char *program_name;
 void program_start (const char *name);
 
 /* Print the version on stdout. */
-void program_print_version (void);
+void program_print_version (const struct command *unused);
 
 /* Print ERROR, which is about NAME, with NAME in front of each line. */
 void report (const char *name, const struct error *error);
@@ -56,7 +59,7 @@ extern const char *usage_command;
 void usage_print (bool is_syntax, const char *fmt, ...)
   __attribute__ ((noreturn, format (printf, 2, 3)));
 
-/* Report an error that is not one of the user, such as that of strerror. */
-void usage_failed (const char *what) __attribute__ ((noreturn));
+/* Report an error that is not one of the user, that of errno. */
+#define usage_failed(what) usage_invalid ("%s: %s", what, strerror (errno))
 
 #endif /* BLKSUM_PROGRAM_H */

@@ -35,8 +35,7 @@
 #define INTERVAL 0.1            /* seconds after which the bar is drawn again
                                  * even if the percentage is the same */
 #define MIN_RATE_TIME 1         /* seconds until the rate is meaningful */
-#define DAY 86400               /* seconds */
-#define MAX_DAYS 999            /* a remaining time this long is not shown */
+#define MAX_LEFT (999 * 3600)   /* seconds; a longer time is not shown */
 
 /* Columns of the bar. */
 #define DEFAULT_WIDTH 80        /* if the terminal reports no width */
@@ -93,8 +92,8 @@ format_bytes (char *text, size_t room, double bytes)
 }
 
 /* Write the rate since the start to TEXT, and the time that the remaining bytes
- * will take at this rate, unless it cannot be estimated: "1.2 GiB/s, 1:05
- * left", "1.2 GiB/s, 2:00:05 left" or "1.2 GiB/s, 3 days left".
+ * will take at this rate, unless it cannot be estimated: "1.2 GiB/s, 0:01:05
+ * left".
  */
 static void
 format_rate (char *text, size_t room)
@@ -105,20 +104,14 @@ format_rate (char *text, size_t room)
 
   format_bytes (rate, sizeof rate, seconds > 0 ? now.done / seconds : 0);
   left = has_percent () && now.done > 0 && now.done <= now.size
-    ? seconds / now.done * (now.size - now.done) : MAX_DAYS * DAY;
-  if (left >= MAX_DAYS * DAY) {
+    ? seconds / now.done * (now.size - now.done) : MAX_LEFT;
+  if (left >= MAX_LEFT) {
     snprintf (text, room, "%s/s", rate);
     return;
   }
   s = left + 0.5;
-  if (s >= 2 * DAY)
-    snprintf (text, room, "%s/s, %" PRIu32 " days left", rate, s / DAY);
-  else if (s >= 3600)
-    snprintf (text, room, "%s/s, %" PRIu32 ":%02" PRIu32 ":%02" PRIu32 " left",
-              rate, s / 3600, s / 60 % 60, s % 60);
-  else
-    snprintf (text, room, "%s/s, %" PRIu32 ":%02" PRIu32 " left", rate, s / 60,
-              s % 60);
+  snprintf (text, room, "%s/s, %" PRIu32 ":%02" PRIu32 ":%02" PRIu32 " left",
+            rate, s / 3600, s / 60 % 60, s % 60);
 }
 
 /* ---- The bar ---- */
@@ -369,7 +362,7 @@ progress_update (const struct progress *progress, enum progress_step step,
 
 /* ---- SIGUSR1 ---- */
 
-/* "12.3 GiB of 100.0 GiB (12%) done, 1.2 GiB/s, 1:13 left" */
+/* "12.3 GiB of 100.0 GiB (12%) done, 1.2 GiB/s, 0:01:13 left" */
 static void
 describe (struct error *text)
 {

@@ -12,9 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/container.h"
 #include "cli/program.h"
-#include "command/blksum-options.h"
+#include "command/commands.h"
 #include "job/job.h"
 #include "util/error.h"
 #include "util/request.h"

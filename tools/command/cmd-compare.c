@@ -17,8 +17,7 @@
 
 #include "../lib/common/json-string.h"
 #include "../lib/common/mapfile.h"
-#include "cli/container.h"
-#include "cli/input-options.h"
+#include "../lib/common/numbers.h"
 #include "cli/program.h"
 #include "cli/progress.h"
 #include "command/commands.h"
@@ -69,15 +68,10 @@ struct difference_output {
                                  * to write to stdout, or 0 */
 };
 
-/* Returns the size of the larger image, or UINT64_MAX while the size of a pipe
- * is not known.
+/* The size of the larger image, or UINT64_MAX while the size of a pipe is not
+ * known.
  */
-static uint64_t
-larger_size (const struct difference *difference)
-{
-  return difference->size[0] > difference->size[1] ? difference->size[0]
-                                                   : difference->size[1];
-}
+#define LARGER(difference) MAX ((difference)->size[0], (difference)->size[1])
 
 /* ---- JSON ---- */
 
@@ -116,22 +110,11 @@ print_sizes (void *opaque, const struct difference *difference)
   if (output->sizes_printed ||
       output->options->input.output.form != OUTPUT_HUMAN ||
       difference->size[0] == difference->size[1] ||
-      larger_size (difference) == UINT64_MAX)
+      LARGER (difference) == UINT64_MAX)
     return;
   printf ("The sizes differ: %" PRIu64 " and %" PRIu64 " bytes.\n",
           difference->size[0], difference->size[1]);
   output->sizes_printed = true;
-}
-
-/* Print the compared part, because the result is valid only for it. */
-static void
-print_part (const struct part *part, const struct difference *difference)
-{
-  char text[PART_TEXT_SIZE];
-
-  part_describe (part, difference->compared_bytes, difference->size[0], text);
-  printf ("%s %s.\n",
-          difference->differ ? "Compared" : "No difference in", text);
 }
 
 static void
@@ -139,11 +122,16 @@ end_lines (struct difference_output *output,
            const struct difference *difference)
 {
   const struct input_options *options = &output->options->input;
+  const char *what = difference->differ ? "Compared" : "No difference in";
+  char part[PART_TEXT_SIZE];
   int i;
 
   print_sizes (output, difference);
-  if (options->part.n > 0)
-    print_part (&options->part, difference);
+  if (options->part.n > 0) {    /* the result is valid only for it */
+    part_describe (&options->part, difference->compared_bytes,
+                   difference->size[0], part);
+    printf ("%s %s.\n", what, part);
+  }
   else if (!difference->differ &&
            options->hash.source.size != SOURCE_WHOLE)
     printf ("The first %" PRIu64 " bytes are identical.\n",
@@ -244,7 +232,7 @@ print_range (void *opaque, const struct difference *difference, uint64_t start,
 static void
 end (struct difference_output *output, const struct difference *difference)
 {
-  bool compared = difference->compared_bytes == larger_size (difference) ||
+  bool compared = difference->compared_bytes == LARGER (difference) ||
     output->options->input.part.n > 0;
 
   if (!compared)
@@ -255,7 +243,7 @@ end (struct difference_output *output, const struct difference *difference)
   else if (output->options->input.output.form == OUTPUT_HUMAN)
     end_lines (output, difference);
   else if (compared)
-    end_mapfile (&output->ranges, larger_size (difference));
+    end_mapfile (&output->ranges, LARGER (difference));
   program_flush ();
 }
 

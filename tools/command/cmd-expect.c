@@ -9,9 +9,8 @@
 
 #include <stdlib.h>
 
-#include "cli/container.h"
 #include "cli/program.h"
-#include "command/blksum-options.h"
+#include "command/commands.h"
 #include "job/job.h"
 #include "util/error.h"
 #include "util/request.h"

@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "cli/input-options.h"
 #include "cli/program.h"
 #include "command/commands.h"
 #include "job/job.h"

@@ -19,7 +19,6 @@
 
 #include "../lib/common/json-string.h"
 #include "../lib/common/strata.h"
-#include "cli/input-options.h"
 #include "cli/program.h"
 #include "cli/progress.h"
 #include "command/commands.h"

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #include "cli/program.h"
-#include "command/blksum-options.h"
+#include "command/commands.h"
 #include "job/job.h"
 #include "util/error.h"
 #include "util/request.h"
