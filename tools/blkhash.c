@@ -35,12 +35,13 @@ static void
 print_help (void)
 {
   puts ("Usage: blkhash COMMAND [OPTION]... OPERAND...\n"
-        "Work with manifests of disk images, and with differences of images.\n");
+        "Work with manifests of disk images, and with differences of images."
+        "\n");
   for (size_t i = 0; i < NR_COMMANDS; i++)
     printf ("  %-10s%s\n", commands[i]->name, commands[i]->summary);
   puts ("\n"
-        "'blkhash COMMAND --help' describes a command, 'blkhash --version' prints\n"
-        "the version.  blksum prints and checks sums.\n"
+        "'blkhash COMMAND --help' describes a command, 'blkhash --version'\n"
+        "prints the version.  blksum prints and checks sums.\n"
         "Exit status: 0 yes, 1 differs, 2 unknown.");
 }
 

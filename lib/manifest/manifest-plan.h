@@ -3,8 +3,8 @@
  *
  * The key "plan" in the header of the manifest of a part: the SHA-256 of the
  * plan by which the part was made, so that parts of different plans are not
- * merged.  Other readers ignore it.  The manifest of a whole image has none: two
- * manifests of one image are equal.
+ * merged.  Other readers ignore it.  The manifest of a whole image has none:
+ * two manifests of one image are equal.
  */
 
 #ifndef BLKHASH_MANIFEST_PLAN_H
@@ -20,8 +20,8 @@ struct blkhash_manifest_writer;
 int manifest_writer_set_plan (struct blkhash_manifest_writer *w,
                               const char *plan);
 
-/* Returns the value of the key "plan" in the header: 64 digits, or "" if there is
- * none, or it has another form.  It can be used until R is freed.
+/* Returns the value of the key "plan" in the header: 64 digits, or "" if there
+ * is none, or it has another form.  It can be used until R is freed.
  */
 const char *manifest_reader_plan (const struct blkhash_manifest_reader *r);
 

@@ -71,8 +71,9 @@ json_scan_begin (struct json_scan *scan)
     return json_scan_error (scan, "it is empty");
   if (c == EOF)
     return unexpected_char (scan, c);
-  return json_scan_error (scan, "it is not a list of ranges in JSON; 'blkhash compare "
-                          "--output=json' and 'nbdinfo --map --json' print one");
+  return json_scan_error (scan, "it is not a list of ranges in JSON; "
+                          "'blkhash compare --output=json' and 'nbdinfo --map "
+                          "--json' print one");
 }
 
 int

@@ -105,8 +105,8 @@ extern const struct option_row standard_rows[];
 
 /* Parse the options of COMMAND in ARGV into OPTIONS, and check that they are
  * permitted together.  Returns the index of the first operand.  Exits after an
- * error, and after an option that prints.  From this call on, COMMAND is that of
- * usage errors.
+ * error, and after an option that prints.  From this call on, COMMAND is that
+ * of usage errors.
  */
 int command_line_parse (const struct command *command, void *options, int argc,
                         char *argv[]);
@@ -126,9 +126,9 @@ unsigned command_line_modes (const struct option_row *row);
 /* ---- Completion, in complete.c ---- */
 
 /* Print the completions of the last of the NR_WORDS WORDS, which ends at the
- * cursor.  WORDS begin after the name of the command.  The first line is KIND, a
- * tab, and the beginning of the last word that the completions do not replace,
- * such as "--manifest=" of "--manifest=di".  KIND is the type of the
+ * cursor.  WORDS begin after the name of the command.  The first line is KIND,
+ * a tab, and the beginning of the last word that the completions do not
+ * replace, such as "--manifest=" of "--manifest=di".  KIND is the type of the
  * completions:
  *
  *   words         the words in the following lines

@@ -4,8 +4,8 @@
  * Completions of a partial command line, for the completion functions of the
  * shells in completions/.  They are derived only from the rows of the options.
  * The name of an argument in --help determines its completions: a new option
- * whose argument is FILE is completed with files.  The files that the words name
- * are not opened.  To list the formats, qemu-img is run.
+ * whose argument is FILE is completed with files.  The files that the words
+ * name are not opened.  To list the formats, qemu-img is run.
  */
 
 #include <config.h>
@@ -44,8 +44,8 @@ find_letter (const struct option_list *list, char letter)
   return -1;
 }
 
-/* Returns the index of the row with the name, or -1.  Accepts a unique prefix of
- * a name, like getopt_long.
+/* Returns the index of the row with the name, or -1.  Accepts a unique prefix
+ * of a name, like getopt_long.
  */
 static int
 find_name (const struct option_list *list, const char *name, size_t len)

@@ -47,9 +47,9 @@ void output_line (const char *name, const char *verdict);
 void output_trailing (const char *name, uint64_t len);
 
 /* Print the outcome of a job: SUM of the image NAME, unless its manifest was
- * written to stdout; or, if R is not 0, ERROR, which is about FAILED.  R is 1 if
- * the image differs.  Frees the hash parameters in SUM, if it has them; otherwise
- * they are those of REQUEST.  Returns the exit status.
+ * written to stdout; or, if R is not 0, ERROR, which is about FAILED.  R is 1
+ * if the image differs.  Frees the hash parameters in SUM, if it has them;
+ * otherwise they are those of REQUEST.  Returns the exit status.
  */
 int output_outcome (const struct output_options *options,
                     const struct hash_request *request, const char *name,

@@ -3,8 +3,8 @@
  *
  * SIGHUP, SIGINT and SIGTERM end a program immediately.  They have handlers
  * only to remove a temporary file (io/new-file.c); after a handler the signal
- * has its default action.  The socket of qemu-nbd is removed by its own process:
- * see qemu/nbd-process.c.
+ * has its default action.  The socket of qemu-nbd is removed by its own
+ * process: see qemu/nbd-process.c.
  */
 
 #include <config.h>

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * blksum --check: check the sums in lists, with the output of sha256sum --check.
- * The rows are those of --expect, too.
+ * blksum --check: check the sums in lists, with the output of sha256sum
+ * --check.  The rows are those of --expect, too.
  */
 
 #include <config.h>
@@ -216,7 +216,7 @@ check_list (const struct blksum_options *options, const char *list)
   return end_list (&output, &result, &error);
 }
 
-/* A mismatch in one list takes precedence over a list that could not be read. */
+/* A mismatch in one list takes precedence over one that could not be read. */
 int
 cmd_check (const struct blksum_options *options)
 {

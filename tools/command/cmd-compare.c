@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * blkhash compare: print the ranges in which two images differ, as lines, JSON or
- * a mapfile.
+ * blkhash compare: print the ranges in which two images differ, as lines, JSON
+ * or a mapfile.
  *
  * The JSON of a comparison that fails is not terminated, so that it is invalid,
  * and not mistaken for a complete result.
@@ -82,7 +82,8 @@ end_json (const struct difference_output *output,
   const struct part *part = &output->options->input.part;
   int i;
 
-  printf ("%s],\"images\":[", difference->nr_ranges == 0 ? "{\"ranges\":[" : "");
+  printf ("%s],\"images\":[",
+          difference->nr_ranges == 0 ? "{\"ranges\":[" : "");
   for (i = 0; i < 2; i++) {
     printf ("%s{\"name\":", i > 0 ? "," : "");
     json_string (stdout, output->operands[i]);

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * blksum --expect: compare the sum of an image with one that is given.  The rows
- * are in cmd-check.c.
+ * blksum --expect: compare the sum of an image with one that is given.  The
+ * rows are in cmd-check.c.
  */
 
 #include <config.h>
@@ -57,7 +57,8 @@ cmd_expect (const struct blksum_options *options)
            EXIT_TROUBLE);
     return EXIT_TROUBLE;
   }
-  print (options, name, &result, result.same || *result.sum ? NULL : &result.why,
+  print (options, name, &result,
+         result.same || *result.sum ? NULL : &result.why,
          result.same ? EXIT_SUCCESS : EXIT_DIFFERS);
   if (options->report != REPORT_STATUS) {
     if (!result.same)

@@ -32,8 +32,9 @@ static const struct option_group groups[] = {
   { NULL, NULL },
 };
 
-/* The sum is printed under the name of the manifest, manifest:NAME.  If there is
- * none, the line has no name, and an object of JSON that of the first operand.
+/* The sum is printed under the name of the manifest, manifest:NAME.  If there
+ * is none, the line has no name, and an object of JSON that of the first
+ * operand.
  */
 static int
 run (void *opaque, int count, char *paths[])

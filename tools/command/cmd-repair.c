@@ -229,12 +229,15 @@ const struct command cmd_repair = {
   .name = "repair",
   .summary = "replace blocks of a disk that differ from its manifest",
   .usage =
-  "Usage: blkhash repair --manifest FILE --sum SUM --from SRC [OPTION]... DISK\n"
+  "Usage: blkhash repair --manifest FILE --sum SUM --from SRC [OPTION]... "
+  "DISK\n"
   "Replace the blocks of DISK that differ from its manifest by those of other\n"
   "images, if these have the content that the manifest proves.\n",
   .groups = groups,
   .options_size = sizeof (struct repair_options),
-  .defaults = &(const struct repair_options) { .repair.limit = STRATA_ALL / 100 },
+  .defaults = &(const struct repair_options) {
+    .repair.limit = STRATA_ALL / 100
+  },
   .min_operands = 1, .max_operands = 1,
   .operands = "one disk is repaired",
   .run = run,

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * blkhash update: hash what has changed in an image since its manifest was made.
+ * blkhash update: hash what has changed in an image since its manifest was
+ * made.
  */
 
 #include <config.h>
@@ -91,7 +92,8 @@ const struct command cmd_update = {
   .name = "update",
   .summary = "hash what has changed since a manifest was made",
   .usage =
-  "Usage: blkhash update --changed RANGES --manifest NEW [OPTION]... OLD IMAGE\n"
+  "Usage: blkhash update --changed RANGES --manifest NEW [OPTION]... OLD "
+  "IMAGE\n"
   "       blkhash update --bitmap NAME --manifest NEW [OPTION]... OLD URI\n"
   "Hash what has changed in an image since its manifest OLD was made.\n",
   .groups = groups,

@@ -48,9 +48,10 @@ int manifest_file_open (struct manifest_file *manifest, const char *name,
                         const struct blkhash_opts *opts, uint64_t size,
                         const struct source *source, struct error *error);
 
-/* The same for a part of the image: COUNT blocks from FIRST on.  PLAN is
- * the SHA-256 of the plan, in digits.  PATH is never standard output.  An existing file is not checked before the manifest is
- * published, with OVERWRITE_CHECK_START, and a symbolic link is not followed.
+/* The same for a part of the image: COUNT blocks from FIRST on.  PLAN is the
+ * SHA-256 of the plan, in digits.  PATH is never standard output.  An existing
+ * file is not checked before the manifest is published, with
+ * OVERWRITE_CHECK_START, and a symbolic link is not followed.
  */
 int manifest_file_open_part (struct manifest_file *manifest, const char *path,
                              const struct blkhash_opts *opts, uint64_t size,

@@ -243,8 +243,8 @@ read_operands (struct merge *merge)
   return r;
 }
 
-/* Returns 1 with the error set if an audit has failed in the directory of FILE; 0
- * if not; or -1 with the reason.
+/* Returns 1 with the error set if an audit has failed in the directory of FILE;
+ * 0 if not; or -1 with the reason.
  */
 static int
 has_failed (const struct part_file *file, struct error *error)

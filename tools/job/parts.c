@@ -4,16 +4,16 @@
  * The job: hash an image in parts, each of which has a file in a directory, and
  * merge them.
  *
- * The plan in this directory says of which state of the image the parts are (see
- * job/plan.h).  A part gets its name when it is complete and synced, so a run
- * can be killed at any moment, and another run continues.  Two runs can hash the
- * same part at once: its file is the same.
+ * The plan in this directory says of which state of the image the parts are
+ * (see job/plan.h).  A part gets its name when it is complete and synced, so a
+ * run can be killed at any moment, and another run continues.  Two runs can
+ * hash the same part at once: its file is the same.
  *
  * A part that exists is read to its end, and a random sample of its blocks is
- * audited: they are read from the image, and compared.  So a change of the image
- * that the plan does not show, or a part of another image, can be found.  Then
- * the file "failed" is written before anything is reported, because the next
- * sample may miss what this one has found.
+ * audited: they are read from the image, and compared.  So a change of the
+ * image that the plan does not show, or a part of another image, can be found.
+ * Then the file "failed" is written before anything is reported, because the
+ * next sample may miss what this one has found.
  */
 
 #include <config.h>

@@ -2,12 +2,13 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * A plan gets its name by link(2), when it is complete.  So of many runs that
- * start at once, on any host, one writes the plan, and all use it: each reads it
- * again, also if link failed, because over NFS that can be said of a link that
- * was made.
+ * start at once, on any host, one writes the plan, and all use it: each reads
+ * it again, also if link failed, because over NFS that can be said of a link
+ * that was made.
  *
- * A run compares the plan that it would write with the one that exists, byte for
- * byte, so a plan needs no parser beyond the values that a run can take from it.
+ * A run compares the plan that it would write with the one that exists, byte
+ * for byte, so a plan needs no parser beyond the values that a run can take
+ * from it.
  */
 
 #include <config.h>
@@ -225,8 +226,8 @@ plan_has (const struct plan *plan, const struct blkhash_manifest_reader *reader)
 /* ---- Writing ---- */
 
 /* Create ".plan.HOST.PID.XXXXXX" in DIR: containers can have the same host name
- * and process id.  Stores the path in *PATH, which the caller frees in any case.
- * Returns the descriptor, or -1 with errno set.
+ * and process id.  Stores the path in *PATH, which the caller frees in any
+ * case.  Returns the descriptor, or -1 with errno set.
  */
 static int
 create_unlinked (const char *dir, char **path)

@@ -12,10 +12,11 @@
  *     file: 68719476736 524313 1764379000.123456789 1764379000.123456789
  *
  * The lines from "format" on are the state of the image: a line for each of its
- * files with the size, inode, mtime and ctime, by which a later run detects that
- * the image was modified, or is another one.  The device is not in it, because
- * hosts see different ones.  With --state the user says which state it is: then
- * a line "state: NAME" is before these lines, and they have only the sizes.
+ * files with the size, inode, mtime and ctime, by which a later run detects
+ * that the image was modified, or is another one.  The device is not in it,
+ * because hosts see different ones.  With --state the user says which state it
+ * is: then a line "state: NAME" is before these lines, and they have only the
+ * sizes.
  */
 
 #ifndef BLKSUM_PLAN_H
@@ -49,9 +50,9 @@ void plan_destroy (struct plan *plan);
 bool plan_has (const struct plan *plan,
                const struct blkhash_manifest_reader *reader);
 
-/* Store in *TEXT the text of a plan for the image of SOURCE, whose state has the
- * NAME of --state, or NULL.  The caller frees it.  Returns 0, or -1 with the
- * reason.
+/* Store in *TEXT the text of a plan for the image of SOURCE, whose state has
+ * the NAME of --state, or NULL.  The caller frees it.  Returns 0, or -1 with
+ * the reason.
  */
 int plan_format (const struct blkhash_opts *opts, uint32_t parts,
                  const struct source *source, const char *name, char **text,
@@ -68,8 +69,8 @@ int plan_write (const char *dir, const char *text, struct error *error);
 int plan_check (const struct plan *plan, const char *dir, const char *text,
                 struct error *error);
 
-/* Returns 1 with ERROR set if the file "failed" is in DIR, because an audit found
- * a part that differs from the image; 0 if not; or -1 with the reason.
+/* Returns 1 with ERROR set if the file "failed" is in DIR, because an audit
+ * found a part that differs from the image; 0 if not; or -1 with the reason.
  */
 int plan_has_failed (const char *dir, struct error *error);
 
@@ -80,8 +81,8 @@ int plan_set_failed (const char *dir, const char *text, struct error *error);
 
 /* Returns the time until the times of the files of SOURCE show each later
  * modification, in ns: two modifications within the same tick of the clock have
- * the same time, so a time must be some seconds old.  Returns -1 if a time is in
- * the future, so that waiting does not help.
+ * the same time, so a time must be some seconds old.  Returns -1 if a time is
+ * in the future, so that waiting does not help.
  */
 long long plan_wait (const struct source *source);
 

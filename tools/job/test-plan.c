@@ -156,10 +156,10 @@ expect_mismatch (const struct plan *plan, uint32_t parts, const char *name,
 static void
 test_check (void **state)
 {
-  const char changed[] = "has changed since dir/plan was written, or is another "
-                         "image; use a new directory";
-  const char inode[] = "only its inode differs from dir/plan; if it is a copy, or "
-                       "this host sees other inodes, use --state NAME";
+  const char changed[] = "has changed since dir/plan was written, or is "
+                         "another image; use a new directory";
+  const char inode[] = "only its inode differs from dir/plan; if it is a copy, "
+                       "or this host sees other inodes, use --state NAME";
   struct error error = { "" };
   struct plan plan = { 0 };
 

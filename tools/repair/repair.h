@@ -13,7 +13,8 @@ struct repair_request;
 struct repair_result;
 
 /* Repair the operand.  Returns 0, also if bad blocks remain; or -1 with the
- * reason, which is about *OPERAND.  After an error RESULT counts what was repaired before it.
+ * reason, which is about *OPERAND.  After an error RESULT counts what was
+ * repaired before it.
  */
 int job_repair (const struct repair_request *request,
                 struct repair_result *result, const char **operand,
