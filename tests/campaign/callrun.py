@@ -224,6 +224,8 @@ class Runner:
         if fault.function != "library_malloc" and not all(
                 line.startswith(job.says) for line in stderr.splitlines()):
             raise Finding("MESSAGE of somebody else")
+        if "(null)" in stderr:
+            raise Finding("MESSAGE without a name")
 
     @staticmethod
     def judge_files(fault, expected, found, may_leave):

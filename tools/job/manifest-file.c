@@ -120,6 +120,8 @@ write_failed (const struct manifest_file *manifest, int err,
 {
   if (manifest->to_stdout && err == EPIPE)
     die_of_broken_pipe ();
+  if (!manifest->to_stdout && !manifest->file.path)
+    return error_errno (error, err, "cannot compute the sum");
   return error_errno (error, err, "cannot write %s",
                       manifest->to_stdout ? "the manifest"
                                           : manifest->file.path);
@@ -161,7 +163,6 @@ manifest_file_open_part (struct manifest_file *manifest, const char *path,
                          const struct source *source, struct error *error)
 {
   int err;
-
 
   *manifest = (struct manifest_file) {
     .policy = OVERWRITE_CHECK_START, .source = source,
