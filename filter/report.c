@@ -289,7 +289,7 @@ report_sum (struct report_line *line, const char *name,
 
 void
 report_unknown (struct report_line *line, const char *name,
-                   const char *why)
+                const char *why)
 {
   char *escaped = sum_line_escape (name);
   char *text = NULL;

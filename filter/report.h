@@ -48,7 +48,7 @@ bool report_sum (struct report_line *line, const char *name,
  * line is removed.
  */
 void report_unknown (struct report_line *line, const char *name,
-                        const char *why);
+                     const char *why);
 
 /* Remove the line, because it is no longer valid. */
 void report_withdraw (struct report_line *line);

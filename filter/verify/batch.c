@@ -13,11 +13,11 @@
  * differ are reported, unless they cannot be read again.  If it fails because
  * of an unreadable block, nothing more is read, because each block of a disk
  * that does not answer would cost a timeout.  Clients can read the other blocks
- * with smaller requests.  If the unreadable block can be repaired, the request goes
- * on.  After MAX_UNREADABLE unreadable blocks were repaired, the request reads
- * each further block from the repair sources first, and from the plugin only if
- * no source has it.  A block that is served without a read from the plugin
- * keeps its state.
+ * with smaller requests.  If the unreadable block can be repaired, the request
+ * goes on.  After MAX_UNREADABLE unreadable blocks were repaired, the request
+ * reads each further block from the repair sources first, and from the plugin
+ * only if no source has it.  A block that is served without a read from the
+ * plugin keeps its state.
  */
 
 #include <config.h>
@@ -201,7 +201,7 @@ handle_result (struct check *check, const struct compare_batch *batch, int r,
     if (state != BLOCK_OK && repair (check, &block)) {
       check->unreadable += state == BLOCK_UNREADABLE;
       state = state == BLOCK_DIFFERS ? BLOCK_REPAIRED
-                                 : BLOCK_UNREADABLE_REPAIRED;
+                                     : BLOCK_UNREADABLE_REPAIRED;
     }
     old = tally_set (&check->disk->tally, &check->read, block.first, state,
                      &reset);

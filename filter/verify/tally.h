@@ -14,9 +14,9 @@
 
 enum block_state {
   BLOCK_MISSING,
-  BLOCK_OK,                   /* or zero in the manifest, and in the plugin's
+  BLOCK_OK,                     /* or zero in the manifest, and in the plugin's
                                  * extents */
-  BLOCK_DIFFERS,                    /* it differs from the manifest */
+  BLOCK_DIFFERS,                /* it differs from the manifest */
   BLOCK_UNREADABLE,             /* the plugin failed to read it */
   BLOCK_REPAIRED,               /* it differs, but the client got the right
                                  * content from a repair source, or zeros */

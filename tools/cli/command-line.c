@@ -164,8 +164,8 @@ parse_unit (const struct option_row *row, const char *arg, const char *unit)
 
   if (power > 0 && strcasecmp (unit + 1, "b") == 0)
     usage_invalid ("--%s: '%s' can be in powers of 1000 or of 1024: write "
-                 "%.*s%ciB for 1024", row->name, arg, (int) (unit - arg), arg,
-                 toupper ((unsigned char) *unit));
+                   "%.*s%ciB for 1024", row->name, arg, (int) (unit - arg),
+                   arg, toupper ((unsigned char) *unit));
   return unit[1] == '\0' || strcmp (unit + 1, "iB") == 0 ? 10 * power : 0;
 }
 
@@ -186,11 +186,11 @@ parse_number (const struct option_row *row, const char *arg)
   value <<= shift;
   if (*end && shift == 0)
     usage_invalid ("--%s: invalid %s '%s'", row->name,
-                 row->is_size ? "size" : "number", arg);
+                   row->is_size ? "size" : "number", arg);
   if (value < row->min || value > row->max)
     usage_invalid ("--%s: '%s' is not between %llu and %llu", row->name, arg,
-                 (unsigned long long) row->min,
-                 (unsigned long long) row->max);
+                   (unsigned long long) row->min,
+                   (unsigned long long) row->max);
   return value;
 }
 

@@ -147,12 +147,12 @@ input_check_format (const char *format)
     return;
   if (format_is_unread (format))
     usage_invalid ("images in the format %s cannot be read: "
-                 FORMAT_CONVERT_HINT, format, format);
+                   FORMAT_CONVERT_HINT, format, format);
   meant = format_by_alias (format);
   list = format_list ();
   usage_invalid ("unknown format '%s'%s%s%s; the formats here are %s", format,
-               meant ? " (did you mean " : "", meant ? meant : "",
-               meant ? "?)" : "", list ? list : "raw");
+                 meant ? " (did you mean " : "", meant ? meant : "",
+                 meant ? "?)" : "", list ? list : "raw");
 }
 
 void
