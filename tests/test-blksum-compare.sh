@@ -71,6 +71,16 @@ compares 1 "$differences" a.raw b.raw -d md5/64k/s4
 compares 1 "69632+4096 2998272+204800 5242880+4096 8384512+4096" a.raw b.raw \
   -d sha256/4k
 
+# Each operand has its own format.
+for format in nonsense "raw -F nonsense"; do
+  refuses "unknown format 'nonsense'" blkhash compare -f $format a.raw b.raw
+done
+if [ -n "$with_qemu" ]; then
+  run 0 blkhash compare -f raw -F qcow2 a.raw a.qcow2
+  run 0 blkhash compare -f qcow2 -F raw a.qcow2 a.raw
+  run 1 blkhash compare -f raw -F raw a.raw a.qcow2
+fi
+
 run 0 blkhash compare a.raw manifest:a.blkm
 grep -qx "The images are identical." "$dir/stdout" ||
   fail "no message that they are identical"
