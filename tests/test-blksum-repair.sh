@@ -123,7 +123,7 @@ repair 2 '{"name":"disk","error":"'"'gone'"': cannot open: No such file or direc
 # The sum in its other forms.
 for expected in "blk-sha256/64k:${sum##* }" "${sum##* }" none; do
   cp damaged disk
-  run 0 blkhash repair --manifest good.blkm --sum "$expected" \
+  run 0 blkhash repair --manifest manifest:good.blkm --sum "$expected" \
     --limit 50% --from good disk
   same disk good
 done

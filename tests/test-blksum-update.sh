@@ -55,7 +55,7 @@ for spec in sha256/64k sha256/4k sha512/1m sha256/512/linear; do
   updates --no-extents --audit 12.345%
   # The new manifest replaces the old one.
   cp "$dir/old" "$dir/copy"
-  prints_sum "$sum" blkhash update "$dir/old" --changed "$dir/changes" \
+  prints_sum "$sum" blkhash update "manifest:$dir/old" --changed "$dir/changes" \
     --manifest "$dir/old" "$image"
   cmp "$dir/old" "$dir/expected" || fail "the old manifest was not replaced"
   # All through pipes, except the image.
