@@ -19,7 +19,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NBDKIT_API_VERSION 2
 #include <nbdkit-filter.h>
 
 #include "baseline.h"

@@ -11,7 +11,7 @@
 
 #include <stddef.h>
 
-#include "../lib/common/numbers.h"
+#include "../lib/common/util.h"
 #include "../lib/leaves/leaf-tree.h"
 #include "block-set.h"
 

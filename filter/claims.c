@@ -42,7 +42,7 @@
 
 #include "blkhash.h"
 
-#include "../lib/common/numbers.h"
+#include "../lib/common/util.h"
 #include "../lib/common/zero.h"
 #include "claims.h"
 #include "params.h"

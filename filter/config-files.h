@@ -11,7 +11,6 @@
 #ifndef NBDKIT_BLKHASH_CONFIG_FILES_H
 #define NBDKIT_BLKHASH_CONFIG_FILES_H
 
-#define NBDKIT_API_VERSION 2
 #include <nbdkit-filter.h>
 
 /* Add VALUE, the value of the parameter KEY of another filter or the plugin.

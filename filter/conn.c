@@ -13,11 +13,9 @@
 #include <errno.h>
 #include <string.h>
 
-#define NBDKIT_API_VERSION 2
 #include <nbdkit-filter.h>
 
-#include "../lib/common/cleanup.h"
-#include "../lib/common/numbers.h"
+#include "../lib/common/util.h"
 #include "conn.h"
 
 /* Protected by exports_lock. */

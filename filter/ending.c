@@ -16,7 +16,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
-#include "../lib/common/cleanup.h"
+#include "../lib/common/util.h"
 #include "ending.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

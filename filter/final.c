@@ -13,7 +13,7 @@
 
 #include "blkhash.h"
 
-#include "../lib/common/cleanup.h"
+#include "../lib/common/util.h"
 #include "export.h"
 #include "final.h"
 #include "manifest.h"

@@ -28,9 +28,8 @@
 
 #include "blkhash.h"
 
-#include "../lib/common/cleanup.h"
-#include "../lib/common/numbers.h"
 #include "../lib/common/strata.h"
+#include "../lib/common/util.h"
 #include "../lib/leaves/leaves.h"
 #include "baseline.h"
 #include "conn.h"
@@ -39,8 +38,8 @@
 #include "flush.h"
 #include "manifest.h"
 #include "params.h"
-#include "pass.h"
 #include "pass-read.h"
+#include "pass.h"
 
 #define MAX_TRIES 3             /* tries, if the disk changes during each */
 #define WHY_HIDDEN "the last client may not see what others changed"

@@ -8,7 +8,6 @@
 #ifndef NBDKIT_BLKHASH_FINISH_H
 #define NBDKIT_BLKHASH_FINISH_H
 
-#define NBDKIT_API_VERSION 2
 #include <nbdkit-filter.h>
 
 struct conn;

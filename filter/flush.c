@@ -6,7 +6,7 @@
 
 #include <config.h>
 
-#include "../lib/common/cleanup.h"
+#include "../lib/common/util.h"
 #include "conn.h"
 #include "flush.h"
 #include "params.h"

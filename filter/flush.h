@@ -12,7 +12,6 @@
 
 #include <stdbool.h>
 
-#define NBDKIT_API_VERSION 2
 #include <nbdkit-filter.h>
 
 struct conn;

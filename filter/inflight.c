@@ -10,7 +10,7 @@
 
 #include <config.h>
 
-#include "../lib/common/numbers.h"
+#include "../lib/common/util.h"
 #include "inflight.h"
 
 /* Extend the tainted part of REQUEST to include this range.  The tainted part

@@ -26,12 +26,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define NBDKIT_API_VERSION 2
 #include <nbdkit-filter.h>
 
 #include "blkhash-manifest.h"
 
-#include "../lib/common/cleanup.h"
+#include "../lib/common/util.h"
 #include "config-files.h"
 #include "manifest.h"
 #include "output-file.h"

@@ -27,13 +27,11 @@
 
 #include <config.h>
 
-#define NBDKIT_API_VERSION 2
 #include <nbdkit-filter.h>
 
 #include "blkhash.h"
 
-#include "../lib/common/cleanup.h"
-#include "../lib/common/numbers.h"
+#include "../lib/common/util.h"
 #include "conn.h"
 #include "export.h"
 #include "modify.h"

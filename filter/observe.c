@@ -20,14 +20,12 @@
 
 #include <config.h>
 
-#define NBDKIT_API_VERSION 2
 #include <nbdkit-filter.h>
 
 #include "blkhash.h"
 #include "blkhash-leaves.h"
 
-#include "../lib/common/cleanup.h"
-#include "../lib/common/numbers.h"
+#include "../lib/common/util.h"
 #include "../lib/leaves/leaves.h"
 #include "conn.h"
 #include "export.h"

@@ -42,7 +42,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define NBDKIT_API_VERSION 2
 #include <nbdkit-filter.h>
 
 #include "../lib/common/replace-file.h"

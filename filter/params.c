@@ -12,14 +12,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NBDKIT_API_VERSION 2
 #include <nbdkit-filter.h>
 
 #include "blkhash.h"
 
-#include "../lib/common/numbers.h"
 #include "../lib/common/hash-spec.h"
 #include "../lib/common/strata.h"
+#include "../lib/common/util.h"
 #include "config-files.h"
 #include "params.h"
 

@@ -15,7 +15,7 @@
 
 #include <stdlib.h>
 
-#include "../lib/common/numbers.h"
+#include "../lib/common/util.h"
 #include "part-set.h"
 
 #define MIN_ROOM 64

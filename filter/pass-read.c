@@ -37,19 +37,17 @@
 #include <sys/resource.h>
 #include <sys/time.h>
 
-#define NBDKIT_API_VERSION 2
 #include <nbdkit-filter.h>
 
 #include "blkhash.h"
 
-#include "../lib/common/cleanup.h"
-#include "../lib/common/numbers.h"
+#include "../lib/common/util.h"
 #include "conn.h"
 #include "export.h"
 #include "observe.h"
 #include "params.h"
-#include "pass.h"
 #include "pass-read.h"
+#include "pass.h"
 
 #define READ_SIZE (1024 * 1024)         /* bytes */
 #define PROGRESS_STEP (UINT64_C (1) << 30) /* bytes between debug messages */

@@ -9,14 +9,12 @@
 
 #include <unistd.h>
 
-#define NBDKIT_API_VERSION 2
 #include <nbdkit-filter.h>
 
 #include "blkhash.h"
 
-#include "../lib/common/cleanup.h"
-#include "../lib/common/numbers.h"
 #include "../lib/common/strata.h"
+#include "../lib/common/util.h"
 #include "conn.h"
 #include "export.h"
 #include "observe.h"

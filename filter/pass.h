@@ -22,7 +22,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define NBDKIT_API_VERSION 2
 #include <nbdkit-filter.h>
 
 struct blkhash_leaves;

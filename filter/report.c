@@ -36,13 +36,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NBDKIT_API_VERSION 2
 #include <nbdkit-filter.h>
 
 #include "blkhash.h"
 
-#include "../lib/common/cleanup.h"
-#include "../lib/common/sum-line.h"
+#include "../lib/common/sums.h"
+#include "../lib/common/util.h"
 #include "manifest.h"
 #include "params.h"
 #include "report.h"

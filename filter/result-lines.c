@@ -29,7 +29,7 @@
 
 #include "blkhash.h"
 
-#include "../lib/common/sum-line.h"
+#include "../lib/common/sums.h"
 #include "result-lines.h"
 
 /* Longer than any line that this filter writes.  The export name of a client

@@ -10,7 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define NBDKIT_API_VERSION 2
 #include <nbdkit-filter.h>
 
 #include "blkhash-manifest.h"

@@ -32,7 +32,6 @@
 #include <cmocka.h>
 #include <openssl/evp.h>
 
-#define NBDKIT_API_VERSION 2
 #include <nbdkit-filter.h>
 
 #include "blkhash-leaves.h"

@@ -20,12 +20,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define NBDKIT_API_VERSION 2
 #include <nbdkit-filter.h>
 
 #include <cmocka.h>
 
-#include "../lib/manifest/manifest-zeros.h"
+#include "../lib/manifest/manifest-sum.h"
 #include "manifest.h"
 #include "params.h"
 #include "test-nbdkit.h"

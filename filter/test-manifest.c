@@ -32,8 +32,8 @@
 
 #include "blkhash-manifest.h"
 
-#include "../lib/common/cleanup.h"
-#include "../lib/common/sum-line.h"
+#include "../lib/common/sums.h"
+#include "../lib/common/util.h"
 #include "export.h"
 #include "test-locks.h"
 #include "test-nbdkit.h"

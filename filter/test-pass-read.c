@@ -31,7 +31,7 @@
 
 #include <cmocka.h>
 
-#include "../lib/common/cleanup.h"
+#include "../lib/common/util.h"
 #include "pass-read.h"
 #include "test-locks.h"
 #include "test-nbdkit.h"

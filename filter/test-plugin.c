@@ -25,7 +25,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "../lib/common/cleanup.h"
+#include "../lib/common/util.h"
 #include "../lib/common/zero.h"
 #include "test-locks.h"
 #include "test-nbdkit.h"

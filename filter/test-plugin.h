@@ -11,7 +11,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define NBDKIT_API_VERSION 2
 #include <nbdkit-filter.h>
 
 #define MAX_EXTENTS 64

@@ -19,7 +19,7 @@
 
 #include <cmocka.h>
 
-#include "../lib/common/numbers.h"
+#include "../lib/common/util.h"
 #include "verify/tally.h"
 
 #define MAX_BLOCKS 400000       /* more than 12 pages */

@@ -27,7 +27,7 @@
 
 #include <cmocka.h>
 
-#include "../lib/manifest/crc32c.h"
+#include "../lib/manifest/manifest-format.h"
 #include "../lib/manifest/manifest-format.h"
 #include "test-verify-nbdkit.h"
 #include "verify/disk.h"

@@ -21,9 +21,8 @@
 
 #include "blkhash-manifest.h"
 
-#include "../lib/common/cleanup.h"
-#include "../lib/common/numbers.h"
-#include "../lib/common/sum-line.h"
+#include "../lib/common/sums.h"
+#include "../lib/common/util.h"
 #include "test-verify-nbdkit.h"
 #include "verify/params.h"
 

@@ -14,7 +14,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define NBDKIT_API_VERSION 2
 #include <nbdkit-filter.h>
 
 #include "blkhash.h"

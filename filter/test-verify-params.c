@@ -21,7 +21,7 @@
 
 #include "blkhash-manifest.h"
 
-#include "../lib/common/numbers.h"
+#include "../lib/common/util.h"
 #include "../lib/common/zero.h"
 #include "test-verify-nbdkit.h"
 #include "verify/params.h"

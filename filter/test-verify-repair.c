@@ -25,8 +25,7 @@
 
 #include <cmocka.h>
 
-#include "../lib/common/cleanup.h"
-#include "../lib/common/numbers.h"
+#include "../lib/common/util.h"
 #include "../lib/common/zero.h"
 #include "test-verify-nbdkit.h"
 #include "verify/disk.h"

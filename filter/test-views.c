@@ -36,7 +36,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define NBDKIT_API_VERSION 2
 #include <nbdkit-filter.h>
 
 #include <cmocka.h>

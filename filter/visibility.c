@@ -58,7 +58,7 @@
 
 #include <stddef.h>
 
-#include "../lib/common/numbers.h"
+#include "../lib/common/util.h"
 #include "params.h"
 #include "visibility.h"
 

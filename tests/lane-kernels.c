@@ -10,8 +10,8 @@
 #include <stdio.h>
 
 #include "common/cpu.h"
-#include "lanes/lane-hashes.h"
 #include "lanes/lane-kernel.h"
+#include "lanes/lanes.h"
 
 int
 main (void)

@@ -47,7 +47,7 @@ find lib tools filter -name '*.[ch]' ! -path '*/.*' | sort > "$dir/all"
 grep -v /test- "$dir/all" > "$dir/files"
 
 # Prints the includes that are wrong, and "> FROM TO" for all of our headers; NAME.c,
-# NAME.h, NAME-private.h and NAME-share are one.
+# NAME.h and NAME-private.h are one.
 awk '
   NR == FNR { for (i = 2; i <= NF; i++) below[$1 $i]; next }
   /^ *# *include *"/ && !/"blkhash(-leaves|-manifest)?\.h"/ {
@@ -61,7 +61,7 @@ awk '
                           to !~ /^((lib\/)?common|util)$/ && !((from to) in below)))
       print FILENAME " includes " header
     arrow = FILENAME " " (to ~ /^lib\// ? "" : part[1] "/") header
-    gsub(/(-private|-share)?\.[ch]/, "", arrow)
+    gsub(/(-private)?\.[ch]/, "", arrow)
     print "> " arrow
   }' "$dir/folders" $(cat "$dir/files") > "$dir/includes"
 ! grep -v '^>' "$dir/includes" || complain "the folders in $0 do not allow that"

@@ -26,10 +26,9 @@
 #include <stdbool.h>
 #include <string.h>
 
-#define NBDKIT_API_VERSION 2
 #include <nbdkit-filter.h>
 
-#include "../lib/common/numbers.h"
+#include "../lib/common/util.h"
 #include "verify/batch.h"
 #include "verify/compare.h"
 #include "verify/disk.h"

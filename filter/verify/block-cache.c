@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../lib/common/cleanup.h"
+#include "../lib/common/util.h"
 #include "verify/block-cache.h"
 
 struct cached_blocks cached_blocks = {

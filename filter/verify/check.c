@@ -23,10 +23,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NBDKIT_API_VERSION 2
 #include <nbdkit-filter.h>
 
-#include "../lib/common/numbers.h"
+#include "../lib/common/util.h"
 #include "verify/batch.h"
 #include "verify/check.h"
 #include "verify/compare.h"

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "../lib/common/numbers.h"
+#include "../lib/common/util.h"
 #include "../lib/common/zero.h"
 #include "../lib/construction/leaf.h"
 #include "verify/compare.h"

@@ -27,13 +27,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#define NBDKIT_API_VERSION 2
 #include <nbdkit-filter.h>
 
 #include "blkhash.h"
 
-#include "../lib/common/cleanup.h"
-#include "../lib/common/numbers.h"
+#include "../lib/common/util.h"
 #include "../lib/construction/leaf.h"
 #include "../lib/digest/digest.h"
 #include "../lib/manifest/manifest-index.h"

@@ -14,7 +14,7 @@
 
 #include "blkhash-manifest.h"
 
-#include "../lib/common/expected-sum.h"
+#include "../lib/common/sums.h"
 #include "verify/block-cache.h"
 #include "verify/tally.h"
 

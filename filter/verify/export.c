@@ -31,12 +31,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#define NBDKIT_API_VERSION 2
 #include <nbdkit-filter.h>
 
-#include "../lib/common/cleanup.h"
-#include "../lib/common/deadline.h"
-#include "../lib/common/sum-line.h"
+#include "../lib/common/clock.h"
+#include "../lib/common/sums.h"
+#include "../lib/common/util.h"
 #include "../lib/manifest/manifest-index.h"
 #include "verify/disk.h"
 #include "verify/export.h"

@@ -9,7 +9,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define NBDKIT_API_VERSION 2
 #include <nbdkit-filter.h>
 
 #include "verify/disk.h"

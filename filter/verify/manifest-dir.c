@@ -18,11 +18,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#define NBDKIT_API_VERSION 2
 #include <nbdkit-filter.h>
 
-#include "../lib/common/json-string.h"
-#include "../lib/common/memstream.h"
+#include "../lib/common/text.h"
 #include "verify/manifest-dir.h"
 
 static const char *directory;

@@ -14,9 +14,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "../lib/common/cleanup.h"
 #include "../lib/common/mapfile.h"
-#include "../lib/common/memstream.h"
+#include "../lib/common/text.h"
+#include "../lib/common/util.h"
 #include "verify/disk.h"
 #include "verify/export.h"
 #include "verify/mapfile.h"

@@ -8,7 +8,6 @@
 
 #include <string.h>
 
-#define NBDKIT_API_VERSION 2
 #include <nbdkit-filter.h>
 
 #include "config-files.h"

@@ -23,11 +23,10 @@
 #include <stdbool.h>
 #include <string.h>
 
-#define NBDKIT_API_VERSION 2
 #include <nbdkit-filter.h>
 
-#include "../lib/common/cleanup.h"
-#include "../lib/common/deadline.h"
+#include "../lib/common/clock.h"
+#include "../lib/common/util.h"
 #include "../lib/manifest/manifest-index.h"
 #include "output-file.h"
 #include "result-file.h"

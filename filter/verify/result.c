@@ -17,8 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../lib/common/cleanup.h"
-#include "../lib/common/sum-line.h"
+#include "../lib/common/sums.h"
+#include "../lib/common/util.h"
 #include "result-file.h"
 #include "verify/export.h"
 #include "verify/result.h"

@@ -15,10 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NBDKIT_API_VERSION 2
 #include <nbdkit-filter.h>
 
-#include "../lib/common/numbers.h"
+#include "../lib/common/util.h"
 #include "verify/source.h"
 
 #define MAX_READ (32 * 1024 * 1024) /* bytes; a plugin accepts this size

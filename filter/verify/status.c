@@ -15,9 +15,8 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "../lib/common/cleanup.h"
-#include "../lib/common/json-string.h"
-#include "../lib/common/memstream.h"
+#include "../lib/common/text.h"
+#include "../lib/common/util.h"
 #include "verify/disk.h"
 #include "verify/export.h"
 #include "verify/signature.h"

@@ -17,12 +17,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NBDKIT_API_VERSION 2
 #include <nbdkit-filter.h>
 
-#include "../lib/common/expected-sum.h"
-#include "../lib/common/sum-line.h"
-#include "../lib/common/sums-line.h"
+#include "../lib/common/sums.h"
 #include "verify/sum-list.h"
 
 #define PARAM "blkhash-verify-sums"

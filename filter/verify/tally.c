@@ -16,8 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../lib/common/cleanup.h"
-#include "../lib/common/numbers.h"
+#include "../lib/common/util.h"
 #include "verify/tally.h"
 
 #define PAGE 16384              /* bytes */

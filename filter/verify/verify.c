@@ -19,10 +19,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NBDKIT_API_VERSION 2
 #include <nbdkit-filter.h>
 
-#include "../lib/common/numbers.h"
+#include "../lib/common/util.h"
 #include "config-files.h"
 #include "ending.h"
 #include "verify/check.h"

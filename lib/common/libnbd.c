@@ -12,8 +12,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/cleanup.h"
 #include "common/libnbd.h"
+#include "common/util.h"
 
 #ifdef __APPLE__
 #define SONAME "libnbd.0.dylib"

@@ -7,8 +7,8 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "common/numbers.h"
 #include "common/strata.h"
+#include "common/util.h"
 
 bool
 strata_parse_share (const char *text, uint32_t *share)

@@ -18,7 +18,7 @@
 
 #include "blkhash.h"
 #include "common/hash-spec.h"
-#include "common/sum-line.h"
+#include "common/sums.h"
 
 static void
 parses (const char *text, const char *digest, uint32_t block_size,

@@ -15,8 +15,7 @@
 
 #include <cmocka.h>
 
-#include "common/sum-line.h"
-#include "common/sums-line.h"
+#include "common/sums.h"
 
 #define HEX "0123456789abcdef0123456789ABCDEF"
 #define MARK "\xef\xbb\xbf"

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "common/utf8.h"
+#include "common/text.h"
 
 static void
 test_valid (void **state)

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 #include "blkhash.h"
-#include "common/cleanup.h"
+#include "common/util.h"
 #include "construction/leaf-hash.h"
 #include "digest/digest.h"
 #include "lanes/lanes.h"

@@ -43,8 +43,8 @@
 #include <unistd.h>
 
 #include "blkhash.h"
-#include "common/cleanup.h"
-#include "common/deadline.h"
+#include "common/clock.h"
+#include "common/util.h"
 #include "common/zero.h"
 #include "construction/leaf-hash.h"
 #include "construction/leaf.h"

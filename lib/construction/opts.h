@@ -7,10 +7,18 @@
 #ifndef BLKHASH_OPTS_H
 #define BLKHASH_OPTS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "construction/construction.h"
+/* The construction of the outer hash: flat, linear or streams.  The outer hash
+ * computes the digest of the image from its leaves.
+ */
+
+struct construction {
+  unsigned streams;             /* 0 if flat or linear */
+  bool linear;                  /* only if STREAMS is 0 */
+};
 
 struct blkhash_opts {
   const char *digest_name;      /* canonical name, in static storage */

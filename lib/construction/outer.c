@@ -20,7 +20,7 @@
 #include <string.h>
 
 #include "blkhash.h"
-#include "construction/construction.h"
+#include "construction/opts.h"
 #include "construction/outer.h"
 #include "digest/digest.h"
 

@@ -23,7 +23,7 @@
 
 #include "construction/leaf.h"
 #include "digest/digest.h"
-#include "lanes/lane-hashes.h"
+#include "lanes/lanes.h"
 #include "lanes/lanes.h"
 
 #define BLOCK 4096

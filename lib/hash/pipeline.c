@@ -38,15 +38,79 @@
 #include <pthread.h>
 #include <stdalign.h>
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/cleanup.h"
-#include "common/numbers.h"
+#include "common/util.h"
+#include "construction/leaf.h"
 #include "construction/outer.h"
-#include "hash/pipeline-private.h"
 #include "hash/pipeline.h"
 #include "hash/pool.h"
+
+/* The internals of a pipeline.  pipeline.c runs in the appending thread.  The
+ * jobs of pipeline-job.c run in the threads of the pool, or in the appending
+ * thread if no thread can be started.
+ */
+
+struct leaf_engine;
+struct pipeline;
+struct outer;
+
+/* The bytes are aligned, because memcpy to unaligned memory is half as fast on
+ * Zen 4.
+ */
+struct buffer {
+  struct buffer *next;
+  alignas (64) unsigned char bytes[];
+};
+
+struct job {
+  struct pool_task task;        /* must be first */
+  struct pipeline *pipeline;
+  struct buffer *copy;          /* NULL if the data was not copied */
+  const unsigned char *data;
+  size_t len;                   /* bytes of data; 0 in a run of zeros */
+  uint64_t zeros;               /* number of zero blocks; 0 in a job of data */
+  unsigned char *leaves;        /* allocated from submit to fold */
+  void (*done_cb) (void *opaque, int error);
+  void *opaque;
+
+  /* Protected by pipeline->lock from submission until DONE is set.  The thread
+   * that runs the job sets both fields, and then does not access the job again.
+   */
+  bool done;
+  int error;
+};
+
+struct pipeline {
+  struct leaf_engine *engine;
+  struct outer *outer;
+  struct pool *pool;
+  size_t block_size, leaf_size; /* bytes */
+  size_t job_bytes, copy_bytes; /* maximum LEN of a job without and with COPY;
+                                 * multiples of block_size */
+
+  /* Used only by the appending thread. */
+  int error;                    /* the first error */
+  struct job *filling;          /* the newest job, while bytes are copied to it,
+                                 * or NULL */
+  struct buffer *spare;         /* free buffers for copies */
+  unsigned copies_left;         /* buffers that may still be allocated */
+  unsigned head, count, slots;  /* oldest job, jobs in use, jobs in RING */
+  struct job *ring;
+
+  pthread_mutex_t lock;         /* protects DONE and ERROR of submitted jobs */
+  pthread_cond_t job_done;      /* signaled when a job is done */
+};
+
+/* Returns the number of blocks in LEN bytes, the last of which may be short. */
+static inline size_t
+pipeline_blocks_in (const struct pipeline *pipeline, size_t len)
+{
+  return DIV_ROUND_UP (len, pipeline->block_size);
+}
 
 #define JOB_BYTES (2u << 20)    /* maximum bytes of data in a job, unless one
                                  * block is larger */
@@ -377,4 +441,102 @@ pipeline_free (struct pipeline *pipeline)
   pthread_mutex_destroy (&pipeline->lock);
   free (pipeline->ring);
   free (pipeline);
+}
+
+/* The jobs of a pipeline: each hashes data to leaves, in a thread of the pool,
+ * or in the appending thread if no thread can be started.
+ *
+ * A job belongs to the thread that runs it, until that thread marks it done
+ * under the pipeline's lock.
+ */
+
+/* Store in BLOCKS the next blocks of the jobs, from offset *OFFSET in *JOB on,
+ * and advance both.  Returns the number of blocks, at most LEAF_GROUP.
+ */
+static size_t
+take_blocks (const struct job **job, size_t *offset,
+             struct leaf_block *blocks)
+{
+  size_t n = 0;
+
+  while (n < LEAF_GROUP && *job) {
+    const struct pipeline *pipeline = (*job)->pipeline;
+    size_t left = (*job)->len - *offset;
+
+    blocks[n].data = (*job)->data + *offset;
+    blocks[n].len = MIN (left, pipeline->block_size);
+    blocks[n].md = (*job)->leaves
+      + *offset / pipeline->block_size * pipeline->leaf_size;
+    *offset += blocks[n++].len;
+    if (*offset == (*job)->len) {
+      *job = (const struct job *) (*job)->task.next;
+      *offset = 0;
+    }
+  }
+  return n;
+}
+
+/* Blocks of several jobs are hashed together, to fill the lanes.  An error is
+ * therefore recorded in all of these jobs.
+ */
+static int
+hash_jobs (const struct job *job)
+{
+  const struct pipeline *pipeline = job->pipeline;
+  struct leaf_block blocks[LEAF_GROUP];
+  size_t n, offset = 0;
+
+  while ((n = take_blocks (&job, &offset, blocks)) > 0) {
+    int err = leaf_batch (pipeline->engine, blocks, n);
+
+    for (size_t i = 0; i < n && err == 0; i++) {
+      if (!blocks[i].zero)
+        continue;
+      if (blocks[i].len == pipeline->block_size)
+        memcpy (blocks[i].md, leaf_zero_md (pipeline->engine),
+                pipeline->leaf_size);
+      else
+        err = leaf_hash_zeros (pipeline->engine, blocks[i].len, blocks[i].md);
+    }
+    if (err)
+      return err;
+  }
+  return 0;
+}
+
+static void
+end_job (struct job *job, int err)
+{
+  struct pipeline *pipeline = job->pipeline;
+  void (*done_cb) (void *, int) = job->done_cb;
+  void *opaque = job->opaque;
+
+  {
+    SCOPED_LOCK (&pipeline->lock);
+
+    job->error = err;
+    job->done = true;
+    pthread_cond_signal (&pipeline->job_done);
+  }
+  /* The appending thread may reuse the job from here on. */
+  if (done_cb)
+    done_cb (opaque, err);
+}
+
+static void
+run_jobs (struct pool_task *tasks)
+{
+  struct job *next, *job = (struct job *) tasks;
+  int err = hash_jobs (job);
+
+  for (; job; job = next) {
+    next = (struct job *) job->task.next;
+    end_job (job, err);
+  }
+}
+
+struct pool *
+pipeline_pool_create (unsigned threads)
+{
+  return pool_create (threads, LEAF_GROUP, run_jobs);
 }

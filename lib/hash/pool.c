@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "common/cleanup.h"
+#include "common/util.h"
 #include "hash/pool.h"
 
 struct pool {

@@ -18,8 +18,8 @@
 #include <cmocka.h>
 
 #include "common/cpu.h"
-#include "lanes/lane-hashes.h"
 #include "lanes/lane-kernel.h"
+#include "lanes/lanes.h"
 
 /* The second message of SHA hashes with words of 32 bits, and of 64 bits. */
 #define SHORT_WORDS "abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq"

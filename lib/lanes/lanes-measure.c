@@ -35,7 +35,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "lanes/lanes-measure.h"
+#include "lanes/lanes.h"
 
 #define SINGLE_BYTES 8192       /* bytes in a call of the caller's hash */
 #define CALL_BYTES 32768        /* bytes in a call of a kernel, in all lanes

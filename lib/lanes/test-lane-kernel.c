@@ -22,8 +22,8 @@
 #include <cmocka.h>
 
 #include "common/cpu.h"
-#include "lanes/lane-hashes.h"
 #include "lanes/lane-kernel.h"
+#include "lanes/lanes.h"
 #include "lanes/test-digest.h"
 
 #define MAX_LEN (1024 * 1024)

@@ -20,8 +20,8 @@
 
 #include <cmocka.h>
 
-#include "lanes/lanes-measure.h"
 #include "common/test-time64.h"
+#include "lanes/lanes.h"
 
 int __wrap_clock_gettime (clockid_t clock, struct timespec *t)
   WRAPS_TIME64 (clock_gettime);

@@ -17,7 +17,7 @@
 
 #include <cmocka.h>
 
-#include "lanes/lanes-plan.h"
+#include "lanes/lanes.h"
 
 /* Kernels that are only planned and never called. */
 static const struct lane_kernel x4 = { .name = "x4", .lanes = 4 };

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "common/cpu.h"
-#include "lanes/lane-hashes.h"
+#include "lanes/lanes.h"
 #include "lanes/lanes.h"
 
 #define MESSAGES 40

@@ -13,7 +13,8 @@
 #include <string.h>
 
 #include "blkhash.h"
-#include "common/cleanup.h"
+#include "common/util.h"
+#include "common/zero.h"
 #include "construction/leaf.h"
 #include "leaves/leaf-tree.h"
 #include "leaves/leaves-private.h"
@@ -301,4 +302,328 @@ leaves_put_blocks (struct blkhash_leaves *l, enum leaves_op op,
     return forget (l, index, count);
   return buf ? put_data (l, op, buf, index, count)
              : put_zeros (l, op, index, count);
+}
+
+/* The leaf table: pieces of blocks that are given, observed or forgotten.
+ *
+ * When the last piece completes a block, the calling thread hashes the block
+ * without holding the lock.  Meanwhile the block stays in the pieces, marked as
+ * busy.  If another thread changes the block, that thread removes the busy
+ * partial from the pieces, and the hashing thread discards the leaf.
+ *
+ * When data is written into a block of zeros, the block is complete
+ * immediately, but more writes to it are likely.  So the block is hashed only
+ * when its memory is needed or released, or when the table is folded.
+ */
+
+/* What the caller has to do after it releases the lock.  An error value cannot
+ * mean RETRY, because the sticky error of the table can have any value, even
+ * EAGAIN from a sink.
+ */
+struct todo {
+  struct partial *hash;         /* complete block to hash */
+  bool retry;
+  bool wait;                    /* for room in the budget, before the retry */
+  uint64_t seen;                /* for budget_wait */
+};
+
+/* Evict PARTIAL if it is incomplete.  If it is complete, mark it as busy, and
+ * return EAGAIN; then the caller must hash it and retry, as TODO says.
+ */
+static int
+evict_locked (struct blkhash_leaves *l, struct partial *partial,
+              struct todo *todo)
+{
+  if (!leaves_is_complete (l, partial))
+    return leaves_set_locked (l, partial->index, 1, LEAF_MISSING);
+  partial_set_busy (l->pieces, partial);
+  todo->hash = partial;
+  todo->retry = true;
+  return EAGAIN;
+}
+
+/* Returns 0 if a block was hashed or evicted, or an error.  If TODO->retry is
+ * set, the caller must do what TODO says, and retry.
+ */
+static int
+make_room_locked (struct blkhash_leaves *l, struct todo *todo)
+{
+  struct partial *oldest;
+  int err = share_make_room (l->pieces, &oldest);
+
+  if (err == EAGAIN)
+    return evict_locked (l, oldest, todo);
+  todo->retry = todo->wait = err == ENOBUFS;
+  return err;
+}
+
+/* Allocate a partial, and evict other partials if needed.  Returns 0 or an
+ * error.  If TODO->retry is set, the caller must do what TODO says, and retry.
+ */
+static int
+reserve_locked (struct blkhash_leaves *l, struct partial **partial,
+                bool zero, struct todo *todo)
+{
+  while (!(*partial = pieces_reserve (l->pieces, zero, &todo->seen))) {
+    int err = errno;
+
+    if (err == ENOBUFS)
+      err = make_room_locked (l, todo);
+    if (err)
+      return err;
+  }
+  return 0;
+}
+
+/* Is this busy block, which is always complete, all zero? */
+static bool
+busy_is_zero (const struct blkhash_leaves *l, const struct partial *partial)
+{
+  return !partial->has_data ||
+    is_zero (partial->bytes, blocks_length (l, partial->index, 1));
+}
+
+/* Find or create the partial of a block, a part of which the caller modifies.
+ * If the block was all zero, the rest of it remains known.  If it was hashed,
+ * the rest becomes missing, because only the leaf was kept.  Returns 0, or an
+ * error as reserve_locked.
+ */
+static int
+open_partial_locked (struct blkhash_leaves *l, uint64_t index,
+                     struct partial **partial, struct todo *todo)
+{
+  enum leaf_state state = leaf_tree_run (l->tree, index).state;
+  struct partial *old = NULL;
+  int err;
+
+  if (state == LEAF_PARTIAL) {
+    old = *partial = pieces_find (l->pieces, index);
+    if (!old->busy)
+      return 0;
+  }
+  err = reserve_locked (l, partial, state == LEAF_ZERO, todo);
+  if (err == ENOMEM)
+    leaves_set_error_locked (l, err);
+  if (err)
+    return err;
+  if (leaf_tree_set (l->tree, index, 1, LEAF_PARTIAL) != 0) {
+    partial_free (l->pieces, *partial);
+    return leaves_set_error_locked (l, ENOMEM);
+  }
+  if (old) {
+    /* The busy block is complete.  If it is all zero, the rest of the block
+     * remains known; otherwise the rest becomes missing.
+     */
+    if (busy_is_zero (l, old))
+      state = LEAF_ZERO;
+    leaves_drop_partial_locked (l, old);
+  }
+  pieces_add (l->pieces, *partial, index);
+  if (state == LEAF_ZERO)
+    partial_zero (*partial, blocks_length (l, index, 1));
+  return 0;
+}
+
+static int
+check_new_piece_locked (struct blkhash_leaves *l, uint64_t index,
+                        size_t len, size_t start)
+{
+  enum leaf_state state;
+  struct partial *partial;
+
+  if (l->error)
+    return l->error;
+  if (!l->once)
+    return 0;
+  if (index < l->folded)
+    return EEXIST;
+  state = leaf_tree_run (l->tree, index).state;
+  if (state == LEAF_MISSING)
+    return 0;
+  if (state != LEAF_PARTIAL)
+    return EEXIST;
+  partial = pieces_find (l->pieces, index);
+  return partial->busy || partial_overlaps (partial, len, start) ? EEXIST : 0;
+}
+
+/* The leaf is discarded if the block was changed while it was hashed. */
+int
+leaves_hash_busy (struct blkhash_leaves *l, struct partial *partial)
+{
+  unsigned char leaf[BLKHASH_MAX_MD_SIZE];
+  uint64_t index = partial->index;
+  struct leaf_block block = {
+    .data = partial->bytes, .len = blocks_length (l, index, 1), .md = leaf
+  };
+  int err = leaf_batch (l->engine, &block, 1);
+
+  SCOPED_LOCK (&l->lock);
+  if (err) {
+    leaves_set_error_locked (l, err);
+    if (pieces_find (l->pieces, index) == partial)
+      pieces_remove (l->pieces, partial);
+  }
+  else if (pieces_find (l->pieces, index) == partial) {
+    err = leaves_store_locked (l, index, &block);
+    if (err == 0 && l->once)
+      err = leaves_fold_early_locked (l);
+  }
+  if (pieces_find (l->pieces, index) != partial)
+    partial_free (l->pieces, partial);
+  return err;
+}
+
+/* Returns true if the observed piece must be stored.  If it contradicts the
+ * table, the block becomes missing, and the piece is not stored.
+ */
+static bool
+observe_piece_locked (struct blkhash_leaves *l, const unsigned char *buf,
+                      size_t len, uint64_t index, size_t start)
+{
+  enum leaf_state state = leaf_tree_run (l->tree, index).state;
+  const struct partial *partial;
+
+  if (state == LEAF_MISSING)
+    return true;
+  if (state == LEAF_PARTIAL) {
+    partial = pieces_find (l->pieces, index);
+    if (partial_agrees (partial, buf, len, start))
+      return !partial->busy;
+  }
+  if (state == LEAF_PARTIAL || (state == LEAF_ZERO && buf))
+    leaves_contradict_locked (l, index, 1);
+  return false;
+}
+
+static int
+store_zero_locked (struct blkhash_leaves *l, uint64_t index)
+{
+  int err = leaves_set_locked (l, index, 1, LEAF_ZERO);
+
+  if (err == 0 && l->once)
+    err = leaves_fold_early_locked (l);
+  return err;
+}
+
+/* Called after a piece was added to the block, or the size of the image became
+ * known.  A complete block without data becomes LEAF_ZERO.  Any other complete
+ * block must be hashed by the caller, except a block of zeros into which data
+ * was written (see the top of this file).
+ */
+static int
+finish_if_complete_locked (struct blkhash_leaves *l, struct partial *partial,
+                           struct todo *todo)
+{
+  if (!leaves_is_complete (l, partial))
+    return 0;
+  if (!partial->has_data)
+    return store_zero_locked (l, partial->index);
+  if (!partial->on_zeros) {
+    partial_set_busy (l->pieces, partial);
+    todo->hash = partial;
+  }
+  return 0;
+}
+
+/* Returns 0 or an error, as reserve_locked. */
+static int
+put_locked (struct blkhash_leaves *l, enum leaves_op op,
+            const unsigned char *buf, size_t len, uint64_t index,
+            size_t start, struct todo *todo)
+{
+  struct partial *partial;
+  int err = check_new_piece_locked (l, index, len, start);
+
+  if (err)
+    return err;
+  if (op == OBSERVE && !observe_piece_locked (l, buf, len, index, start))
+    return l->error;
+  if (!buf && leaf_tree_run (l->tree, index).state == LEAF_ZERO)
+    return 0;
+  err = open_partial_locked (l, index, &partial, todo);
+  if (err)
+    return err;
+  l->generation++;
+  if (pieces_put (l->pieces, partial, buf, len, start) != 0)
+    return leaves_set_locked (l, index, 1, LEAF_MISSING);
+  return finish_if_complete_locked (l, partial, todo);
+}
+
+static int
+forget_locked (struct blkhash_leaves *l, size_t len, uint64_t index,
+               size_t start, struct todo *todo)
+{
+  enum leaf_state state = leaf_tree_run (l->tree, index).state;
+  struct partial *partial;
+  int err;
+
+  if (l->error)
+    return l->error;
+  if (state == LEAF_MISSING)
+    return 0;
+  if (state == LEAF_DATA)       /* the content of the block was not kept */
+    return leaves_set_locked (l, index, 1, LEAF_MISSING);
+  err = open_partial_locked (l, index, &partial, todo);
+  if (err)
+    return err;
+  l->generation++;
+  partial->on_zeros = false;
+  if (pieces_forget (l->pieces, partial, len, start) != 0 ||
+      partial->nr_ranges == 0)
+    return leaves_set_locked (l, index, 1, LEAF_MISSING);
+  return 0;
+}
+
+/* The budget has no room for the block, so the block becomes missing. */
+static int
+set_block_missing (struct blkhash_leaves *l, uint64_t index)
+{
+  SCOPED_LOCK (&l->lock);
+
+  return l->error ? l->error : leaves_set_locked (l, index, 1, LEAF_MISSING);
+}
+
+int
+leaves_put_piece (struct blkhash_leaves *l, enum leaves_op op,
+                  const unsigned char *buf, size_t len,
+                  uint64_t index, size_t start)
+{
+  if (buf && is_zero (buf, len))
+    buf = NULL;
+  for (;;) {
+    struct todo todo = { 0 };
+    int err, hash_err = 0;
+
+    {
+      SCOPED_LOCK (&l->lock);
+
+      err = op == FORGET
+        ? forget_locked (l, len, index, start, &todo)
+        : put_locked (l, op, buf, len, index, start, &todo);
+    }
+    if (todo.hash)
+      hash_err = leaves_hash_busy (l, todo.hash);
+    if (hash_err)
+      return hash_err;
+    if (!todo.retry)
+      return err;
+    if (todo.wait && !budget_wait (l->pieces->budget, todo.seen))
+      return op == OBSERVE ? 0 : set_block_missing (l, index);
+  }
+}
+
+int
+leaves_end_piece (struct blkhash_leaves *l, uint64_t index)
+{
+  struct todo todo = { 0 };
+  int err = 0;
+
+  {
+    SCOPED_LOCK (&l->lock);
+    struct partial *partial = pieces_find (l->pieces, index);
+
+    if (partial && !partial->busy)
+      err = finish_if_complete_locked (l, partial, &todo);
+  }
+  return todo.hash ? leaves_hash_busy (l, todo.hash) : err;
 }

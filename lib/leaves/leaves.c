@@ -20,7 +20,8 @@
 #include <stdlib.h>
 
 #include "blkhash.h"
-#include "common/numbers.h"
+#include "common/util.h"
+#include "common/zero.h"
 #include "construction/leaf.h"
 #include "construction/opts.h"
 #include "construction/outer.h"
@@ -229,4 +230,330 @@ int
 leaves_observe_zero (struct blkhash_leaves *l, uint64_t len, uint64_t offset)
 {
   return put (l, OBSERVE, NULL, len, offset);
+}
+
+/* The leaf table: an image whose size becomes known only after its content.
+ *
+ * While the size is unknown, the image has the maximum size, UINT64_MAX bytes.
+ * A size is refused if a range that was given or observed ends after it.  So
+ * setting the size affects no call in progress, and no block but the last.
+ */
+
+/* Record the end of a range that is given or observed, or truncate a range to
+ * forget.  Returns false, and does nothing, if the size has become known.
+ */
+static bool
+enter_unknown (struct blkhash_leaves *l, enum leaves_op op, uint64_t offset,
+               uint64_t *len)
+{
+  uint64_t end = offset + *len;
+  SCOPED_LOCK (&l->lock);
+
+  if (l->size_known)
+    return false;
+  if (op != FORGET) {
+    if (l->given_end < end && *len > 0)
+      l->given_end = end;
+  }
+  else if (offset >= l->given_end)
+    *len = 0;
+  else if (end > l->given_end)
+    *len = l->given_end - offset;
+  return true;
+}
+
+int
+leaves_enter_range (struct blkhash_leaves *l, enum leaves_op op,
+                    uint64_t offset, uint64_t *len)
+{
+  if (offset > UINT64_MAX - *len)
+    return EINVAL;
+  if (!l->size_known && enter_unknown (l, op, offset, len))
+    return 0;
+  return offset + *len > l->size ? EINVAL : 0;
+}
+
+void
+leaves_init_size (struct blkhash_leaves *l, uint64_t size)
+{
+  l->blocks = size / l->block_size + (size % l->block_size != 0);
+  l->size = size;
+  l->size_known = size != BLKHASH_SIZE_UNKNOWN;
+}
+
+int
+blkhash_leaves_set_size (struct blkhash_leaves *l, uint64_t size)
+{
+  {
+    SCOPED_LOCK (&l->lock);
+
+    if (l->size_known || size < l->given_end)
+      return EINVAL;
+    if (l->error)
+      return l->error;
+    leaves_init_size (l, size);
+    l->size_known = true;       /* even if SIZE is UINT64_MAX */
+    leaf_tree_set_blocks (l->tree, l->blocks);
+  }
+  return size % l->block_size ? leaves_end_piece (l, size / l->block_size) : 0;
+}
+
+/* The leaf table: finds missing ranges, counts known bytes, and returns
+ * contradicted ranges and the best batch size.  Called from any thread.
+ */
+
+/* Find the first gap in a partial block at or after START.  Returns false if
+ * there is none.  All of a busy block counts as missing, because the call that
+ * completed it has not returned yet.  An exception is a block of zeros into
+ * which data was written: it was complete before that call.
+ */
+static bool
+find_gap_locked (struct blkhash_leaves *l, uint64_t index, size_t start,
+                 size_t *gap, size_t *len)
+{
+  const struct partial *partial = pieces_find (l->pieces, index);
+  size_t end = blocks_length (l, index, 1);
+  size_t i;
+  bool known = !partial->busy || partial->on_zeros;
+
+  *gap = start;
+  for (i = 0; known && i < partial->nr_ranges; i++) {
+    const struct partial_range *range = &partial->ranges[i];
+
+    if (range->start > *gap) {
+      end = range->start;
+      break;
+    }
+    if (range->end > *gap)
+      *gap = range->end;
+  }
+  *len = end - *gap;
+  return *len > 0;
+}
+
+int
+blkhash_leaves_next_missing (struct blkhash_leaves *l, uint64_t offset,
+                             uint64_t *start, uint64_t *len)
+{
+  uint64_t index = offset / l->block_size;
+  size_t gap, gap_len;
+  SCOPED_LOCK (&l->lock);
+
+  if (l->error)
+    return l->error;
+  if (l->folded == l->blocks)
+    return ENOENT;
+  if (index < l->folded)
+    offset = (index = l->folded) * l->block_size;
+  while (offset < leaves_size (l)) {
+    struct leaf_run run = leaf_tree_run (l->tree, index);
+
+    if (run.state == LEAF_MISSING) {
+      uint64_t end = index + run.count;
+
+      while (end < l->blocks &&
+             (run = leaf_tree_run (l->tree, end)).state == LEAF_MISSING)
+        end += run.count;
+      *start = offset;
+      *len = (end == l->blocks ? leaves_size (l) : end * l->block_size) -
+        offset;
+      return 0;
+    }
+    if (run.state == LEAF_PARTIAL) {
+      run.count = 1;
+      if (find_gap_locked (l, index, offset % l->block_size,
+                           &gap, &gap_len)) {
+        *start = index * l->block_size + gap;
+        *len = gap_len;
+        return 0;
+      }
+    }
+    index += run.count;
+    if (index == l->blocks)
+      break;
+    offset = index * l->block_size;
+  }
+  return ENOENT;
+}
+
+/* Count the bytes of a partial block that was a block of zeros: it is complete,
+ * but not hashed yet.  The bytes of other partial blocks are not counted.
+ */
+static void
+count_partial_locked (struct blkhash_leaves *l, uint64_t index,
+                      uint64_t *data, uint64_t *zero)
+{
+  const struct partial *partial = pieces_find (l->pieces, index);
+  uint64_t len = blocks_length (l, index, 1);
+
+  if (partial && partial->on_zeros && partial_covers (partial, len))
+    *(is_zero (partial->bytes, len) ? zero : data) += len;
+}
+
+void
+blkhash_leaves_count (struct blkhash_leaves *l, uint64_t *data,
+                      uint64_t *zero)
+{
+  uint64_t index;
+  SCOPED_LOCK (&l->lock);
+
+  *data = l->folded_data;
+  *zero = l->folded_zero;
+  for (index = l->folded; index < l->blocks; ) {
+    struct leaf_run run = leaf_tree_run (l->tree, index);
+
+    if (run.state == LEAF_DATA)
+      *data += blocks_length (l, index, run.count);
+    if (run.state == LEAF_ZERO)
+      *zero += blocks_length (l, index, run.count);
+    if (run.state == LEAF_PARTIAL) {
+      run.count = 1;
+      count_partial_locked (l, index, data, zero);
+    }
+    index += run.count;
+  }
+}
+
+bool
+leaves_next_contradiction (struct blkhash_leaves *l,
+                           uint64_t *offset, uint64_t *len)
+{
+  struct contradicted *last;
+  size_t n;
+
+  if (__atomic_load_n (&l->nr_contradicted, __ATOMIC_ACQUIRE) == 0)
+    return false;
+
+  SCOPED_LOCK (&l->lock);
+  n = l->nr_contradicted;
+  if (n == 0)
+    return false;
+  if (n > LEAVES_CONTRADICTED) {
+    *offset = 0;
+    *len = l->size;
+    n = 1;
+  }
+  else {
+    last = &l->contradicted[n - 1];
+    *offset = last->index * l->block_size;
+    *len = blocks_length (l, last->index, last->count);
+  }
+  __atomic_store_n (&l->nr_contradicted, n - 1, __ATOMIC_RELEASE);
+  return true;
+}
+
+size_t
+blkhash_leaves_batch (const struct blkhash_leaves *l)
+{
+  return leaf_best_count (l->engine) * l->block_size;
+}
+
+/* The leaf table: release the memory of pieces.  Complete blocks are hashed,
+ * and others are evicted.  If tables share a budget, this can be done by a
+ * thread that needs room for another table.
+ */
+
+/* Hash a complete block while the lock of the table is held.  The lock is not
+ * released and taken again, because this could deadlock: the caller of
+ * leaves_evict_oldest holds users_lock (see pieces-budget.h), and another
+ * thread could wait for users_lock while it holds the lock of the table.
+ */
+static void
+hash_locked (struct blkhash_leaves *l, const struct partial *partial)
+{
+  unsigned char leaf[BLKHASH_MAX_MD_SIZE];
+  uint64_t index = partial->index;
+  struct leaf_block block = {
+    .data = partial->bytes, .len = blocks_length (l, index, 1), .md = leaf
+  };
+  int err = leaf_batch (l->engine, &block, 1);
+
+  if (err) {
+    leaves_set_locked (l, index, 1, LEAF_MISSING);
+    leaves_set_error_locked (l, err);
+  }
+  else
+    leaves_store_locked (l, index, &block);
+}
+
+/* Called by a thread that needs room for another table with the same budget, if
+ * pieces-share.c has selected this table.  That thread holds users_lock, so
+ * this table cannot be freed during the call.
+ */
+bool
+leaves_evict_oldest (void *opaque)
+{
+  struct blkhash_leaves *l = opaque;
+  struct partial *oldest;
+
+  if (pthread_mutex_trylock (&l->lock) != 0)
+    return false;
+  oldest = pieces_oldest (l->pieces);
+  if (oldest && leaves_is_complete (l, oldest))
+    hash_locked (l, oldest);
+  else if (oldest)
+    leaves_set_locked (l, oldest->index, 1, LEAF_MISSING);
+  pthread_mutex_unlock (&l->lock);
+  return oldest != NULL;
+}
+
+/* Hash the oldest block.  Returns 0; ENODATA if it is incomplete; ENOENT if
+ * there is no block; or an error of the table.
+ */
+static int
+hash_oldest (struct blkhash_leaves *l)
+{
+  struct partial *oldest;
+
+  {
+    SCOPED_LOCK (&l->lock);
+
+    oldest = pieces_oldest (l->pieces);
+    if (!oldest)
+      return ENOENT;
+    if (!leaves_is_complete (l, oldest))
+      return ENODATA;
+    partial_set_busy (l->pieces, oldest);
+  }
+  return leaves_hash_busy (l, oldest);
+}
+
+int
+leaves_hash_complete (struct blkhash_leaves *l)
+{
+  int err;
+
+  do
+    err = hash_oldest (l);
+  while (err == 0);
+  return err == ENOENT ? 0 : err;
+}
+
+/* Evict the oldest block, unless it is complete by now. */
+static void
+evict_incomplete (struct blkhash_leaves *l)
+{
+  SCOPED_LOCK (&l->lock);
+  struct partial *oldest = pieces_oldest (l->pieces);
+
+  if (oldest && !leaves_is_complete (l, oldest))
+    leaves_set_locked (l, oldest->index, 1, LEAF_MISSING);
+}
+
+void
+leaves_set_idle (struct blkhash_leaves *l, bool idle)
+{
+  l->pieces->idle = idle;
+}
+
+void
+leaves_release_pieces (struct blkhash_leaves *l)
+{
+  int err;
+
+  do {
+    err = hash_oldest (l);
+    if (err == ENODATA)
+      evict_incomplete (l);
+  } while (err == 0 || err == ENODATA);
 }

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "leaves/pieces-budget.h"
+#include "leaves/pieces.h"
 
 struct blkhash_leaf_sink;
 struct blkhash_leaves;

@@ -11,13 +11,317 @@
 
 #include <config.h>
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
+#include "common/util.h"
 #include "common/zero.h"
-#include "leaves/pieces-share.h"
 #include "leaves/pieces.h"
+
+/* Memory for pieces of blocks, within a bound.
+ *
+ * The first allocation maps as many bytes as the bound, and chunks are cut from
+ * this mapping in order, so pages that no chunk has used take no memory.  Free
+ * chunks are kept for the next allocation, and count as used memory, until no
+ * chunk is in use.  At that point cutting restarts at the beginning of the
+ * mapping, and most pages are returned to the operating system.
+ *
+ * malloc was rejected, because it keeps freed memory in an arena for each
+ * thread: when several threads, one after the other, filled a bound of 64 MiB
+ * and freed all of it, 911 MiB remained resident.
+ */
+
+#define KEEP (8 * 1024 * 1024)  /* bytes whose pages are kept when no chunk is
+                                 * in use, unless a chunk is larger */
+#define MAX_PAGE 65536          /* bytes; a multiple of any page size */
+
+#ifndef MAP_ANONYMOUS
+#define MAP_ANONYMOUS MAP_ANON
+#endif
+
+struct spare {
+  struct spare *next;
+};
+
+void
+budget_init (struct pieces_budget *budget, size_t bound)
+{
+  *budget = (struct pieces_budget) { .bound = bound };
+  pthread_mutex_init (&budget->users_lock, NULL);
+  pthread_mutex_init (&budget->lock, NULL);
+  pthread_cond_init (&budget->has_freed, NULL);
+}
+
+void
+budget_destroy (struct pieces_budget *budget)
+{
+  pthread_cond_destroy (&budget->has_freed);
+  pthread_mutex_destroy (&budget->lock);
+  pthread_mutex_destroy (&budget->users_lock);
+}
+
+void
+budget_add_table (struct pieces_budget *budget, size_t chunk)
+{
+  SCOPED_LOCK (&budget->lock);
+
+  assert (budget->tables == 0 || chunk == budget->chunk);
+  budget->chunk = chunk;
+  budget->tables++;
+}
+
+static void *
+map (void *at, size_t size)
+{
+  return mmap (at, size, PROT_READ | PROT_WRITE,
+               MAP_PRIVATE | MAP_ANONYMOUS | (at ? MAP_FIXED : 0), -1, 0);
+}
+
+static void
+unmap_locked (struct pieces_budget *budget)
+{
+  if (budget->base)
+    munmap (budget->base, budget->bound);
+  budget->base = NULL;
+  budget->dirty = 0;
+}
+
+/* No chunk is in use: restart cutting, and return pages beyond KEEP. */
+static void
+reset_locked (struct pieces_budget *budget)
+{
+  const size_t keep =
+    ((budget->chunk > KEEP ? budget->chunk : KEEP) | (MAX_PAGE - 1)) + 1;
+
+  budget->used -= budget->cut;
+  budget->cut = 0;
+  budget->spare = NULL;
+  if (budget->dirty <= keep)
+    return;
+  budget->dirty = keep;
+  if (map (budget->base + keep, budget->bound - keep) == MAP_FAILED)
+    unmap_locked (budget);
+}
+
+void
+budget_remove_table (struct pieces_budget *budget)
+{
+  SCOPED_LOCK (&budget->lock);
+
+  if (--budget->tables == 0)
+    unmap_locked (budget);
+}
+
+static void *
+cut_chunk_locked (struct pieces_budget *budget, bool *zero)
+{
+  void *chunk;
+
+  if (!budget->base) {
+    void *base = map (NULL, budget->bound);
+
+    if (base == MAP_FAILED) {
+      errno = ENOMEM;
+      return NULL;
+    }
+    budget->base = base;
+  }
+  chunk = budget->base + budget->cut;
+  *zero = budget->cut >= budget->dirty;
+  budget->cut += budget->chunk;
+  if (budget->dirty < budget->cut)
+    budget->dirty = budget->cut;
+  budget->used += budget->chunk;
+  return chunk;
+}
+
+void *
+budget_get (struct pieces_budget *budget, size_t overhead, bool *zero,
+            uint64_t *seen)
+{
+  SCOPED_LOCK (&budget->lock);
+  struct spare *spare = budget->spare;
+  size_t room = budget->bound - budget->used;
+  void *chunk = spare;
+
+  *seen = budget->freed;
+  if ((*zero || !spare) && room >= budget->chunk + overhead)
+    chunk = cut_chunk_locked (budget, zero);
+  else if (spare && room >= overhead) {
+    budget->spare = spare->next;
+    *zero = false;
+  }
+  else {
+    errno = ENOBUFS;
+    return NULL;
+  }
+  if (chunk) {
+    budget->chunks_in_use++;
+    budget->used += overhead;
+  }
+  return chunk;
+}
+
+void
+budget_put (struct pieces_budget *budget, void *chunk, size_t overhead)
+{
+  SCOPED_LOCK (&budget->lock);
+  struct spare *spare = chunk;
+
+  spare->next = budget->spare;
+  budget->spare = spare;
+  budget->used -= overhead;
+  budget->freed++;
+  if (--budget->chunks_in_use == 0)
+    reset_locked (budget);
+  if (budget->busy > 0)
+    pthread_cond_broadcast (&budget->has_freed);
+}
+
+void
+budget_busy (struct pieces_budget *budget, bool begins)
+{
+  SCOPED_LOCK (&budget->lock);
+
+  if (begins)
+    budget->busy++;
+  else if (--budget->busy == 0)
+    pthread_cond_broadcast (&budget->has_freed);
+}
+
+bool
+budget_wait (struct pieces_budget *budget, uint64_t seen)
+{
+  SCOPED_LOCK (&budget->lock);
+
+  while (budget->freed == seen && budget->busy > 0)
+    pthread_cond_wait (&budget->has_freed, &budget->lock);
+  return budget->freed != seen;
+}
+
+/* The users of a memory budget are the tables that have pieces of blocks.
+ *
+ * A table that needs room holds its own lock, so it must not wait for the lock
+ * of another table: a user whose lock is held is skipped.
+ *
+ * A user is added to the list with its first piece.  It is removed when it is
+ * freed, or if it holds nothing at the time that any table needs room.
+ */
+
+static void
+add_user_locked (struct pieces *pieces)
+{
+  struct pieces_budget *budget = pieces->budget;
+
+  pieces->prev_user = NULL;
+  pieces->next_user = budget->users;
+  if (budget->users)
+    budget->users->prev_user = pieces;
+  budget->users = pieces;
+  pieces->listed = true;
+}
+
+static void
+remove_user_locked (struct pieces *pieces)
+{
+  if (pieces->prev_user)
+    pieces->prev_user->next_user = pieces->next_user;
+  else
+    pieces->budget->users = pieces->next_user;
+  if (pieces->next_user)
+    pieces->next_user->prev_user = pieces->prev_user;
+  pieces->listed = false;
+}
+
+void
+share_add_user (struct pieces *pieces)
+{
+  if (pieces->listed)
+    return;
+
+  SCOPED_LOCK (&pieces->budget->users_lock);
+  if (!pieces->listed)
+    add_user_locked (pieces);
+}
+
+void
+share_remove_user (struct pieces *pieces)
+{
+  SCOPED_LOCK (&pieces->budget->users_lock);
+
+  if (pieces->listed)
+    remove_user_locked (pieces);
+}
+
+/* The user with the highest rank evicts first.  The rank is the memory that the
+ * user holds, and idle users rank above all others.
+ */
+static uint64_t
+eviction_rank (const struct pieces *user)
+{
+  uint64_t held = user->held;
+
+  return held > 0 && user->idle ? held + UINT64_MAX / 2 : held;
+}
+
+/* Find the largest user that was not tried yet, with idle users before all
+ * others.  If several hold the same amount, FIRST is preferred.  Users that
+ * hold nothing are removed from the list.
+ */
+static struct pieces *
+find_largest_locked (struct pieces_budget *budget, struct pieces *first)
+{
+  struct pieces *user, *next, *best = NULL;
+  uint64_t best_rank = 0;
+
+  if (first->listed && !first->tried) {
+    best_rank = eviction_rank (first);
+    best = best_rank > 0 ? first : NULL;
+  }
+  for (user = budget->users; user; user = next) {
+    uint64_t rank = eviction_rank (user);
+
+    next = user->next_user;
+    if (rank == 0) {
+      remove_user_locked (user);
+      /* The user may have added a piece just before it was removed from the
+       * list.  At that time it was still listed, so it did not add itself.
+       */
+      if (user->held > 0)
+        add_user_locked (user);
+    }
+    else if (!user->tried && rank > best_rank) {
+      best = user;
+      best_rank = rank;
+    }
+  }
+  return best;
+}
+
+int
+share_make_room (struct pieces *pieces, struct partial **oldest)
+{
+  struct pieces_budget *budget = pieces->budget;
+  struct pieces *user;
+  SCOPED_LOCK (&budget->users_lock);
+
+  for (user = budget->users; user; user = user->next_user)
+    user->tried = false;
+  while ((user = find_largest_locked (budget, pieces))) {
+    if (user == pieces) {
+      *oldest = pieces_oldest (pieces);
+      if (*oldest)
+        return EAGAIN;
+    }
+    else if (user->evict && user->evict (user->opaque))
+      return 0;
+    user->tried = true;
+  }
+  return ENOBUFS;
+}
 
 #define MIN_BUCKETS 64
 #define MIN_RANGES 64           /* in a block, unless it is too small to have

@@ -18,7 +18,7 @@
 
 #include <cmocka.h>
 
-#include "leaves/pieces-share.h"
+#include "leaves/pieces.h"
 #include "leaves/pieces.h"
 
 #define BLOCK_SIZE 256

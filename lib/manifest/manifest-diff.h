@@ -8,6 +8,105 @@
 #define BLKHASH_MANIFEST_DIFF_H
 
 #include <stdbool.h>
+#include <stdint.h>
+
+#include "blkhash-manifest.h"
+
+/* An iterator that returns the leaves (digests of blocks) of an image, in
+ * order, as runs: consecutive blocks that are all data, or all zeros.
+ *
+ * Every producer of leaves implements it: a manifest, an image that is being
+ * hashed, a combination of other iterators.  A consumer calls it from one
+ * thread at a time, without a lock, and keeps only the current run.
+ *
+ * Struct leaf_runs is the first member of the producer's struct.  The creator
+ * of the producer, not the consumer, destroys it.
+ */
+
+struct leaf_runs {
+  /* Store the next run in *RUN; its leaves are valid until the next call.  A
+   * run begins where the previous one ends, and is never empty.  Returns 0;
+   * ENOENT at the end; or another errno value, whose reason the producer
+   * stores.  NEXT must not be called after an error.
+   */
+  int (*next) (struct leaf_runs *runs, struct blkhash_manifest_run *run);
+};
+
+/* Remove the first COUNT blocks from RUN. */
+static inline void
+leaf_run_skip (struct blkhash_manifest_run *run, uint64_t count)
+{
+  run->first += count;
+  run->count -= count;
+  if (run->leaves)
+    run->leaves += count * run->leaf_size;
+}
+
+/* Returns the number of bytes of RUN in an image of SIZE bytes, whose last
+ * block can be short.
+ */
+static inline uint64_t
+leaf_run_bytes (const struct blkhash_manifest_run *run, uint64_t size,
+                uint32_t block_size)
+{
+  uint64_t left = size - run->first * block_size;
+
+  return run->count > left / block_size ? left : run->count * block_size;
+}
+
+/* Compare the leaves (digests of blocks) of two images, and report the blocks
+ * that differ.  Only one run of consecutive leaves of each image is in memory.
+ * All functions run in the calling thread.
+ */
+
+struct leaf_runs;
+
+#define LEAF_DIFF_NO_BLOCK UINT64_MAX
+
+struct leaf_diff {
+  /* Set by the caller. */
+  uint64_t tail;                /* see leaf_diff_tail */
+  uint64_t begin, end;          /* if END is not 0, differences outside of the
+                                 * blocks from BEGIN to END are ignored */
+  bool report_tail;             /* report TAIL as different if it may differ */
+  /* Called for each range of blocks that differ, in order; adjacent ranges are
+   * merged.  An error ends the comparison, and is returned.  If NULL, the first
+   * difference ends the comparison.
+   */
+  int (*differ) (void *opaque, uint64_t first, uint64_t count);
+  void *opaque;
+
+  /* Results.  The caller sets ANY, TAIL_UNKNOWN and COUNT to 0 before the
+   * comparison.
+   */
+  bool any;                     /* blocks differ, not counting TAIL if it is
+                                 * unknown whether it differs */
+  bool tail_unknown;            /* it is unknown whether TAIL differs */
+  int failed;                   /* after an error: 0 if A failed, 1 if B failed,
+                                 * or -1 if neither did */
+  uint64_t first, count;        /* the range that is not reported yet, if COUNT
+                                 * is not 0 */
+};
+
+/* Returns the block in which the smaller image ends, if this block is longer in
+ * the larger image: the leaves of such blocks cannot be compared.  Returns
+ * LEAF_DIFF_NO_BLOCK if there is none.  Sizes are in bytes.
+ */
+uint64_t leaf_diff_tail (uint64_t size_a, uint64_t size_b,
+                         uint32_t block_size);
+
+/* Compare the leaves of A and B, to the end of both, or to the first difference
+ * if DIFFER is NULL.  Both must begin at the same block, and have leaves of the
+ * same size.  Blocks beyond the end of one image are compared with zeros.  If
+ * this returns 0, the caller calls leaf_diff_flush, which reports the last
+ * range.  Returns 0; EINVAL if A and B begin at different blocks; or the error
+ * of A, of B or of DIFFER.
+ */
+int leaf_diff (struct leaf_diff *diff, struct leaf_runs *a,
+               struct leaf_runs *b);
+
+/* Report the last range, if there is one.  Returns 0 or the error of DIFFER. */
+int leaf_diff_flush (struct leaf_diff *diff);
 
 struct blkhash_manifest_reader;
 

@@ -21,7 +21,7 @@
 #include <sys/stat.h>
 
 #include "blkhash-manifest.h"
-#include "common/numbers.h"
+#include "common/util.h"
 #include "manifest/manifest-format.h"
 #include "manifest/manifest-index.h"
 #include "manifest/manifest-reader.h"

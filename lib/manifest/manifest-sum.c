@@ -6,12 +6,13 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "construction/leaf.h"
 #include "construction/opts.h"
 #include "construction/outer.h"
 #include "digest/digest.h"
 #include "manifest/manifest-sum.h"
-#include "manifest/manifest-zeros.h"
 
 struct manifest_sum {
   struct digest *digest;
@@ -77,4 +78,87 @@ manifest_sum_final (struct manifest_sum *sum, uint64_t size,
                     unsigned char *md)
 {
   return outer_final (sum->outer, size, md);
+}
+
+int
+manifest_zeros_init (struct manifest_zeros *zeros,
+                     const struct blkhash_opts *opts, uint64_t size)
+{
+  struct digest *digest = digest_create (opts->digest_name);
+
+  if (!digest)
+    return errno;
+  *zeros = (struct manifest_zeros) {
+    .opts = opts,
+    .size = size,
+    .leaf_size = digest_size (digest),
+    .unique = digest_is_cryptographic (digest),
+    .short_block = MANIFEST_NO_BLOCK,
+  };
+  digest_free (digest);
+  return 0;
+}
+
+static int
+hash_zeros (struct manifest_zeros *zeros, const struct digest *digest)
+{
+  uint32_t block_size = zeros->opts->block_size;
+  struct leaf_engine *engine = leaf_engine_create (digest, block_size);
+  int err = 0;
+
+  if (!engine)
+    return errno;
+  memcpy (zeros->full_leaf, leaf_zero_md (engine), zeros->leaf_size);
+  if (zeros->size % block_size != 0) {
+    zeros->short_block = zeros->size / block_size;
+    err = leaf_hash_zeros (engine, zeros->size % block_size,
+                           zeros->short_leaf);
+  }
+  leaf_engine_free (engine);
+  return err;
+}
+
+int
+manifest_zeros_hash (struct manifest_zeros *zeros)
+{
+  struct digest *digest;
+  int err;
+
+  if (zeros->hashed)
+    return 0;
+  digest = digest_create (zeros->opts->digest_name);
+  if (!digest)
+    return errno;
+  err = hash_zeros (zeros, digest);
+  digest_free (digest);
+  zeros->hashed = err == 0;
+  return err;
+}
+
+/* The first byte differs in most leaves: compare it before memcmp is called. */
+static bool
+is_in (const unsigned char *leaf, const unsigned char *leaves, size_t count,
+       size_t leaf_size)
+{
+  size_t i;
+
+  for (i = 0; i < count; i++, leaves += leaf_size)
+    if (leaves[0] == leaf[0] && memcmp (leaves, leaf, leaf_size) == 0)
+      return true;
+  return false;
+}
+
+bool
+manifest_zeros_has (const struct manifest_zeros *zeros, uint64_t first,
+                    const unsigned char *leaves, size_t count)
+{
+  if (!zeros->unique || count == 0)
+    return false;
+  if (first + count - 1 == zeros->short_block) {
+    count--;
+    if (is_in (zeros->short_leaf, leaves + count * zeros->leaf_size, 1,
+               zeros->leaf_size))
+      return true;
+  }
+  return is_in (zeros->full_leaf, leaves, count, zeros->leaf_size);
 }

@@ -14,20 +14,74 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "blkhash-manifest.h"
-#include "common/numbers.h"
+#include "common/util.h"
 #include "construction/opts.h"
 #include "digest/digest.h"
-#include "manifest/crc32c.h"
 #include "manifest/manifest-format.h"
-#include "manifest/manifest-output.h"
 #include "manifest/manifest-sum.h"
 #include "manifest/manifest-writer.h"
+
+#define FIRST_SIZE 1024         /* initial size of the buffer, bytes */
+
+int
+manifest_output_init (struct manifest_output *output, int fd)
+{
+  *output = (struct manifest_output) {
+    .fd = fd, .buf = malloc (FIRST_SIZE), .size = FIRST_SIZE
+  };
+  return output->buf ? 0 : ENOMEM;
+}
+
+void
+manifest_output_destroy (struct manifest_output *output)
+{
+  free (output->buf);
+}
+
+unsigned char *
+manifest_output_append (struct manifest_output *output, size_t len)
+{
+  unsigned char *bytes;
+
+  if (len > output->size - output->used) {
+    size_t size = 2 * output->size;
+
+    while (size - output->used < len)
+      size *= 2;
+    bytes = realloc (output->buf, size);
+    if (!bytes)
+      return NULL;
+    output->buf = bytes;
+    output->size = size;
+  }
+  bytes = output->buf + output->used;
+  output->used += len;
+  return bytes;
+}
+
+int
+manifest_output_write (struct manifest_output *output)
+{
+  size_t done = 0;
+
+  while (done < output->used) {
+    ssize_t n = write (output->fd, output->buf + done, output->used - done);
+
+    if (n == -1 && errno != EINTR)
+      return errno;
+    if (n > 0)
+      done += n;
+  }
+  output->used = 0;
+  return 0;
+}
 
 /* ---- The sink ---- */
 
@@ -338,4 +392,176 @@ blkhash_manifest_writer_free (struct blkhash_manifest_writer *w)
   manifest_output_destroy (&w->output);
   free (w);
   errno = err;
+}
+
+/* Write the records of a manifest, as leaves arrive.
+ *
+ * A record is assembled in a buffer, because it begins with the number of its
+ * leaves.  The header is written when the first record begins, unless the size
+ * of the image is unknown.  The buffer is written at the end, and when a record
+ * of leaves ends and the buffer has WRITE_SIZE bytes or more.
+ */
+
+#define WRITE_SIZE (256 * 1024) /* bytes; minimum size of a write */
+
+static int
+append_number (struct blkhash_manifest_writer *w, uint64_t value, size_t size)
+{
+  unsigned char *bytes = manifest_output_append (&w->output, size);
+
+  if (!bytes)
+    return ENOMEM;
+  manifest_put (bytes, value, size);
+  return 0;
+}
+
+int
+manifest_writer_head (struct blkhash_manifest_writer *w, uint64_t first,
+                      uint64_t count)
+{
+  int err;
+
+  /* Write the header now, so that the reader of a pipe can begin. */
+  if (first == w->header.first && !w->header_last) {
+    err = manifest_output_write (&w->output);
+    if (err)
+      return err;
+  }
+  w->record = w->output.used;
+  err = append_number (w, first, 8);
+  return err ? err : append_number (w, count, 8);
+}
+
+int
+manifest_writer_tail (struct blkhash_manifest_writer *w, uint32_t crc)
+{
+  int err;
+
+  crc = crc32c (crc, w->output.buf + w->record, w->output.used - w->record);
+  err = append_number (w, crc, 4);
+  return err ? err : append_number (w, 0, 4);
+}
+
+int
+manifest_writer_close_leaves (struct blkhash_manifest_writer *w)
+{
+  int err;
+
+  if (w->leaves == 0)
+    return 0;
+  manifest_put (w->output.buf + w->record + 8, w->leaves, 8);
+  w->leaves = 0;
+  err = manifest_writer_tail (w, 0);
+  if (err == 0 && w->output.used >= WRITE_SIZE)
+    err = manifest_output_write (&w->output);
+  return err;
+}
+
+int
+manifest_writer_close_zeros (struct blkhash_manifest_writer *w)
+{
+  uint64_t count = w->zeros;
+  int err;
+
+  if (count == 0)
+    return 0;
+  w->zeros = 0;
+  err = manifest_writer_head (w, w->next - count, count | MANIFEST_ZERO_RUN);
+  return err ? err : manifest_writer_tail (w, 0);
+}
+
+int
+manifest_writer_leaves (struct blkhash_manifest_writer *w,
+                        const unsigned char *leaves, size_t count)
+{
+  unsigned char *bytes;
+  int err;
+
+  if (w->leaves == 0) {
+    err = manifest_writer_head (w, w->next, 0);
+    if (err)
+      return err;
+  }
+  bytes = manifest_output_append (&w->output, count * w->leaf_size);
+  if (!bytes)
+    return ENOMEM;
+  memcpy (bytes, leaves, count * w->leaf_size);
+  w->leaves += count;
+  w->next += count;
+  if (w->leaves < MANIFEST_MAX_LEAVES)
+    return 0;
+  return manifest_writer_close_leaves (w);
+}
+
+/* Compute the sum in the end record of a manifest from the leaves that were
+ * written.
+ */
+
+/* The last block of a run of zeros is added to the sum only when more blocks
+ * follow, or at the end: while the size of the image is unknown, it may be the
+ * short last block of the image, which has a different leaf.
+ */
+int
+manifest_writer_sum_zeros (struct blkhash_manifest_writer *w, uint64_t count)
+{
+  if (!w->sum)
+    return 0;
+  count -= !w->zero_last;
+  w->zero_last = true;
+  return count > 0 ? manifest_sum_zeros (w->sum, count) : 0;
+}
+
+static int
+sum_last_zero (struct blkhash_manifest_writer *w)
+{
+  if (!w->sum || !w->zero_last)
+    return 0;
+  w->zero_last = false;
+  return manifest_sum_zeros (w->sum, 1);
+}
+
+int
+manifest_writer_sum_data (struct blkhash_manifest_writer *w,
+                          const unsigned char *leaves, size_t count)
+{
+  int err = sum_last_zero (w);
+
+  return err || !w->sum ? err : manifest_sum_leaves (w->sum, leaves, count);
+}
+
+static int
+init_zeros (struct blkhash_manifest_writer *w, uint64_t size)
+{
+  int err = manifest_zeros_init (&w->zeros_leaves, &w->opts, size);
+
+  return err ? err : manifest_zeros_hash (&w->zeros_leaves);
+}
+
+/* Called at the end, when the size is known. */
+int
+manifest_writer_sum_final (struct blkhash_manifest_writer *w, unsigned char *md)
+{
+  uint64_t size = w->header.size;
+  int err = 0;
+
+  if (!w->sum)
+    return 0;
+  if (w->header_last && w->zero_last)
+    err = init_zeros (w, size);
+  if (err == 0)
+    err = sum_last_zero (w);
+  return err ? err : manifest_sum_final (w->sum, size, md);
+}
+
+/* While the size is unknown, only the leaf of a full block of zeros is needed.
+ */
+int
+manifest_writer_sum_begin (struct blkhash_manifest_writer *w)
+{
+  int err = init_zeros (w, w->header_last ? 0 : w->header.size);
+
+  if (err)
+    return err;
+  w->sum = manifest_sum_create (&w->opts, &w->zeros_leaves);
+  return w->sum ? 0 : errno;
 }

@@ -19,8 +19,32 @@
 
 #include "construction/opts.h"
 #include "manifest/manifest-format.h"
-#include "manifest/manifest-output.h"
-#include "manifest/manifest-zeros.h"
+#include "manifest/manifest-sum.h"
+
+/* Buffered output to a file or pipe, from its current offset.
+ */
+
+struct manifest_output {
+  int fd;
+  unsigned char *buf;
+  size_t size, used;            /* bytes of BUF, and bytes of it that are not
+                                 * written yet */
+};
+
+/* Returns 0 or ENOMEM. */
+int manifest_output_init (struct manifest_output *output, int fd);
+void manifest_output_destroy (struct manifest_output *output);
+
+/* Append LEN bytes for the caller to fill, and return their address, which is
+ * valid until the next call.  Returns NULL if there is no memory.
+ */
+unsigned char *manifest_output_append (struct manifest_output *output,
+                                       size_t len);
+
+/* Write the buffer.  Returns 0, or the error of write(2).  After an error the
+ * caller must not write again, because part of the buffer may be in the file.
+ */
+int manifest_output_write (struct manifest_output *output);
 
 struct manifest_sum;
 

@@ -17,8 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/cleanup.h"
-#include "common/numbers.h"
+#include "common/util.h"
 #include "construction/leaf.h"
 #include "digest/digest.h"
 #include "manifest/pinned-file.h"

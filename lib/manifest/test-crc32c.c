@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "manifest/crc32c.h"
+#include "manifest/manifest-format.h"
 
 static void
 check_crc (const void *buf, size_t len, uint32_t expected)

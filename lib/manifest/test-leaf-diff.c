@@ -18,8 +18,7 @@
 
 #include <cmocka.h>
 
-#include "manifest/leaf-diff.h"
-#include "manifest/leaf-runs.h"
+#include "manifest/manifest-diff.h"
 
 #define BLOCKS 400
 #define LEAF 2                  /* bytes; the leaf of a block of zeros begins

@@ -30,7 +30,7 @@
 #include <cmocka.h>
 
 #include "blkhash-manifest.h"
-#include "common/numbers.h"
+#include "common/util.h"
 #include "manifest/manifest-index.h"
 #include "manifest/pinned-file.h"
 

@@ -18,7 +18,7 @@
 
 #include <cmocka.h>
 
-#include "manifest/manifest-input.h"
+#include "manifest/manifest-reader.h"
 
 static int
 temporary (void)

@@ -23,7 +23,7 @@
 #include <cmocka.h>
 
 #include "blkhash-manifest.h"
-#include "manifest/crc32c.h"
+#include "manifest/manifest-format.h"
 #include "manifest/manifest-format.h"
 
 #define BLOCK 65536

@@ -12,8 +12,8 @@
 #include <string.h>
 
 #include "args.h"
-#include "manifest/crc32c.h"
 #include "hasher.h"
+#include "manifest/manifest-format.h"
 
 struct yardstick {
   struct hasher hasher;

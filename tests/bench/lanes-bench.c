@@ -23,7 +23,7 @@
 
 #include "common/cpu.h"
 #include "digest/digest.h"
-#include "lanes/lane-hashes.h"
+#include "lanes/lanes.h"
 #include "lanes/lanes.h"
 
 #include "args.h"

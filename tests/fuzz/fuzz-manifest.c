@@ -18,8 +18,8 @@
 
 #include "blkhash-manifest.h"
 
-#include "../lib/manifest/crc32c.h"
-#include "../lib/manifest/manifest-reader.h"
+#include "../../lib/manifest/manifest-format.h"
+#include "../../lib/manifest/manifest-reader.h"
 #include "fuzz-main.h"
 
 #define MAX_HASHED (1 << 16)    /* blocks: the sum of more is too slow */

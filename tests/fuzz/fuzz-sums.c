@@ -12,11 +12,9 @@
 #include <errno.h>
 #include <string.h>
 
-#include "../lib/common/expected-sum.h"
-#include "../lib/common/sum-line.h"
+#include "../../lib/common/sums.h"
 #include "blkhash.h"
 #include "fuzz.h"
-#include "../lib/common/sums-line.h"
 #include "sums/list.h"
 
 /* ERR is the result of reading EXPECTED. */

@@ -16,8 +16,8 @@
 
 #include "blkhash.h"
 
-#include "../lib/common/json-string.h"
-#include "../lib/common/sum-line.h"
+#include "../lib/common/sums.h"
+#include "../lib/common/text.h"
 #include "cli/output.h"
 #include "cli/program.h"
 #include "util/control.h"

@@ -23,13 +23,11 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include "../lib/common/cleanup.h"
-#include "../lib/common/memstream.h"
-#include "../lib/common/numbers.h"
-#include "../lib/common/utf8.h"
-#include "cli/progress.h"
+#include "../lib/common/clock.h"
+#include "../lib/common/text.h"
+#include "../lib/common/util.h"
 #include "cli/program.h"
-#include "util/clock.h"
+#include "cli/progress.h"
 #include "util/error.h"
 
 #define INTERVAL 0.1            /* seconds after which the bar is drawn again

@@ -15,9 +15,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "../lib/common/json-string.h"
 #include "../lib/common/mapfile.h"
-#include "../lib/common/numbers.h"
+#include "../lib/common/text.h"
+#include "../lib/common/util.h"
 #include "cli/program.h"
 #include "cli/progress.h"
 #include "command/commands.h"

@@ -17,8 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../lib/common/json-string.h"
 #include "../lib/common/strata.h"
+#include "../lib/common/text.h"
 #include "cli/program.h"
 #include "cli/progress.h"
 #include "command/commands.h"

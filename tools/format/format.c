@@ -9,7 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "../lib/common/memstream.h"
+#include "../lib/common/text.h"
 #include "format/format.h"
 #include "qemu/process.h"
 #include "util/error.h"

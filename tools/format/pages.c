@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../lib/common/numbers.h"
+#include "../lib/common/util.h"
 #include "format/pages.h"
 #include "io/file.h"
 

@@ -17,7 +17,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "../lib/common/numbers.h"
+#include "../lib/common/util.h"
 #include "format/imagefile.h"
 #include "format/probe.h"
 

@@ -16,10 +16,10 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "../lib/common/numbers.h"
+#include "../lib/common/util.h"
 #include "format/imagefile.h"
-#include "format/qcow2.h"
 #include "format/qcow2-bitmaps.h"
+#include "format/qcow2.h"
 
 #define CHUNK 65536             /* bytes of a table read at a time */
 #define IN_USE UINT32_C (1)     /* flag: the bitmap was not saved, and qemu

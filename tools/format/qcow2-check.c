@@ -15,12 +15,12 @@
 
 #include <stdlib.h>
 
-#include "../lib/common/numbers.h"
+#include "../lib/common/util.h"
 #include "format/imagefile.h"
-#include "format/qcow2.h"
 #include "format/qcow2-check.h"
 #include "format/qcow2-entry.h"
 #include "format/qcow2-tail.h"
+#include "format/qcow2.h"
 
 #define CHUNK 65536             /* bytes of a table read at a time */
 

@@ -8,10 +8,10 @@
 
 #include <config.h>
 
-#include "../lib/common/numbers.h"
-#include "format/qcow2.h"
+#include "../lib/common/util.h"
 #include "format/qcow2-entry.h"
 #include "format/qcow2-map.h"
+#include "format/qcow2.h"
 
 /* Returns the number of consecutive set bits from bit N on. */
 static unsigned

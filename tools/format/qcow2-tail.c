@@ -18,10 +18,10 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "../lib/common/numbers.h"
-#include "format/qcow2.h"
+#include "../lib/common/util.h"
 #include "format/qcow2-stream.h"
 #include "format/qcow2-tail.h"
+#include "format/qcow2.h"
 
 void
 qcow2_tail_init (struct qcow2_tail *tail, const struct imagefile *file,

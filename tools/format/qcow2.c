@@ -14,7 +14,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "../lib/common/numbers.h"
+#include "../lib/common/util.h"
 #include "format/imagefile.h"
 #include "format/qcow2.h"
 #include "io/file.h"

@@ -12,7 +12,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "../lib/common/numbers.h"
+#include "../lib/common/util.h"
 #include "format/imagefile.h"
 #include "format/vdi.h"
 

@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-#include "../lib/common/numbers.h"
+#include "../lib/common/util.h"
 #include "format/vhdx-map.h"
 
 /* Set RUN to the rest of a block from its offset IN_BLOCK on.  ENTRY is the

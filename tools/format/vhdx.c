@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../lib/common/numbers.h"
+#include "../lib/common/util.h"
 #include "format/imagefile.h"
 #include "format/vhdx.h"
 

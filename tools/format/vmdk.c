@@ -24,7 +24,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "../lib/common/numbers.h"
+#include "../lib/common/util.h"
 #include "format/format.h"
 #include "format/imagefile.h"
 #include "format/vmdk.h"

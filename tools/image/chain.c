@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-#include "../lib/common/numbers.h"
+#include "../lib/common/util.h"
 #include "format/qcow2-map.h"
 #include "format/vhdx-map.h"
 #include "image/chain.h"

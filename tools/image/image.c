@@ -10,7 +10,7 @@
 
 #include <json-c/json.h>
 
-#include "../lib/common/numbers.h"
+#include "../lib/common/util.h"
 #include "format/format.h"
 #include "format/imagefile.h"
 #include "format/probe.h"

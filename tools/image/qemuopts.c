@@ -18,9 +18,7 @@
 
 #include <json-c/json.h>
 
-#include "../lib/common/json-string.h"
-#include "../lib/common/memstream.h"
-#include "../lib/common/utf8.h"
+#include "../lib/common/text.h"
 #include "image/layer.h"
 #include "image/qemuopts.h"
 

@@ -14,9 +14,9 @@
 #include <errno.h>
 #include <unistd.h>
 
-#include "../lib/common/numbers.h"
-#include "io/file.h"
+#include "../lib/common/util.h"
 #include "io/file-extent.h"
+#include "io/file.h"
 #include "util/error.h"
 
 /* The last 512 MiB below 2^63, the maximum size of a file, are read as data.

@@ -19,11 +19,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../lib/common/numbers.h"
+#include "../lib/common/clock.h"
+#include "../lib/common/util.h"
 #include "io/file.h"
 #include "io/lock.h"
 #include "io/prefetch.h"
-#include "util/clock.h"
 
 #define TMPFS 0x01021994        /* f_type, see statfs(2) */
 

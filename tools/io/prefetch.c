@@ -24,8 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../lib/common/cleanup.h"
-#include "../lib/common/numbers.h"
+#include "../lib/common/util.h"
 #include "io/prefetch.h"
 #include "io/read.h"
 

@@ -11,7 +11,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "../lib/common/numbers.h"
+#include "../lib/common/util.h"
 #include "io/read.h"
 
 #define MAX_PAGES 512           /* pages queried at once */

@@ -22,7 +22,7 @@
 
 #include <cmocka.h>
 
-#include "../lib/common/numbers.h"
+#include "../lib/common/util.h"
 #include "io/prefetch.h"
 
 #define PIECE PREFETCH_PIECE

@@ -19,8 +19,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "../lib/common/expected-sum.h"
-#include "../lib/common/sums-line.h"
+#include "../lib/common/sums.h"
 #include "job/job.h"
 #include "job/manifest.h"
 #include "source/open.h"

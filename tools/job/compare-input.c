@@ -16,8 +16,7 @@
 
 #include "blkhash-manifest.h"
 
-#include "../lib/common/expected-sum.h"
-#include "../lib/common/sum-line.h"
+#include "../lib/common/sums.h"
 #include "job/compare-input.h"
 #include "job/manifest.h"
 #include "source/open.h"

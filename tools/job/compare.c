@@ -29,9 +29,7 @@
 
 #include "blkhash-manifest.h"
 
-#include "../lib/common/numbers.h"
-#include "../lib/manifest/leaf-diff.h"
-#include "../lib/manifest/leaf-runs.h"
+#include "../lib/common/util.h"
 #include "../lib/manifest/manifest-diff.h"
 #include "job/compare-input.h"
 #include "job/compare-params.h"

@@ -18,8 +18,7 @@
 
 #include "blkhash.h"
 
-#include "../lib/common/expected-sum.h"
-#include "../lib/common/sum-line.h"
+#include "../lib/common/sums.h"
 #include "job/job.h"
 #include "job/manifest.h"
 #include "source/open.h"

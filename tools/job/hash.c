@@ -13,6 +13,7 @@
 
 #include "blkhash.h"
 
+#include "../lib/common/clock.h"
 #include "job/job.h"
 #include "job/manifest-file.h"
 #include "job/manifest.h"
@@ -20,7 +21,6 @@
 #include "read/scan.h"
 #include "source/open.h"
 #include "source/source.h"
-#include "util/clock.h"
 #include "util/error.h"
 #include "util/request.h"
 #include "util/result.h"

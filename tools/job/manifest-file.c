@@ -21,7 +21,7 @@
 
 #include "blkhash-manifest.h"
 
-#include "../lib/manifest/manifest-plan.h"
+#include "../lib/manifest/manifest-table.h"
 #include "job/manifest-file.h"
 #include "leaves/image-runs.h"
 #include "util/broken-pipe.h"

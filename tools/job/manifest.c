@@ -16,7 +16,7 @@
 
 #include "blkhash-manifest.h"
 
-#include "../lib/manifest/leaf-runs.h"
+#include "../lib/manifest/manifest-diff.h"
 #include "job/manifest.h"
 #include "util/error.h"
 #include "util/request.h"

@@ -24,14 +24,14 @@
 
 #include "blkhash-manifest.h"
 
-#include "../lib/common/memstream.h"
-#include "../lib/manifest/manifest-plan.h"
+#include "../lib/common/clock.h"
+#include "../lib/common/text.h"
+#include "../lib/manifest/manifest-table.h"
 #include "job/job.h"
-#include "job/manifest.h"
 #include "job/manifest-file.h"
+#include "job/manifest.h"
 #include "job/plan.h"
 #include "leaves/manifest-runs.h"
-#include "util/clock.h"
 #include "util/error.h"
 #include "util/part.h"
 #include "util/request.h"

@@ -12,7 +12,7 @@
 
 #include "blkhash-manifest.h"
 
-#include "../lib/common/numbers.h"
+#include "../lib/common/util.h"
 #include "io/file.h"
 #include "io/files.h"
 #include "io/read.h"

@@ -33,12 +33,13 @@
 
 #include "blkhash-manifest.h"
 
-#include "../lib/common/numbers.h"
+#include "../lib/common/clock.h"
+#include "../lib/common/util.h"
 #include "io/file.h"
 #include "io/files.h"
 #include "job/job.h"
-#include "job/manifest.h"
 #include "job/manifest-file.h"
+#include "job/manifest.h"
 #include "job/overwrite.h"
 #include "job/plan.h"
 #include "leaves/image-runs.h"
@@ -47,7 +48,6 @@
 #include "source/open.h"
 #include "source/source.h"
 #include "util/audit-sample.h"
-#include "util/clock.h"
 #include "util/error.h"
 #include "util/part.h"
 #include "util/ranges.h"

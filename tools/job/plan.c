@@ -25,11 +25,11 @@
 
 #include "blkhash-manifest.h"
 
-#include "../lib/common/memstream.h"
-#include "../lib/common/numbers.h"
-#include "../lib/common/sum-line.h"
+#include "../lib/common/sums.h"
+#include "../lib/common/text.h"
+#include "../lib/common/util.h"
 #include "../lib/digest/digest.h"
-#include "../lib/manifest/manifest-plan.h"
+#include "../lib/manifest/manifest-table.h"
 #include "io/file.h"
 #include "io/files.h"
 #include "io/new-file.h"

@@ -19,9 +19,8 @@
 
 #include "blkhash.h"
 
-#include "../lib/common/cleanup.h"
-#include "../lib/common/deadline.h"
-#include "../lib/common/numbers.h"
+#include "../lib/common/clock.h"
+#include "../lib/common/util.h"
 #include "leaves/image-runs.h"
 #include "leaves/image-table.h"
 #include "source/source.h"

@@ -18,7 +18,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "../lib/manifest/leaf-runs.h"
+#include "../lib/manifest/manifest-diff.h"
 #include "read/scan.h"
 #include "util/error.h"
 #include "util/result.h"

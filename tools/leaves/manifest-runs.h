@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#include "../lib/manifest/leaf-runs.h"
+#include "../lib/manifest/manifest-diff.h"
 
 struct blkhash_manifest_reader;
 struct error;

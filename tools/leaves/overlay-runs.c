@@ -14,7 +14,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "../lib/common/numbers.h"
+#include "../lib/common/util.h"
 #include "leaves/overlay-runs.h"
 #include "util/audit-sample.h"
 #include "util/error.h"

@@ -16,7 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "../lib/manifest/leaf-runs.h"
+#include "../lib/manifest/manifest-diff.h"
 
 struct audit_sample;
 struct error;

@@ -6,7 +6,7 @@
 
 #include <config.h>
 
-#include "../lib/manifest/leaf-diff.h"
+#include "../lib/manifest/manifest-diff.h"
 #include "leaves/test-script.h"
 
 /* Add 1000 * FIRST + COUNT to the sum, for each range that differs. */

@@ -14,11 +14,10 @@
 #include <limits.h>
 #include <stdlib.h>
 
-#include "../lib/common/cleanup.h"
+#include "../lib/common/clock.h"
 #include "../lib/common/libnbd.h"
-#include "../lib/common/numbers.h"
+#include "../lib/common/util.h"
 #include "nbd/conn.h"
-#include "util/clock.h"
 #include "util/error.h"
 
 /* ---- Errors ---- */

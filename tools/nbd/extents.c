@@ -40,9 +40,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../lib/common/cleanup.h"
 #include "../lib/common/libnbd.h"
-#include "../lib/common/numbers.h"
+#include "../lib/common/util.h"
 #include "nbd/extents.h"
 #include "util/error.h"
 #include "util/extent.h"

@@ -18,10 +18,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "../lib/common/cleanup.h"
-#include "../lib/common/deadline.h"
+#include "../lib/common/clock.h"
 #include "../lib/common/libnbd.h"
-#include "../lib/common/numbers.h"
+#include "../lib/common/util.h"
 #include "nbd/conn.h"
 #include "nbd/handle.h"
 #include "nbd/read.h"

@@ -20,7 +20,7 @@
 #include <cmocka.h>
 
 #include "../lib/common/libnbd.h"
-#include "../lib/common/numbers.h"
+#include "../lib/common/util.h"
 #include "nbd/extents.h"
 #include "util/error.h"
 #include "util/extent.h"

@@ -21,7 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../lib/common/memstream.h"
+#include "../lib/common/text.h"
 #include "qemu/message.h"
 #include "util/error.h"
 

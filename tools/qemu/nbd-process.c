@@ -27,11 +27,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../lib/common/clock.h"
 #include "qemu/message.h"
 #include "qemu/nbd-process.h"
 #include "qemu/open-files.h"
 #include "qemu/process.h"
-#include "util/clock.h"
 #include "util/error.h"
 
 #define LISTEN_FD 3

@@ -21,7 +21,7 @@
 #include <sys/prctl.h>
 #endif
 
-#include "../lib/common/memstream.h"
+#include "../lib/common/text.h"
 #include "qemu/process.h"
 
 #define MAX_STDOUT (16 << 20)   /* bytes; more is an error */

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../lib/common/numbers.h"
+#include "../lib/common/util.h"
 #include "io/read.h"
 #include "read/buffers.h"
 #include "read/scan.h"

@@ -7,7 +7,7 @@
 
 #include <config.h>
 
-#include "../lib/common/numbers.h"
+#include "../lib/common/util.h"
 #include "read/cursor.h"
 #include "util/error.h"
 

@@ -44,7 +44,7 @@
 
 #include <config.h>
 
-#include "../lib/common/numbers.h"
+#include "../lib/common/util.h"
 #include "read/depth.h"
 
 #define MIN_ROUND (10 * 1000 * 1000) /* minimum length of a round, ns */

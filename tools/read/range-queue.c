@@ -10,8 +10,7 @@
 
 #include <config.h>
 
-#include "../lib/common/cleanup.h"
-#include "../lib/common/numbers.h"
+#include "../lib/common/util.h"
 #include "read/range-queue.h"
 #include "read/scan.h"
 

@@ -12,14 +12,13 @@
 #include <errno.h>
 #include <pthread.h>
 
-#include "../lib/common/cleanup.h"
-#include "../lib/common/numbers.h"
+#include "../lib/common/clock.h"
+#include "../lib/common/util.h"
 #include "io/read.h"
 #include "read/cpu-time.h"
 #include "read/reader.h"
 #include "read/scan.h"
 #include "read/scheduler.h"
-#include "util/clock.h"
 #include "util/error.h"
 #include "util/source-options.h"
 

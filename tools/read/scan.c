@@ -11,8 +11,7 @@
 
 #include "blkhash.h"
 
-#include "../lib/common/cleanup.h"
-#include "../lib/common/numbers.h"
+#include "../lib/common/util.h"
 #include "read/scan.h"
 #include "util/first-bytes.h"
 #include "util/progress.h"

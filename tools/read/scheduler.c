@@ -17,12 +17,11 @@
 
 #include <config.h>
 
-#include "../lib/common/cleanup.h"
-#include "../lib/common/numbers.h"
+#include "../lib/common/clock.h"
+#include "../lib/common/util.h"
 #include "io/read.h"
 #include "read/scan.h"
 #include "read/scheduler.h"
-#include "util/clock.h"
 #include "util/error.h"
 
 void

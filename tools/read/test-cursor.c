@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "../lib/common/numbers.h"
+#include "../lib/common/util.h"
 #include "read/cursor.h"
 #include "util/error.h"
 

@@ -18,7 +18,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "../lib/common/numbers.h"
+#include "../lib/common/util.h"
 #include "io/lock.h"
 #include "repair/block-device.h"
 #include "repair/direct-storage.h"

@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../lib/common/numbers.h"
 #include "../lib/common/strata.h"
-#include "../lib/manifest/leaf-runs.h"
+#include "../lib/common/util.h"
+#include "../lib/manifest/manifest-diff.h"
 #include "../lib/manifest/manifest-index.h"
 #include "leaves/image-runs.h"
 #include "repair/repair-list.h"

@@ -12,7 +12,7 @@
 
 #include "blkhash-manifest.h"
 
-#include "../lib/common/expected-sum.h"
+#include "../lib/common/sums.h"
 #include "../lib/digest/digest.h"
 #include "../lib/manifest/manifest-index.h"
 #include "job/manifest.h"

@@ -23,7 +23,7 @@
 
 #include "blkhash-manifest.h"
 
-#include "../lib/common/numbers.h"
+#include "../lib/common/util.h"
 #include "io/read.h"
 #include "job/manifest.h"
 #include "repair/block-check.h"

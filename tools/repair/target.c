@@ -13,7 +13,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "../lib/common/numbers.h"
+#include "../lib/common/util.h"
 #include "io/file.h"
 #include "io/files.h"
 #include "io/lock.h"

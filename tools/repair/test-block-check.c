@@ -20,7 +20,7 @@
 
 #include "blkhash-manifest.h"
 
-#include "../lib/common/numbers.h"
+#include "../lib/common/util.h"
 #include "../lib/manifest/manifest-index.h"
 #include "repair/block-check.h"
 

@@ -18,12 +18,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../lib/common/cleanup.h"
 #include "../lib/common/libnbd.h"
-#include "../lib/common/numbers.h"
+#include "../lib/common/util.h"
 #include "image/chain.h"
-#include "io/file.h"
 #include "io/file-extent.h"
+#include "io/file.h"
 #include "nbd/handle.h"
 #include "read/reader.h"
 #include "read/scan.h"

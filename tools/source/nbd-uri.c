@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "../lib/common/clock.h"
 #include "../lib/common/libnbd.h"
 #include "nbd/bitmap.h"
 #include "nbd/extents.h"
@@ -18,7 +19,6 @@
 #include "nbd/read.h"
 #include "source/nbd-uri.h"
 #include "source/source.h"
-#include "util/clock.h"
 #include "util/error.h"
 #include "util/source-options.h"
 

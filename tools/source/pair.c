@@ -12,8 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../lib/common/cleanup.h"
-#include "../lib/common/numbers.h"
+#include "../lib/common/util.h"
 #include "io/read.h"
 #include "read/reader.h"
 #include "read/scan.h"

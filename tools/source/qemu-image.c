@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "../lib/common/libnbd.h"
-#include "../lib/common/numbers.h"
+#include "../lib/common/util.h"
 #include "image/qemuopts.h"
 #include "io/file.h"
 #include "nbd/handle.h"

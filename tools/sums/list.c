@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../lib/common/sums-line.h"
+#include "../lib/common/sums.h"
 #include "sums/list.h"
 #include "util/error.h"
 

@@ -11,8 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "../lib/common/sums.h"
 #include "blkhash.h"
-#include "../lib/common/sum-line.h"
 #include "util/error.h"
 #include "util/first-bytes.h"
 

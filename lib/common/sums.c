@@ -1,22 +1,111 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * A line that is not a checksum is either text or damaged.  Text is skipped
+ * Parse an expected sum: its hash parameters, and its value.
+ */
+
+#include <config.h>
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "blkhash.h"
+#include "common/hash-spec.h"
+#include "common/sums.h"
+
+char *
+sum_line_escape (const char *name)
+{
+  char *escaped = malloc (2 * strlen (name) + 1), *p = escaped;
+
+  if (!escaped)
+    return NULL;
+  for (; *name; name++) {
+    char c = *name == '\n' ? 'n' : *name == '\r' ? 'r' : *name;
+
+    if (c != *name || c == '\\')
+      *p++ = '\\';
+    *p++ = c;
+  }
+  *p = '\0';
+  return escaped;
+}
+
+void
+sum_line_hex (const unsigned char *md, size_t md_len, char *hex)
+{
+  size_t i;
+
+  hex[0] = '\0';
+  for (i = 0; i < md_len; i++)
+    sprintf (hex + 2 * i, "%02x", md[i]);
+}
+
+void
+sum_line_text (const struct blkhash_opts *opts, const unsigned char *md,
+               char text[SUM_TEXT_SIZE])
+{
+  size_t len;
+
+  blkhash_opts_get_tag (opts, text, BLKHASH_MAX_TAG_SIZE);
+  len = strlen (text);
+  text[len] = ':';
+  sum_line_hex (md, blkhash_opts_get_digest_size (opts), text + len + 1);
+}
+
+/* TAG is NULL for a line without a tag; NAME is NULL for a line without a name.
+ * Returns NULL if there is no memory.  open_memstream is not used, because its
+ * stream loses a part of the text without an error if there is no memory.
+ */
+static char *
+format (const char *tag, const char *hex, const char *name, bool escaped)
+{
+  const char *start = escaped ? "\\" : "";
+  char *line;
+  int r;
+
+  if (!tag)
+    r = asprintf (&line, "%s%s%s%s", start, hex, name ? "  " : "",
+                  name ? name : "");
+  else if (name)
+    r = asprintf (&line, "%s%s (%s) = %s", start, tag, name, hex);
+  else
+    r = asprintf (&line, "%s = %s", tag, hex);
+  return r == -1 ? NULL : line;
+}
+
+char *
+sum_line (const struct blkhash_opts *opts,
+          const unsigned char *md, size_t md_len,
+          const char *name, bool tag, bool escape)
+{
+  char hex[SUM_HEX_SIZE];
+  char *escaped = escape && name ? sum_line_escape (name) : NULL;
+  char text[BLKHASH_MAX_TAG_SIZE];
+  char *line = NULL;
+
+  sum_line_hex (md, md_len, hex);
+  if ((escaped || !escape || !name) &&
+      (!tag || blkhash_opts_get_tag (opts, text, sizeof text) == 0))
+    line = format (tag ? text : NULL, hex, escaped ? escaped : name,
+                   escaped && strcmp (escaped, name) != 0);
+  free (escaped);
+  return line;
+}
+
+/* A line that is not a checksum is either text or damaged.  Text is skipped
  * with a warning, so that a list can be part of another text, such as a signed
  * mail.  A line that looks like a checksum, but in which a character is missing
  * or wrong, is damaged.  Damage is an error: if the line were skipped, the
  * check would succeed without reading the image of that line.  (sha256sum skips
  * damaged lines as it skips text.)
  */
-
-#include <config.h>
-
-#include <ctype.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <string.h>
-
-#include "common/sums-line.h"
 
 static const char hex_digits[] = "0123456789abcdefABCDEF";
 static const char blanks[] = " \t";
@@ -325,7 +414,7 @@ sums_line_parse (char *text, size_t len, struct sums_line *line)
 
 /* Returns why LINE is not allowed in a text with one sum, or NULL. */
 static const char *
-refuse (const struct sums_line *line)
+why_refused (const struct sums_line *line)
 {
   switch (line->type) {
   case SUMS_NOTHING:
@@ -355,7 +444,7 @@ sums_line_parse_text (char *text, struct sums_line *sum)
     text[len] = '\0';
     parse_line (text, len, &line);
     text += len + 1;
-    why = refuse (&line);
+    why = why_refused (&line);
     if (line.type == SUMS_SUM && found)
       why = "there are two sums";
     else if (line.type == SUMS_SUM) {
@@ -367,4 +456,118 @@ sums_line_parse_text (char *text, struct sums_line *sum)
     why = "there is no sum";
   if (why)
     set_damaged (sum, why);
+}
+
+/* Set REASON, and return EINVAL. */
+static int __attribute__ ((format (printf, 2, 3)))
+refuse (char *reason, const char *fmt, ...)
+{
+  va_list args;
+
+  va_start (args, fmt);
+  vsnprintf (reason, BLKHASH_MAX_REASON_SIZE, fmt, args);
+  va_end (args);
+  return EINVAL;
+}
+
+static int
+out_of_memory (char *reason)
+{
+  refuse (reason, "%s", strerror (ENOMEM));
+  return ENOMEM;
+}
+
+/* Set SUM->opts to the parameters of the spec TEXT. */
+static int
+set_opts (struct expected_sum *sum, const char *text,
+          const struct blkhash_opts *defaults, char *reason)
+{
+  struct hash_spec spec;
+
+  if (!text)
+    sum->opts = blkhash_opts_copy (defaults);
+  else if (hash_spec_parse (text, &spec) != 0)
+    return refuse (reason, "its tag is not of the form blk-DIGEST/SIZE");
+  else
+    sum->opts = hash_spec_opts (&spec, defaults);
+  if (sum->opts)
+    return 0;
+  switch (errno) {
+  case EINVAL: return refuse (reason, "unknown digest '%s'", spec.digest);
+  case EDOM:
+    return refuse (reason, "its block size is not a power of two from 4 to "
+                   "16m");
+  case ENOTSUP: return refuse (reason, "it has more than 1024 streams");
+  }
+  return out_of_memory (reason);
+}
+
+static unsigned
+hex_value (char c)
+{
+  return c <= '9' ? c - '0' : tolower ((unsigned char) c) - 'a' + 10;
+}
+
+static int
+set (struct expected_sum *sum, const struct sums_line *line,
+     const struct blkhash_opts *defaults, char *reason)
+{
+  const char *hex = line->hex;
+  unsigned i, size;
+  int err = set_opts (sum, line->spec, defaults, reason);
+
+  if (err)
+    return err;
+  sum->tagged = line->spec != NULL;
+  size = blkhash_opts_get_digest_size (sum->opts);
+  if (strlen (hex) != 2 * size)
+    return refuse (reason, "it has %zu digits, but %s sums have %u",
+                   strlen (hex), blkhash_opts_get_digest_name (sum->opts),
+                   2 * size);
+  for (i = 0; i < size; i++)
+    sum->md[i] = hex_value (hex[2 * i]) << 4 | hex_value (hex[2 * i + 1]);
+  return 0;
+}
+
+int
+expected_sum_init (struct expected_sum *sum, const struct sums_line *line,
+                   const struct blkhash_opts *defaults, char *reason)
+{
+  struct blkhash_opts *own = defaults ? NULL : blkhash_opts_new ("sha256");
+  int err;
+
+  *sum = (struct expected_sum) { .opts = NULL };
+  if (!defaults && !own)
+    return out_of_memory (reason);
+  err = set (sum, line, own ? own : defaults, reason);
+  blkhash_opts_free (own);
+  if (err)
+    expected_sum_destroy (sum);
+  return err;
+}
+
+int
+expected_sum_parse (struct expected_sum *sum, const char *text,
+                    const struct blkhash_opts *defaults, char *reason)
+{
+  char *copy = strdup (text);
+  struct sums_line line;
+  int err;
+
+  *sum = (struct expected_sum) { .opts = NULL };
+  if (!copy)
+    return out_of_memory (reason);
+  sums_line_parse_text (copy, &line);
+  err = line.type == SUMS_SUM
+    ? expected_sum_init (sum, &line, defaults, reason)
+    : refuse (reason, "%s", line.why);
+  free (copy);
+  return err;
+}
+
+void
+expected_sum_destroy (struct expected_sum *sum)
+{
+  blkhash_opts_free (sum->opts);
+  sum->opts = NULL;
 }

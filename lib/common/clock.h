@@ -1,22 +1,25 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Wait for a condition variable with a timeout, by the monotonic clock.
- *
- * On systems where condition variables cannot use that clock, the wait is a
- * sleep of DEADLINE_POLL, after which the caller checks its condition.  The
- * real-time clock is not used instead, because setting it back could extend a
- * wait by hours.
+ * The monotonic clock, for measuring durations, and a sleep.
  */
 
-#ifndef BLKHASH_DEADLINE_H
-#define BLKHASH_DEADLINE_H
+#ifndef BLKHASH_CLOCK_H
+#define BLKHASH_CLOCK_H
 
 #include <errno.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
+
+/* Wait for a condition variable with a timeout, by the monotonic clock.
+ *
+ * On systems where condition variables cannot use that clock, the wait is a
+ * sleep of DEADLINE_POLL, after which the caller checks its condition.  The
+ * real-time clock is not used instead, because setting it back could extend a
+ * wait by hours.
+ */
 
 #define DEADLINE_SECOND INT64_C (1000000000) /* nanoseconds */
 #define DEADLINE_POLL 1000000   /* nanoseconds between two polls */
@@ -83,4 +86,40 @@ deadline_wait (pthread_cond_t *cond, pthread_mutex_t *lock,
 #endif
 }
 
-#endif /* BLKHASH_DEADLINE_H */
+/* Returns the seconds since an unspecified moment. */
+static inline double
+clock_seconds (void)
+{
+  struct timespec ts;
+
+  clock_gettime (CLOCK_MONOTONIC, &ts);
+  return ts.tv_sec + ts.tv_nsec * 1e-9;
+}
+
+/* Returns the nanoseconds since the same moment. */
+static inline uint64_t
+clock_ns (void)
+{
+  struct timespec ts;
+
+  clock_gettime (CLOCK_MONOTONIC, &ts);
+  return ts.tv_sec * UINT64_C (1000000000) + ts.tv_nsec;
+}
+
+/* Returns the milliseconds since the same moment. */
+static inline int64_t
+clock_ms (void)
+{
+  return clock_ns () / 1000000;
+}
+
+static inline void
+clock_sleep (long long ns)
+{
+  struct timespec delay = { ns / 1000000000, ns % 1000000000 };
+
+  while (nanosleep (&delay, &delay) == -1 && errno == EINTR)
+    ;
+}
+
+#endif /* BLKHASH_CLOCK_H */

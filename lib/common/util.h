@@ -1,11 +1,11 @@
 /* SPDX-FileCopyrightText: The blkhash authors
- * SPDX-License-Identifier: LGPL-2.1-or-later
+ * SPDX-License-Identifier: BSD-3-Clause
  *
  * Scoped locks: a mutex is unlocked at the end of the enclosing { }.
  */
 
-#ifndef BLKHASH_CLEANUP_H
-#define BLKHASH_CLEANUP_H
+#ifndef BLKHASH_UTIL_H
+#define BLKHASH_UTIL_H
 
 #include <assert.h>
 #include <pthread.h>
@@ -28,4 +28,23 @@ cleanup_unlock (pthread_mutex_t **lock)
     __attribute__ ((cleanup (cleanup_unlock), unused)) = (lock);        \
   pthread_mutex_lock (CLEANUP_CONCAT (scoped_lock_, __LINE__))
 
-#endif /* BLKHASH_CLEANUP_H */
+/* Arithmetic that the C library lacks.  The macros may evaluate an argument
+ * twice.
+ */
+
+/* On some systems <sys/param.h> also defines these. */
+#undef MIN
+#undef MAX
+#define MIN(a, b) ((a) < (b) ? (a) : (b))
+#define MAX(a, b) ((a) > (b) ? (a) : (b))
+
+/* ALIGN must be a power of two, and have the same type as N. */
+#define ROUND_DOWN(n, align) ((n) & ~((align) - 1))
+/* N + ALIGN must not overflow. */
+#define ROUND_UP(n, align) ROUND_DOWN ((n) + ((align) - 1), align)
+
+/* The number of units of size N needed to hold LEN.  LEN + N must not overflow.
+ */
+#define DIV_ROUND_UP(len, n) (((len) + ((n) - 1)) / (n))
+
+#endif /* BLKHASH_UTIL_H */
