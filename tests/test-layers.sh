@@ -19,10 +19,9 @@ lib/leaves: construction digest
 lib/manifest: construction digest leaves
 tools: command cli
 tools/command: repair job cli
-tools/repair: job leaves source read io lib/digest lib/manifest
-tools/job: leaves source read sums changes io lib/digest lib/manifest
-tools/leaves: source read lib/manifest
-tools/cli: format
+tools/repair: job source read io lib/digest lib/manifest
+tools/job: source read io lib/digest lib/manifest
+tools/cli: job format
 tools/source: nbd read image format qemu io
 tools/nbd: read
 tools/read: io
@@ -33,9 +32,9 @@ filter/verify: . lib/construction lib/digest lib/manifest
 EOF
 callers="blkhash check flush pass pass-read source verify" # of the plugin, in filter/
 # Base names that stand twice; there must be no new ones.
-twice="blkhash check compare conn disk export files hash list manifest mapfile params \
-progress read repair result source test-image test-manifest test-prefetch"
-several="tools\|filter" # their Makefile.am may have a file in several lists
+twice="blkhash check compare disk export hash mapfile params progress repair source \
+test-image test-manifest test-prefetch"
+several="filter" # their Makefile.am may have a file in several lists
 
 status=0
 complain () {

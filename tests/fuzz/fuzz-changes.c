@@ -12,8 +12,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "changes/list.h"
 #include "fuzz-main.h"
+#include "job/changes.h"
 #include "util/error.h"
 #include "util/ranges.h"
 

@@ -6,8 +6,7 @@
 
 #include <config.h>
 
-#include "format/vdi.h"
-#include "format/vpc.h"
+#include "format/formats.h"
 #include "fuzz.h"
 
 int

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "format/qcow2-check.h"
-#include "format/qcow2-map.h"
+#include "format/qcow2.h"
 #include "fuzz.h"
 
 #define MAX_RUNS 10000

@@ -15,7 +15,7 @@
 #include "../../lib/common/sums.h"
 #include "blkhash.h"
 #include "fuzz.h"
-#include "sums/list.h"
+#include "job/check.h"
 
 /* ERR is the result of reading EXPECTED. */
 static void

@@ -6,7 +6,7 @@
 
 #include <config.h>
 
-#include "format/vhdx-map.h"
+#include "format/formats.h"
 #include "fuzz.h"
 
 #define MAX_RUNS 10000

@@ -9,8 +9,7 @@
 
 #include <string.h>
 
-#include "format/vmdk-extents.h"
-#include "format/vmdk.h"
+#include "format/formats.h"
 #include "fuzz.h"
 
 /* The name is not NULL, and terminated. */

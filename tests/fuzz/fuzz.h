@@ -22,7 +22,7 @@
 
 #include "format/imagefile.h"
 #include "fuzz-main.h"
-#include "io/files.h"
+#include "io/file.h"
 
 #define FUZZ_PIECES "PIECES\r\n"
 #define FUZZ_MAX_SIZE (16u << 20) /* bytes of an image */

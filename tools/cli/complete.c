@@ -17,7 +17,7 @@
 
 #include "cli/command-line.h"
 #include "cli/input-options.h"
-#include "format/format.h"
+#include "format/probe.h"
 
 /* The result of parsing all words except the last. */
 struct line {

@@ -16,7 +16,7 @@
 #include "../lib/common/hash-spec.h"
 #include "cli/input-options.h"
 #include "cli/program.h"
-#include "format/format.h"
+#include "format/probe.h"
 
 #define MAX_THREADS 128
 

@@ -15,8 +15,8 @@
 #include "cli/command-line.h"
 #include "cli/output.h"
 #include "cli/progress.h"
-#include "util/part.h"
-#include "util/request.h"
+#include "job/job.h"
+#include "util/ranges.h"
 
 /* The first member of the options of such a command, so that a pointer to these
  * is also one to this.

@@ -16,8 +16,8 @@
 #include "command/commands.h"
 #include "job/job.h"
 #include "util/error.h"
-#include "util/request.h"
-#include "util/result.h"
+#include "job/job.h"
+#include "job/job.h"
 
 #define FIELD(name) OPTION_FIELD (struct blksum_options, name)
 

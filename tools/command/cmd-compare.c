@@ -24,8 +24,8 @@
 #include "job/job.h"
 #include "util/error.h"
 #include "util/ranges.h"
-#include "util/request.h"
-#include "util/result.h"
+#include "job/job.h"
+#include "job/job.h"
 
 struct compare_options {
   struct input_options input;

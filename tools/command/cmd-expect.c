@@ -13,8 +13,8 @@
 #include "command/commands.h"
 #include "job/job.h"
 #include "util/error.h"
-#include "util/request.h"
-#include "util/result.h"
+#include "job/job.h"
+#include "job/job.h"
 
 /* Print the verdict, unless it is OK and only others are printed.  ERROR is the
  * reason, if the image has no sum.

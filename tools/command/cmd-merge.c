@@ -14,8 +14,8 @@
 #include "command/commands.h"
 #include "job/job.h"
 #include "util/error.h"
-#include "util/request.h"
-#include "util/result.h"
+#include "job/job.h"
+#include "job/job.h"
 
 static const struct option_row rows[] = {
   { 0, "manifest", "FILE",

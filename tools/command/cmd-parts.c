@@ -13,8 +13,8 @@
 #include "command/commands.h"
 #include "job/job.h"
 #include "util/error.h"
-#include "util/request.h"
-#include "util/result.h"
+#include "job/job.h"
+#include "job/job.h"
 
 struct parts_options {
   struct input_options input;

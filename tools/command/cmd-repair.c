@@ -22,11 +22,10 @@
 #include "cli/program.h"
 #include "cli/progress.h"
 #include "command/commands.h"
-#include "job/manifest.h"
+#include "job/job.h"
+#include "job/manifest-operand.h"
 #include "repair/repair.h"
 #include "util/error.h"
-#include "util/request.h"
-#include "util/result.h"
 
 struct repair_options {
   struct input_options input;

@@ -13,8 +13,8 @@
 #include "command/commands.h"
 #include "job/job.h"
 #include "util/error.h"
-#include "util/request.h"
-#include "util/result.h"
+#include "job/job.h"
+#include "job/job.h"
 
 #define MAX_READ_SIZE (32 * 1024 * 1024) /* all NBD servers accept requests of
                                           * this size, unless they announce

@@ -13,10 +13,8 @@
 #include "cli/program.h"
 #include "command/commands.h"
 #include "job/job.h"
-#include "job/manifest.h"
+#include "job/manifest-operand.h"
 #include "util/error.h"
-#include "util/request.h"
-#include "util/result.h"
 
 struct update_options {
   struct input_options input;

@@ -16,6 +16,33 @@
 #include "io/file.h"
 #include "util/error.h"
 
+/* A run: a range of the disk, and where the tables of the image map it.
+ */
+
+enum run_kind {
+  RUN_DATA,                     /* stored at offset HOST */
+  RUN_ZEROS,
+  RUN_UNALLOCATED,              /* read from the backing file, or zeros if
+                                 * there is none */
+  RUN_QEMU,                     /* left to qemu: compressed, or an invalid
+                                 * entry */
+};
+
+struct run {
+  enum run_kind kind;
+  uint64_t len;                 /* bytes, at least 1 */
+  uint64_t host;                /* offset in the image file, in bytes; only for
+                                 * RUN_DATA */
+};
+
+/* Can NEXT, which is directly after RUN on the disk, be added to RUN? */
+static inline bool
+run_continues (const struct run *run, const struct run *next)
+{
+  return next->kind == run->kind &&
+    (run->kind != RUN_DATA || next->host == run->host + run->len);
+}
+
 /* The maximum size, in bytes, of a table that qemu keeps in memory; for several
  * tables that are counted together (bitmaps, vmdk extents), their sum.
  * The table of a disk of 64 TiB has 256 MiB if it has 4 bytes for each block of
@@ -114,5 +141,47 @@ be64_at (const void *p)
 
   return (uint64_t) be32_at (b) << 32 | be32_at (b + 4);
 }
+
+/* A cache of pages of the tables of an image.  The caller interprets the
+ * content of the tables.  Not thread-safe: the caller holds a lock.
+ */
+
+/* The number of pages in the cache does not depend on the size of the image. */
+#define PAGES_BITS 12
+#define PAGES_SIZE (1 << PAGES_BITS) /* bytes of a page */
+#define PAGES_COUNT 64
+
+struct pages {
+  const struct imagefile *file;
+  unsigned char *bytes;         /* PAGES_COUNT slots; page N is in slot N %
+                                 * PAGES_COUNT */
+  uint64_t at[PAGES_COUNT];     /* number N of the page in each slot, or
+                                 * UINT64_MAX */
+  uint64_t prefetched;          /* for qcow2_prefetch: the first L1 index whose
+                                 * L2 table is not prefetched yet */
+};
+
+/* FILE must outlive PAGES.  Returns 0, or -1 on error. */
+int pages_init (struct pages *pages, const struct imagefile *file,
+                struct error *error);
+
+/* Also allowed if PAGES is all zero, or after pages_init has failed. */
+void pages_destroy (struct pages *pages);
+
+/* Returns the entry of SIZE bytes at OFFSET in the file, or NULL on error.
+ * OFFSET is a multiple of SIZE, which is a power of two.  The next entries of
+ * the same page follow in memory: see pages_rest.  WHAT names the table in
+ * messages.  The result is valid until the next call of pages_entry.
+ */
+const unsigned char *pages_entry (struct pages *pages, const char *what,
+                                  uint64_t offset, size_t size,
+                                  struct error *error);
+
+/* OFFSET and SIZE are those of the last call of pages_entry.  Returns how many
+ * entries are in memory from the result of that call on: all up to the end of
+ * the page or of the file, but at most LEFT.
+ */
+uint64_t pages_rest (const struct pages *pages, uint64_t offset,
+                     uint64_t left, size_t size);
 
 #endif /* BLKSUM_IMAGEFILE_H */

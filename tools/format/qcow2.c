@@ -12,13 +12,14 @@
 #include <config.h>
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "../lib/common/util.h"
 #include "format/imagefile.h"
 #include "format/qcow2.h"
+#include "io/file-read.h"
 #include "io/file.h"
-#include "io/prefetch.h"
 
 #define L1_MAX (UINT32_C (32) << 20) /* limit of qemu for the size of the L1
                                       * table, bytes */
@@ -259,4 +260,328 @@ qcow2_prefetch (const struct imagefile *file, const struct qcow2 *qcow2,
     if (table != 0 && imagefile_holds (file, table, len))
       file_prefetch_table (file->file, len, file->start + table);
   }
+}
+
+#define COMPRESSED (UINT64_C (1) << 62)
+#define ZERO UINT64_C (1)       /* only in version 3, and without subclusters */
+
+/* The number of bits of the offset depends on the cluster size.  The bits
+ * between the offset and the two flags (bits 62 and 63) are the number of
+ * sectors that contain the data, minus one.
+ */
+static void
+decode_compressed (const struct qcow2 *qcow2, uint64_t descriptor,
+                   struct qcow2_entry *entry)
+{
+  unsigned bits = 62 - (qcow2->cluster_bits - 8);
+  uint64_t flags = QCOW2_COPIED | COMPRESSED;
+  uint64_t sectors = ((descriptor & ~flags) >> bits) + 1;
+
+  entry->compressed = true;
+  entry->regular = true;
+  entry->host = descriptor & ((UINT64_C (1) << bits) - 1);
+  entry->len = sectors * 512 - (entry->host & 511);
+  entry->allocated = entry->zero = 0;
+}
+
+void
+qcow2_entry_decode (const struct qcow2 *qcow2, const unsigned char *bytes,
+                    struct qcow2_entry *entry)
+{
+  uint64_t descriptor = be64_at (bytes);
+  uint64_t reserved = ~(QCOW2_OFFSET | QCOW2_COPIED);
+  bool has_bytes;
+
+  if (descriptor & COMPRESSED) {
+    decode_compressed (qcow2, descriptor, entry);
+    return;
+  }
+  entry->compressed = false;
+  entry->host = descriptor & QCOW2_OFFSET;
+  if (qcow2->extended_l2) {
+    entry->zero = be32_at (bytes + 8);
+    entry->allocated = be32_at (bytes + 12);
+  }
+  else {
+    if (qcow2->version > 2)
+      reserved &= ~ZERO;
+    entry->zero = descriptor & ZERO ? UINT32_MAX : 0;
+    entry->allocated = ~entry->zero;
+  }
+  entry->regular = (descriptor & reserved) == 0 &&
+    entry->host % qcow2_cluster_size (qcow2) == 0 &&
+    (entry->allocated & entry->zero) == 0;
+
+  /* Offset 0 is valid only in an external data file, and with COPIED set. */
+  has_bytes = entry->host != 0 ||
+    (qcow2->has_data_file && descriptor & QCOW2_COPIED);
+  if (!has_bytes) {
+    if (qcow2->extended_l2 && entry->allocated)
+      entry->regular = false;
+    entry->allocated = 0;
+  }
+}
+
+/* Compressed clusters are not mapped here, nor are clusters with an irregular
+ * entry, such as one with reserved bits or with an offset that is not aligned
+ * to a cluster.  They are runs of RUN_QEMU: qemu reads or refuses them.
+ */
+
+/* Returns the number of consecutive set bits from bit N on. */
+static unsigned
+ones (uint32_t bits, unsigned n)
+{
+  uint32_t others = ~bits >> n;
+
+  return others ? __builtin_ctz (others) : QCOW2_SUBCLUSTERS - n;
+}
+
+/* Set RUN to the run that starts at offset IN_CLUSTER of a cluster, according
+ * to its L2 entry at BYTES.
+ */
+static void
+cluster_at (const struct qcow2 *qcow2, const unsigned char *bytes,
+            uint64_t in_cluster, struct run *run)
+{
+  uint64_t size = qcow2_cluster_size (qcow2);
+  uint64_t subcluster = size / QCOW2_SUBCLUSTERS;
+  unsigned n = in_cluster / subcluster;
+  struct qcow2_entry entry;
+  uint32_t same;
+
+  qcow2_entry_decode (qcow2, bytes, &entry);
+  run->host = entry.host + in_cluster;
+  if (entry.compressed || !entry.regular) {
+    run->kind = RUN_QEMU;
+    run->len = size - in_cluster;
+    return;
+  }
+  if (entry.zero >> n & 1) {
+    run->kind = RUN_ZEROS;
+    same = entry.zero;
+  }
+  else if (entry.allocated >> n & 1) {
+    run->kind = RUN_DATA;
+    same = entry.allocated;
+  }
+  else {
+    run->kind = RUN_UNALLOCATED;
+    same = ~(entry.allocated | entry.zero);
+  }
+  run->len = (n + ones (same, n)) * subcluster - in_cluster;
+}
+
+/* The L1 entry at ENTRY, the first of ENTRIES in memory, is unallocated.
+ * Extend RUN over the unallocated entries after it.
+ */
+static void
+skip_l1 (const unsigned char *entry, uint64_t entries, unsigned bits,
+         struct run *run)
+{
+  run->kind = RUN_UNALLOCATED;
+  while (--entries > 0 && (be64_at (entry += 8) & QCOW2_OFFSET) == 0)
+    run->len += UINT64_C (1) << bits;
+}
+
+/* Set RUN to the run at OFFSET of the disk, whose L2 table is at TABLE.  Only
+ * one page of the table is read, and the run does not go on in the next page.
+ */
+static int
+l2_at (struct pages *pages, const struct qcow2 *qcow2, uint64_t table,
+       uint64_t offset, struct run *run, struct error *error)
+{
+  unsigned size = qcow2_l2_entry_size (qcow2);
+  uint64_t cluster = qcow2_cluster_size (qcow2);
+  uint64_t entries = cluster / size;
+  uint64_t index = offset / cluster & (entries - 1);
+  uint64_t at = table + index * size;
+  uint64_t whole = cluster - offset % cluster;
+  const unsigned char *entry = pages_entry (pages, "an L2 table", at, size,
+                                            error);
+  struct run next;
+
+  if (!entry)
+    return -1;
+  cluster_at (qcow2, entry, offset % cluster, run);
+  entries = pages_rest (pages, at, entries - index, size);
+  while (run->len == whole && --entries > 0) {
+    cluster_at (qcow2, entry += size, 0, &next);
+    if (!run_continues (run, &next))
+      break;
+    run->len += next.len;
+    whole += cluster;
+  }
+  return 0;
+}
+
+int
+qcow2_map_at (struct pages *pages, const struct qcow2 *qcow2,
+              uint64_t offset, struct run *run, struct error *error)
+{
+  unsigned bits = qcow2_l2_table_bits (qcow2);
+  uint64_t index = offset >> bits;
+  uint64_t at = qcow2->l1_offset + index * 8;
+  uint64_t tables = qcow2_l2_tables (qcow2);
+  uint64_t l1, table;
+  const unsigned char *entry = pages_entry (pages, "the L1 table", at, 8,
+                                            error);
+
+  if (!entry)
+    return -1;
+  qcow2_prefetch (pages->file, qcow2, entry, index,
+                  pages_rest (pages, at, tables - index, 8),
+                  &pages->prefetched);
+  l1 = be64_at (entry);
+  table = l1 & QCOW2_OFFSET;
+  run->len = ((index + 1) << bits) - offset;
+  if (table == 0)
+    skip_l1 (entry, pages_rest (pages, at, tables - index, 8), bits, run);
+  else if ((l1 & ~(QCOW2_OFFSET | QCOW2_COPIED)) != 0 ||
+           table % qcow2_cluster_size (qcow2) != 0)
+    run->kind = RUN_QEMU;
+  else if (l2_at (pages, qcow2, table, offset, run, error) == -1)
+    return -1;
+
+  run->len = MIN (run->len, qcow2->size - offset);
+  if (run->kind != RUN_DATA)
+    return 0;
+  return imagefile_check (pages->file, "a data cluster", run->host, run->len,
+                          error);
+}
+
+/* The bitmaps record which parts of the disk were written since a backup.  They
+ * are not part of the content of the disk, but qemu loads all of them when it
+ * opens the image.  An entry of a bitmap table, 8 bytes, can stand for a whole
+ * cluster of ones, so a small image can make qemu allocate any amount of
+ * memory.  An image is refused here only if the bitmaps take too much memory,
+ * if an error makes it impossible to count, or if the bitmap tables together
+ * are larger than the file, which limits the time.  qemu reports all other
+ * errors.
+ */
+
+#define CHUNK 65536             /* bytes of a table read at a time */
+#define IN_USE UINT32_C (1)     /* flag: the bitmap was not saved, and qemu
+                                 * does not load its data */
+#define MAX_GRANULARITY_BITS 31
+
+struct bitmap_walk {
+  const struct imagefile *file;
+  const struct qcow2 *qcow2;
+  struct error *error;
+  uint64_t memory;              /* bytes that qemu allocates for the bitmaps
+                                 * counted so far */
+  uint64_t table_bytes;         /* size of the tables of these bitmaps */
+  unsigned char table[CHUNK];
+};
+
+/* Count the memory of a bitmap of SIZE bytes, whose table is at OFFSET and has
+ * ENTRIES entries.  An entry that is zero stands for a cluster of zeros, which
+ * is not counted, because the kernel allocates no pages for it.
+ */
+static int
+count_table (struct bitmap_walk *w, uint64_t offset, uint32_t entries,
+             uint64_t size)
+{
+  uint64_t len = UINT64_C (8) * entries;
+  uint64_t cluster = qcow2_cluster_size (w->qcow2);
+
+  if (imagefile_check_table (w->file, "a bitmap table", offset, len,
+                             w->error) == -1)
+    return -1;
+  w->table_bytes += len;
+  if (w->table_bytes > w->file->size)
+    return imagefile_error (w->file, w->error, "the image is corrupt: bitmap "
+                            "tables overlap");
+
+  for (uint64_t done = 0; done < len; done += CHUNK) {
+    size_t n = MIN (len - done, CHUNK);
+
+    if (imagefile_read (w->file, "a bitmap table", w->table, n, offset + done,
+                        w->error) == -1)
+      return -1;
+    for (size_t i = 0; i < n && size > 0; i += 8) {
+      uint64_t part = MIN (size, cluster);
+
+      if (be64_at (w->table + i) != 0)
+        w->memory += part;
+      size -= part;
+    }
+  }
+  return 0;
+}
+
+static int
+count_bitmap (struct bitmap_walk *w, const unsigned char *entry)
+{
+  unsigned granularity_bits = entry[17];
+  uint64_t unit;
+
+  if (be32_at (entry + 12) & IN_USE)
+    return 0;
+  if (granularity_bits > MAX_GRANULARITY_BITS)
+    return imagefile_error (w->file, w->error, "the image is corrupt: a "
+                            "bitmap has a granularity of 2^%u",
+                            granularity_bits);
+  /* The number of bytes of the disk that one byte of the bitmap covers. */
+  unit = UINT64_C (8) << granularity_bits;
+  if (count_table (w, be64_at (entry), be32_at (entry + 8),
+                   w->qcow2->size / unit +
+                   (w->qcow2->size % unit != 0)) == -1)
+    return -1;
+  if (w->memory > IMAGEFILE_TABLE_MAX)
+    return imagefile_error (w->file, w->error, "refused because the bitmaps "
+                            "of the qcow2 image take more than %" PRIu64
+                            " MiB of memory in qemu: 'qemu-img bitmap --remove "
+                            "IMAGE NAME' removes a bitmap",
+                            IMAGEFILE_TABLE_MAX >> 20);
+  return 0;
+}
+
+static int
+check_directory (struct bitmap_walk *w)
+{
+  const struct qcow2 *qcow2 = w->qcow2;
+  uint64_t done = 0;
+
+  for (uint32_t i = 0; i < qcow2->nr_bitmaps; i++) {
+    unsigned char entry[24];
+
+    if (done + sizeof entry > qcow2->bitmap_directory_size)
+      return imagefile_error (w->file, w->error, "the image is corrupt: the "
+                              "bitmap directory is shorter than its entries");
+    if (imagefile_read (w->file, "the bitmap directory", entry,
+                        sizeof entry, qcow2->bitmap_directory_offset + done,
+                        w->error) == -1 ||
+        count_bitmap (w, entry) == -1)
+      return -1;
+    /* Skip the name and the extra data. */
+    done += sizeof entry + (entry[18] << 8 | entry[19]) + be32_at (entry + 20);
+    done = (done + 7) & ~UINT64_C (7);
+  }
+  return 0;
+}
+
+int
+qcow2_check_bitmaps (const struct imagefile *file, const struct qcow2 *qcow2,
+                     struct error *error)
+{
+  struct bitmap_walk *w;
+  int r;
+
+  if (qcow2->nr_bitmaps == 0)
+    return 0;
+  if (imagefile_check (file, "the bitmap directory",
+                       qcow2->bitmap_directory_offset,
+                       qcow2->bitmap_directory_size, error) == -1)
+    return -1;
+  w = malloc (sizeof *w);
+  if (!w)
+    return imagefile_error (file, error, "out of memory");
+  w->file = file;
+  w->qcow2 = qcow2;
+  w->error = error;
+  w->memory = w->table_bytes = 0;
+  r = check_directory (w);
+  free (w);
+  return r;
 }

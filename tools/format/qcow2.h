@@ -85,4 +85,67 @@ void qcow2_prefetch (const struct imagefile *file, const struct qcow2 *qcow2,
                      const unsigned char *entry, uint64_t index,
                      uint64_t count, uint64_t *next);
 
+/* Decode an entry of an L2 table of a qcow2.  Such an entry maps a cluster of
+ * the disk.
+ */
+
+#define QCOW2_SUBCLUSTERS 32
+
+struct qcow2_entry {
+  bool compressed;
+  bool regular;                 /* no reserved bit of the entry is set, and all
+                                 * its fields are valid */
+  uint64_t host;                /* offset of the data of the cluster in the
+                                 * file */
+  uint64_t len;                 /* length of this data, only if COMPRESSED */
+
+  /* If the cluster is not compressed: the bitmap of the subclusters whose data
+   * is stored at HOST, and the bitmap of those that read as zeros.  The other
+   * subclusters are unallocated.  Without extended L2 entries all bits of a
+   * bitmap are equal.
+   */
+  uint32_t allocated, zero;
+};
+
+/* Decode the entry at BYTES.  An irregular entry is decoded as qemu decodes it,
+ * because qemu does not check every reserved bit and may read the cluster.
+ */
+void qcow2_entry_decode (const struct qcow2 *qcow2,
+                         const unsigned char *bytes,
+                         struct qcow2_entry *entry);
+
+/* Map offsets of a qcow2 disk to offsets in its file.
+ */
+
+/* Returns true if an image with this header can be mapped.  It cannot be mapped
+ * if the content is encrypted or in another file, if clusters are smaller than
+ * a page (see pages.h), if the disk is empty or does not end with a whole
+ * sector, or if the L1 table is not aligned to a cluster.
+ */
+static inline bool
+qcow2_map_fits (const struct qcow2 *qcow2)
+{
+  return qcow2->cluster_bits >= PAGES_BITS && qcow2->size > 0 &&
+    qcow2->size % 512 == 0 && !qcow2->encrypted && !qcow2->has_data_file &&
+    qcow2->l1_offset % qcow2_cluster_size (qcow2) == 0;
+}
+
+/* Map OFFSET on the disk, which must be less than the size of the disk: set RUN
+ * to the run that starts there, according to the tables in PAGES and the header
+ * QCOW2.  The run does not pass the end of the disk.  A run of data that passes
+ * the end of the file is an error.  Only one thread at a time may use PAGES.
+ * Returns 0, or -1 on error.
+ */
+int qcow2_map_at (struct pages *pages, const struct qcow2 *qcow2,
+                  uint64_t offset, struct run *run, struct error *error);
+
+/* Limit the memory of the bitmaps of a qcow2 image.
+ */
+
+/* Refuse an image whose bitmaps would take too much memory in qemu.  Returns 0,
+ * or -1 on error.
+ */
+int qcow2_check_bitmaps (const struct imagefile *file,
+                         const struct qcow2 *qcow2, struct error *error);
+
 #endif /* BLKSUM_QCOW2_H */

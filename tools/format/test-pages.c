@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "format/pages.h"
+#include "format/imagefile.h"
 #include "format/test-image.h"
 
 #define ENTRY 8

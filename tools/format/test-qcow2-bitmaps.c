@@ -18,7 +18,7 @@
 
 #include <cmocka.h>
 
-#include "format/qcow2-bitmaps.h"
+#include "format/qcow2.h"
 #include "format/test-image.h"
 
 #define CLUSTER 4096

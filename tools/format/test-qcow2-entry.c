@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "format/qcow2-entry.h"
+#include "format/qcow2.h"
 
 #define COPIED (UINT64_C (1) << 63)
 #define COMPRESSED (UINT64_C (1) << 62)

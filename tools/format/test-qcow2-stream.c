@@ -18,7 +18,7 @@
 
 #include <cmocka.h>
 
-#include "format/qcow2-stream.h"
+#include "format/qcow2-check.h"
 
 #define CLUSTER 4096
 

@@ -17,8 +17,7 @@
 
 #include <cmocka.h>
 
-#include "format/qcow2-stream.h"
-#include "format/qcow2-tail.h"
+#include "format/qcow2-check.h"
 #include "format/test-image.h"
 
 #ifdef HAVE_ZLIB

@@ -17,8 +17,8 @@
 
 #include <cmocka.h>
 
+#include "format/formats.h"
 #include "format/test-image.h"
-#include "format/vhdx-map.h"
 
 #define MIB (UINT64_C (1) << 20)
 #define REGIONS 196608

@@ -17,9 +17,8 @@
 
 #include <cmocka.h>
 
+#include "format/formats.h"
 #include "format/test-image.h"
-#include "format/vmdk.h"
-#include "format/vmdk-extents.h"
 
 #define SECTOR 512
 #define EXTENT "RW 300 SPARSE \"disk.vmdk\"\n"

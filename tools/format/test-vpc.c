@@ -17,8 +17,8 @@
 
 #include <cmocka.h>
 
+#include "format/formats.h"
 #include "format/test-image.h"
-#include "format/vpc.h"
 
 #define SECTOR 512
 #define BLOCK (64 * 1024)

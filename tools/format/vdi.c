@@ -13,8 +13,8 @@
 #include <stdlib.h>
 
 #include "../lib/common/util.h"
+#include "format/formats.h"
 #include "format/imagefile.h"
-#include "format/vdi.h"
 
 #define CHUNK 65536             /* bytes of the map read at a time */
 #define BLOCK_SIZE (UINT64_C (1) << 20) /* the only block size that qemu

@@ -27,8 +27,8 @@
 #include <string.h>
 
 #include "../lib/common/util.h"
+#include "format/formats.h"
 #include "format/imagefile.h"
-#include "format/vpc.h"
 
 #define SECTOR UINT64_C (512)
 #define FOOTER 64               /* bytes of the footer that are read here */

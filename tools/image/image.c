@@ -11,15 +11,12 @@
 #include <json-c/json.h>
 
 #include "../lib/common/util.h"
-#include "format/format.h"
+#include "format/formats.h"
 #include "format/imagefile.h"
 #include "format/probe.h"
-#include "format/qcow2-bitmaps.h"
-#include "format/vmdk.h"
-#include "image/chain-check.h"
+#include "format/qcow2.h"
 #include "image/image.h"
 #include "image/layer-check.h"
-#include "image/qemuname.h"
 #include "image/qemuopts.h"
 #include "io/file.h"
 

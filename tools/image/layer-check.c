@@ -9,26 +9,120 @@
 
 #include <config.h>
 
+#include <inttypes.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <json-c/json.h>
 
+#include "format/formats.h"
 #include "format/imagefile.h"
-#include "format/qcow2-bitmaps.h"
-#include "format/qcow2-map.h"
-#include "format/vdi.h"
-#include "format/vpc.h"
-#include "image/layer.h"
+#include "format/qcow2.h"
 #include "image/layer-check.h"
-#include "image/layer-vmdk.h"
-#include "image/qemuname.h"
+#include "image/layer.h"
 #include "image/qemuopts.h"
 #include "io/file.h"
-#include "io/files.h"
-#include "qemu/message.h"
-#include "qemu/process.h"
+#include "qemu/qemu.h"
 #include "util/error.h"
+
+#define EXTENT_MEMORY 32768     /* bytes that qemu needs for each extent */
+
+struct vmdk_check {
+  const struct imagefile *file;
+  const char *path;
+  struct files *files;
+  uint64_t memory;              /* bytes that qemu needs for the extents so far
+                                 */
+};
+
+static int
+refuse_extent (void *opaque, const struct vmdk_extent *extent,
+               struct error *error)
+{
+  (void) extent;
+  return imagefile_error (opaque, error, "refused because this extent names "
+                          "further extents");
+}
+
+/* Check a file in the vmdk format, unless it is only a descriptor.  *MEMORY is
+ * set to the bytes that qemu needs for its grain directories.
+ */
+static int
+check_grains (const struct imagefile *file, uint64_t *memory,
+              struct error *error)
+{
+  unsigned char head[4];
+
+  *memory = 0;
+  if (imagefile_read (file, "the vmdk header", head, sizeof head, 0,
+                      error) == -1)
+    return -1;
+  if (vmdk_is_sparse (head))
+    return vmdk_check_and_count (file, memory, error);
+  if (vmdk_is_cowd (head))
+    return vmdk_refuse_esx (file, "vmfsSparse", error);
+  return 0;
+}
+
+/* Check the extent in FILE.  *MEMORY is set to the bytes that qemu needs for
+ * its grain directories; 0 if it has none.
+ */
+static int
+check_extent_file (const struct imagefile *file,
+                   const struct vmdk_extent *extent, uint64_t *memory,
+                   struct error *error)
+{
+  *memory = 0;
+  if (strcmp (extent->type, "FLAT") == 0 || strcmp (extent->type, "VMFS") == 0)
+    return imagefile_check (file, "an extent", extent->offset, extent->size,
+                            error);
+  if (strcmp (extent->type, "SESPARSE") == 0)
+    return vmdk_refuse_esx (file, "seSparse", error);
+  if (vmdk_extents (file, refuse_extent, (void *) file, error) == -1)
+    return -1;
+  return check_grains (file, memory, error);
+}
+
+/* Extents are always local files, even if their names look like URLs. */
+static int
+check_extent (void *opaque, const struct vmdk_extent *extent,
+              struct error *error)
+{
+  struct vmdk_check *check = opaque;
+  char *path = qemuname_in_directory_of (check->path, extent->name);
+  const struct file *opened;
+  struct imagefile file;
+  uint64_t memory;
+
+  if (!path)
+    return error_set (error, "out of memory");
+  opened = files_open (check->files, "the extent", path, error);
+  free (path);
+  if (!opened)
+    return -1;
+  file = imagefile_of (opened);
+  if (check_extent_file (&file, extent, &memory, error) == -1)
+    return -1;
+  check->memory += EXTENT_MEMORY + memory;
+  if (check->memory > IMAGEFILE_TABLE_MAX)
+    return imagefile_error (check->file, error, "refused because the extents "
+                            "of the vmdk image would take more than %" PRIu64
+                            " MiB of memory", IMAGEFILE_TABLE_MAX >> 20);
+  return 0;
+}
+
+int
+layer_vmdk_check (const struct imagefile *file, const char *path,
+                  struct files *files, struct error *error)
+{
+  struct vmdk_check check = { .file = file, .path = path, .files = files };
+  uint64_t memory;
+
+  if (vmdk_extents (file, check_extent, &check, error) == -1)
+    return -1;
+  return check_grains (file, &memory, error);
+}
 
 /* ---- qcow2 ----------------------------------------------------------- */
 
@@ -202,4 +296,80 @@ layer_check (struct layer *layer, const struct layer_context *context,
                         error) == -1)
     return -1;
   return query_backing (layer, context, error);
+}
+
+/* The backing chain of an image, as recorded in the image headers.
+ */
+
+#define MAX_LAYERS 200
+
+/* Refuse a layer whose format is not recorded: the header of FROM names LAYER,
+ * but not its format.
+ */
+static int
+refuse_unknown_format (const struct layer *layer, const struct layer *from,
+                       struct error *error)
+{
+  return imagefile_error (&from->file, error, "refused because the header "
+                          "names the backing file '%s' but not its format: "
+                          QEMUNAME_HINT, layer->path);
+}
+
+/* Open the backing layer of FROM.  Returns 1 if the layer must be checked, 0 if
+ * it needs no check, or -1 on error.
+ */
+static int
+open_backing (const struct layer *from, const struct layer_context *context,
+              struct error *error)
+{
+  struct layer *layer = from->backing;
+  bool raw = strcmp (layer->format, "raw") == 0;
+  bool bytes = raw || qemuname_is_protocol (layer->format);
+  const char *path;
+  int r;
+
+  if (!*layer->format)
+    return refuse_unknown_format (layer, from, error);
+  if (!bytes && !layer_is_format (layer->format))
+    return imagefile_error (&from->file, error, "refused because the format of "
+                            "its backing file, '%s', is not one that blksum "
+                            "can check: copy the disk with 'qemu-img convert'",
+                            layer->format);
+  r = qemuname_locate (imagefile_name (&from->file), layer->path, &path, error);
+  if (r == 1) {
+    if (layer_open_file (&layer->file, "the backing file", path, context,
+                         error) == -1)
+      return -1;
+    memmove (layer->path, path, strlen (path) + 1);
+    if (raw) {
+      layer->map = LAYER_RAW;
+      layer->size = layer->file.size;
+    }
+  }
+  if (r == 0 && !bytes)
+    return imagefile_error (&from->file, error, "refused because its backing "
+                            "file '%s' is a %s image " QEMUNAME_ON_SERVER,
+                            layer->path, layer->format);
+  context->files->remote |= r == 0;
+  return r == -1 ? -1 : !bytes;
+}
+
+int
+chain_check (struct layer *layer, const struct layer_context *context,
+             struct error *error)
+{
+  for (unsigned n = 0; n < MAX_LAYERS; n++) {
+    int r = layer_check (layer, context, error);
+
+    if (r == 0 && n > 0)
+      r = layer_check_below (layer, error);
+    if (r == -1 || !layer->backing)
+      return r;
+    r = open_backing (layer, context, error);
+    if (r != 1)
+      return r;
+    layer = layer->backing;
+  }
+  return error_set (error, "more than %d backing files, or a loop of them",
+                    MAX_LAYERS);
 }

@@ -5,15 +5,20 @@
 #include <config.h>
 
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "format/format.h"
+#include "../lib/common/util.h"
+#include "format/formats.h"
 #include "format/imagefile.h"
+#include "format/probe.h"
+#include "format/qcow2.h"
 #include "image/layer.h"
+#include "io/file-read.h"
 #include "io/file.h"
-#include "io/files.h"
 #include "util/error.h"
+#include "util/extent.h"
 
 #define SECTOR 512              /* bytes */
 
@@ -93,4 +98,97 @@ layer_set_backing (struct layer *layer, char *path, const char *format,
   layer->backing->path = path;
   layer->backing->format = strdup (format);
   return path && layer->backing->format ? 0 : no_memory (error);
+}
+
+/* The layers were opened, parsed and checked before.  Their tables are read
+ * again, page by page, while the disk is read, because they can be larger than
+ * memory.
+ */
+
+int
+chain_open (struct chain *chain, const struct layer *top, struct error *error)
+{
+  for (const struct layer *layer = top; layer; layer = layer->backing) {
+    if (layer->map == LAYER_QEMU || chain->count == CHAIN_MAX)
+      return 0;
+    if (layer->map != LAYER_RAW &&
+        pages_init (&chain->pages[chain->count], &layer->file, error) == -1)
+      return -1;
+    chain->layers[chain->count++] = layer;
+    chain->clusters.plain += layer->clusters.plain;
+    chain->clusters.compressed += layer->clusters.compressed;
+  }
+  chain->size = top->size;
+  return 1;
+}
+
+void
+chain_close (struct chain *chain)
+{
+  for (unsigned i = 0; i < chain->count; i++)
+    pages_destroy (&chain->pages[i]);
+}
+
+/* Set RUN to the run that starts at OFFSET in LAYER alone, without its backing
+ * chain.  An offset after the end of the layer gives a run of zeros.
+ */
+static int
+layer_at (const struct layer *layer, struct pages *pages, uint64_t offset,
+          struct run *run, struct error *error)
+{
+  uint64_t size = layer->size;
+
+  if (offset >= size) {
+    run->kind = RUN_ZEROS;
+    run->len = UINT64_MAX - offset;
+    return 0;
+  }
+  if (layer->map == LAYER_QCOW2)
+    return qcow2_map_at (pages, &layer->qcow2, offset, run, error);
+  if (layer->map == LAYER_VHDX)
+    return vhdx_map_at (pages, &layer->vhdx, offset, run, error);
+  run->kind = RUN_DATA;
+  run->len = size - offset;
+  run->host = offset;
+  return 0;
+}
+
+int
+chain_at (struct chain *chain, uint64_t offset, struct run *run,
+          const struct file **file, struct error *error)
+{
+  uint64_t len = chain->size - offset;
+
+  for (unsigned i = 0; i < chain->count; i++) {
+    *file = chain->layers[i]->file.file;
+    if (layer_at (chain->layers[i], &chain->pages[i], offset, run,
+                  error) == -1)
+      return -1;
+    len = run->len = MIN (run->len, len);
+    if (run->kind != RUN_UNALLOCATED)
+      return 0;
+  }
+  run->kind = RUN_ZEROS;  /* not allocated in any layer */
+  return 0;
+}
+
+static bool
+has_whole (const struct run *run, const struct range *range)
+{
+  return run->kind == RUN_DATA && run->len >= range->len &&
+    run->host % READ_ALIGN == 0 && range->len % READ_ALIGN == 0;
+}
+
+int
+chain_adjoin (struct chain *chain, const struct range *first,
+              const struct range *second, struct error *error)
+{
+  const struct file *file, *next_file;
+  struct run run, next;
+
+  if (chain_at (chain, first->offset, &run, &file, error) == -1 ||
+      chain_at (chain, second->offset, &next, &next_file, error) == -1)
+    return -1;
+  return has_whole (&run, first) && has_whole (&next, second) &&
+    file == next_file && next.host == run.host + first->len;
 }

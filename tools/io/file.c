@@ -13,17 +13,142 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#ifdef __linux__
-#include <sys/statfs.h>
-#endif
 #include <time.h>
 #include <unistd.h>
 
+#ifdef __linux__
+#include <sys/statfs.h>
+#endif
+
 #include "../lib/common/clock.h"
 #include "../lib/common/util.h"
+#include "io/file-read.h"
 #include "io/file.h"
-#include "io/lock.h"
-#include "io/prefetch.h"
+#include "util/error.h"
+
+/* For each permission n that it uses, qemu takes a shared lock on byte 100 + n;
+ * for each permission that it does not share, on byte 200 + n.  Then it checks
+ * that no other program has locked the opposite byte, 200 + n or 100 + n.  A
+ * reader uses "consistent read" (0), and does not share "write" (1) and
+ * "resize" (3).  A writer also uses "write".
+ */
+
+#ifdef F_OFD_SETLK
+
+#define USED 100
+#define UNSHARED 200
+#define CONSISTENT_READ 0
+#define WRITE 1
+#define RESIZE 3
+
+static int
+lock_byte (int fd, int cmd, short type, off_t byte, short *found)
+{
+  struct flock lock = {
+    .l_type = type, .l_whence = SEEK_SET, .l_start = byte, .l_len = 1
+  };
+
+  if (fcntl (fd, cmd, &lock) == -1)
+    return -1;
+  if (found)
+    *found = lock.l_type;
+  return 0;
+}
+
+/* If the file system has no OFD locks, the byte counts as unlocked. */
+static int
+check_byte (int fd, off_t byte)
+{
+  short found = F_UNLCK;
+
+  if (lock_byte (fd, F_OFD_GETLK, F_WRLCK, byte, &found) == -1)
+    return 0;
+  return found == F_UNLCK ? 0 : -1;
+}
+
+static void
+take_bytes (int fd, const off_t *bytes, size_t count)
+{
+  size_t i;
+
+  for (i = 0; i < count; i++)
+    lock_byte (fd, F_OFD_SETLK, F_RDLCK, bytes[i], NULL);
+}
+
+static int
+check_bytes (int fd, const off_t *bytes, size_t count)
+{
+  size_t i;
+
+  for (i = 0; i < count; i++)
+    if (check_byte (fd, bytes[i]) == -1)
+      return -1;
+  return 0;
+}
+
+#define COUNT(array) (sizeof array / sizeof array[0])
+
+/* First lock, then check: of two processes that start at the same time, at
+ * least one finds the locks of the other.
+ */
+int
+lock_image (int fd, bool take, struct error *error)
+{
+  static const off_t ours[] = {
+    USED + CONSISTENT_READ, UNSHARED + WRITE, UNSHARED + RESIZE
+  };
+  static const off_t theirs[] = {
+    USED + WRITE, USED + RESIZE, UNSHARED + CONSISTENT_READ
+  };
+
+  if (take)
+    take_bytes (fd, ours, COUNT (ours));
+  if (check_bytes (fd, theirs, COUNT (theirs)) == 0)
+    return 0;
+  return error_set (error, "is in use by another program, which may write "
+                    "it (a running virtual machine?); --force-share "
+                    "reads it all the same");
+}
+
+int
+lock_image_for_writing (int fd, bool take, struct error *error)
+{
+  static const off_t ours[] = {
+    USED + CONSISTENT_READ, USED + WRITE, UNSHARED + WRITE, UNSHARED + RESIZE
+  };
+  static const off_t theirs[] = {
+    USED + WRITE, USED + RESIZE, UNSHARED + CONSISTENT_READ, UNSHARED + WRITE
+  };
+
+  if (take)
+    take_bytes (fd, ours, COUNT (ours));
+  if (check_bytes (fd, theirs, COUNT (theirs)) == 0)
+    return 0;
+  return error_set (error, "is in use by another program, which reads or "
+                    "writes it (a running virtual machine?)");
+}
+
+#else
+
+int
+lock_image (int fd, bool take, struct error *error)
+{
+  (void) fd;
+  (void) take;
+  (void) error;
+  return 0;
+}
+
+int
+lock_image_for_writing (int fd, bool take, struct error *error)
+{
+  (void) fd;
+  (void) take;
+  (void) error;
+  return 0;
+}
+
+#endif
 
 #define TMPFS 0x01021994        /* f_type, see statfs(2) */
 
@@ -461,4 +586,225 @@ file_check_unchanged (const struct file *file, bool force_share,
   if (r == -1 || !is_same_file (&file->st, &now))
     return error_set (error, "'%s' changed while it was read", file->path);
   return 0;
+}
+
+/* The tables of a file that is read with direct I/O are prefetched, unless
+ * there is no memory for that.
+ */
+static void
+set_prefetch (struct files *files, struct file *file)
+{
+  if (!file->direct)
+    return;
+  if (!files->prefetch)
+    files->prefetch = prefetch_new ();
+  file->prefetch = files->prefetch;
+}
+
+static struct file *
+add_file (struct files *files, int fd, const char *path, bool named,
+          struct error *error)
+{
+  struct file *file = file_new (fd, path, named, files->force_share,
+                                files->cache, error);
+  struct file **end = &files->first;
+
+  if (!file)
+    return NULL;
+  while (*end)
+    end = &(*end)->next;
+  set_prefetch (files, file);
+  return *end = file;
+}
+
+struct file *
+files_adopt (struct files *files, int fd, const char *path,
+             struct error *error)
+{
+  return add_file (files, fd, path, false, error);
+}
+
+static struct file *
+find_file (const struct files *files, const char *path)
+{
+  struct file *file;
+
+  for (file = files->first; file; file = file->next)
+    if (file->named && strcmp (file->path, path) == 0)
+      return file;
+  return NULL;
+}
+
+struct file *
+files_open (struct files *files, const char *what, const char *path,
+            struct error *error)
+{
+  struct file *file = find_file (files, path);
+  struct stat st;
+  int fd;
+
+  if (file)
+    return file;
+  /* O_NONBLOCK, because otherwise the open of a pipe would wait for a writer.
+   */
+  fd = open (path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd == -1) {
+    error_errno (error, errno, "cannot open %s '%s'", what, path);
+    return NULL;
+  }
+  if (fstat (fd, &st) == 0 && (S_ISREG (st.st_mode) || S_ISBLK (st.st_mode)))
+    return add_file (files, fd, path, true, error);
+  error_set (error, "%s '%s' is not a file or block device", what, path);
+  close (fd);
+  return NULL;
+}
+
+void
+files_start_reading (struct files *files)
+{
+  struct file *file;
+
+  for (file = files->first; file && !files->cache; file = file->next)
+    file_avoid_cache (file);
+}
+
+bool
+files_support_direct (const struct files *files)
+{
+  const struct file *file = files->first;
+
+  while (file && file_supports_direct (file))
+    file = file->next;
+  return !file;
+}
+
+int
+files_check_unchanged (const struct files *files, struct error *error)
+{
+  const struct file *file;
+
+  for (file = files->first; file; file = file->next)
+    if (file_check_unchanged (file, files->force_share, error) == -1)
+      return -1;
+  return 0;
+}
+
+void
+files_close (struct files *files)
+{
+  struct file *file;
+
+  prefetch_free (files->prefetch);
+  files->prefetch = NULL;
+  while ((file = files->first)) {
+    files->first = file->next;
+    file_free (file);
+  }
+}
+
+/* A lookup can take as long as a read, and cannot begin before the lookup of
+ * the previous extent has ended.  So the last extent is cached.  A file that is
+ * scanned from start to end takes one lookup for each extent, and one more if
+ * it begins with a hole.  The end of data is looked up first, because most
+ * offsets are in data, of which this is all that has to be known.  Where data
+ * ends there is a hole, so only its end is looked up.
+ */
+
+/* The last 512 MiB below 2^63, the maximum size of a file, are read as data.
+ * On a tmpfs, Linux treats the end of a folio that ends at 2^63 as a negative
+ * offset, and reports no data.  No folio is larger than 512 MiB.
+ */
+#define SEEK_END_OFFSET ((uint64_t) INT64_MAX + 1 - (UINT64_C (1) << 29))
+
+#ifdef SEEK_HOLE
+
+/* Find the end of the data at EXTENT->start.  Returns false if there is a hole
+ * instead, or if the end is unknown.
+ *
+ * On a tmpfs this lookup visits each page, which takes 20 ms for a GiB, before
+ * the first read.  If all blocks of a file on a tmpfs are allocated, the lookup
+ * is omitted, because it could find only preallocated zeros.
+ */
+static bool
+find_end_of_data (struct file_extent *extent)
+{
+  const struct file *file = extent->file;
+  off_t hole;
+
+  if (!file_is_sparse (file) && file_is_tmpfs (file))
+    return false;
+  hole = lseek (file->data.fd, extent->start, SEEK_HOLE);
+  if (hole == -1 || hole <= extent->start)
+    return false;
+  extent->end = hole;
+  extent->hole_follows = true;
+  return true;
+}
+
+/* Find out if there is a hole at EXTENT->start, and where it ends.  Returns 0,
+ * or -1 with ERROR if the file became shorter.
+ */
+static int
+find_end_of_hole (struct file_extent *extent, struct error *error)
+{
+  const struct file *file = extent->file;
+  uint64_t at = extent->start;
+  off_t data = lseek (file->data.fd, at, SEEK_DATA);
+
+  if (data == -1 && errno == ENXIO &&
+      lseek (file->data.fd, 0, SEEK_END) < file->size)
+    return error_set (error, "the file was truncated while it was read");
+  if (data == -1) {
+    extent->hole = errno == ENXIO; /* no data up to the end */
+    if (extent->hole && file->size > SEEK_END_OFFSET)
+      extent->end = SEEK_END_OFFSET;
+  }
+  else if (data > at) {
+    extent->hole = true;
+    extent->end = MIN (data, SEEK_END_OFFSET);
+  }
+  return 0;
+}
+
+/* Find the extent at EXTENT->start.  IS_HOLE is set if it was a hole when the
+ * data before it was looked up; by now something can be written there.  If the
+ * file system does not report holes, the whole file is data.
+ */
+static int
+find (struct file_extent *extent, bool is_hole, struct error *error)
+{
+  if (extent->start >= SEEK_END_OFFSET ||
+      (!is_hole && find_end_of_data (extent)))
+    return 0;
+  if (find_end_of_hole (extent, error) == -1)
+    return -1;
+  if (is_hole && !extent->hole)
+    find_end_of_data (extent);
+  return 0;
+}
+
+#else
+
+static int
+find (struct file_extent *extent, bool is_hole, struct error *error)
+{
+  (void) extent; (void) is_hole; (void) error;
+  return 0;
+}
+
+#endif
+
+int
+file_extent_find (struct file_extent *extent, const struct file *file,
+                  uint64_t at, struct error *error)
+{
+  bool same = extent->file == file;
+  bool is_hole = same && extent->hole_follows && at == extent->end;
+
+  if (same && at >= extent->start && at < extent->end)
+    return 0;
+  *extent = (struct file_extent) {
+    .file = file, .start = at, .end = UINT64_MAX
+  };
+  return find (extent, is_hole, error);
 }

@@ -16,8 +16,29 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
-#include "io/read.h"
+#include "io/file-read.h"
 #include "util/error.h"
+
+/* The image locks of qemu.
+ */
+
+struct error;
+
+/* Take the locks that qemu takes to read an image, on FD, which is open for
+ * reading.  They are held until FD is closed; meanwhile a VM that writes the
+ * image cannot start.  If TAKE is false, only check the locks of other
+ * programs; this is for an inherited descriptor, on which the locks would
+ * outlive this process.  If the file system has no OFD locks, the image is
+ * treated as unlocked.  Returns 0, or -1 with the reason if a program of qemu
+ * may write the image.
+ */
+int lock_image (int fd, bool take, struct error *error);
+
+/* Take the locks that qemu takes by default (without share-rw) to write an
+ * image, on FD, which is open for reading.  If TAKE is false, only check the
+ * locks of other programs.  Returns 0, or -1 with the reason.
+ */
+int lock_image_for_writing (int fd, bool take, struct error *error);
 
 struct file {
   struct file *next;            /* in the list of a struct files */
@@ -97,5 +118,78 @@ bool file_is_tmpfs (const struct file *file);
  */
 int file_check_unchanged (const struct file *file, bool force_share,
                           struct error *error);
+
+/* The files of an image.  Each is opened only once.  It is locked before the
+ * first read, unless it is inherited or FORCE_SHARE is set (see file_new).
+ */
+
+struct error;
+struct file;
+
+struct files {
+  /* CACHE and FORCE_SHARE are set before the first file is added. */
+  bool cache;                   /* the data may stay in the page cache */
+  bool force_share;             /* other programs may write the files */
+  bool remote;                  /* a part of the image is on a server; set by
+                                 * the check of the image */
+
+  struct file *first;
+  struct prefetch *prefetch;    /* for files that are read with direct I/O; or
+                                 * NULL */
+};
+
+/* Add the file that the user gave, which is open as FD and seekable.  Messages
+ * do not contain its path.  If FD was opened at PATH, FILES owns FD, which is
+ * closed on error, too.  If PATH is NULL, FD was inherited, and stays open.
+ * Returns NULL on error.
+ */
+struct file *files_adopt (struct files *files, int fd, const char *path,
+                          struct error *error);
+
+/* Open PATH, or return the file if an earlier call opened it.  WHAT names the
+ * role of the file in messages, such as "the backing file".  Returns NULL on
+ * error.
+ */
+struct file *files_open (struct files *files, const char *what,
+                         const char *path, struct error *error);
+
+/* Select how data is read.  Called once, after all tables were read, and before
+ * data is read.
+ */
+void files_start_reading (struct files *files);
+
+/* Do all files support direct I/O? */
+bool files_support_direct (const struct files *files);
+
+/* Check that no file was modified; with force_share, that no file became
+ * shorter.  Returns 0 or -1.
+ */
+int files_check_unchanged (const struct files *files, struct error *error);
+
+void files_close (struct files *files);
+
+/* The extents of a file: data and holes.
+ */
+
+struct error;
+struct file;
+
+/* A cache of the last extent, from START to END.  START is the offset of the
+ * lookup, which can be in the middle of the extent.  END can be beyond the end
+ * of the file.  Initialize it to zeros.  One thread at a time uses it.
+ */
+struct file_extent {
+  const struct file *file;
+  uint64_t start, end;
+  bool hole;
+  bool hole_follows;            /* END was the end of data in this lookup */
+};
+
+/* Set EXTENT to the extent of FILE that contains offset AT.  A lookup, which
+ * can be a request to a file server, is omitted if EXTENT already contains AT.
+ * Returns 0, or -1 with ERROR if the lookup finds that FILE became shorter.
+ */
+int file_extent_find (struct file_extent *extent, const struct file *file,
+                      uint64_t at, struct error *error);
 
 #endif /* BLKSUM_FILE_H */

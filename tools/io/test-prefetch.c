@@ -23,7 +23,7 @@
 #include <cmocka.h>
 
 #include "../lib/common/util.h"
-#include "io/prefetch.h"
+#include "io/file-read.h"
 
 #define PIECE PREFETCH_PIECE
 #define PIECES (3 * PREFETCH_COUNT)

@@ -14,16 +14,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "blkhash-manifest.h"
-
 #include "../lib/common/sums.h"
+#include "blkhash-manifest.h"
 #include "job/compare-input.h"
-#include "job/manifest.h"
-#include "source/open.h"
-#include "source/pair.h"
+#include "job/job.h"
+#include "job/manifest-operand.h"
 #include "source/source.h"
-#include "util/request.h"
-#include "util/result.h"
 
 /* ---- Opening ---- */
 

@@ -13,8 +13,8 @@
 #include <stdint.h>
 
 #include "blkhash.h"
-#include "leaves/image-runs.h"
-#include "leaves/manifest-runs.h"
+#include "job/image-runs.h"
+#include "job/overlay-runs.h"
 #include "util/error.h"
 #include "util/source-options.h"
 

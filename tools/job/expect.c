@@ -20,12 +20,9 @@
 
 #include "../lib/common/sums.h"
 #include "job/job.h"
-#include "job/manifest.h"
-#include "source/open.h"
+#include "job/manifest-operand.h"
 #include "source/source.h"
 #include "util/error.h"
-#include "util/request.h"
-#include "util/result.h"
 
 /* Check that the parameters of the checksum are those that the user chose. */
 static int

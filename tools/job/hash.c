@@ -14,16 +14,13 @@
 #include "blkhash.h"
 
 #include "../lib/common/clock.h"
+#include "job/image-runs.h"
 #include "job/job.h"
 #include "job/manifest-file.h"
-#include "job/manifest.h"
-#include "leaves/image-table.h"
+#include "job/manifest-operand.h"
 #include "read/scan.h"
-#include "source/open.h"
 #include "source/source.h"
 #include "util/error.h"
-#include "util/request.h"
-#include "util/result.h"
 
 static int
 hash_to_sum (const struct hash_request *request, struct source *source,

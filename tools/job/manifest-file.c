@@ -22,11 +22,11 @@
 #include "blkhash-manifest.h"
 
 #include "../lib/manifest/manifest-table.h"
+#include "job/image-runs.h"
+#include "job/job.h"
 #include "job/manifest-file.h"
-#include "leaves/image-runs.h"
 #include "util/broken-pipe.h"
 #include "util/error.h"
-#include "util/result.h"
 
 #define COPY_SIZE 65536
 

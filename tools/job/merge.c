@@ -29,13 +29,11 @@
 #include "../lib/manifest/manifest-table.h"
 #include "job/job.h"
 #include "job/manifest-file.h"
-#include "job/manifest.h"
+#include "job/manifest-operand.h"
+#include "job/overlay-runs.h"
 #include "job/plan.h"
-#include "leaves/manifest-runs.h"
 #include "util/error.h"
-#include "util/part.h"
-#include "util/request.h"
-#include "util/result.h"
+#include "util/ranges.h"
 
 struct part_file {
   char *path;

@@ -13,9 +13,8 @@
 #include "blkhash-manifest.h"
 
 #include "../lib/common/util.h"
+#include "io/file-read.h"
 #include "io/file.h"
-#include "io/files.h"
-#include "io/read.h"
 #include "job/overwrite.h"
 #include "source/source.h"
 #include "util/error.h"

@@ -31,12 +31,11 @@
 #include "../lib/digest/digest.h"
 #include "../lib/manifest/manifest-table.h"
 #include "io/file.h"
-#include "io/files.h"
 #include "io/new-file.h"
 #include "job/plan.h"
 #include "source/source.h"
 #include "util/error.h"
-#include "util/part.h"
+#include "util/ranges.h"
 
 #define MAX_TEXT (1024 * 1024)  /* bytes; more than a long name, or the files of
                                  * a long backing chain, take */

@@ -25,7 +25,7 @@
 #include "../lib/common/test-time64.h"
 
 #include "io/file.h"
-#include "io/files.h"
+#include "io/file.h"
 #include "job/plan.h"
 #include "source/source.h"
 #include "util/error.h"

@@ -32,21 +32,15 @@
 
 #include "../lib/common/clock.h"
 #include "../lib/common/sums.h"
-#include "changes/bitmap-name.h"
-#include "changes/list.h"
+#include "job/changes.h"
+#include "job/image-runs.h"
 #include "job/job.h"
 #include "job/manifest-file.h"
-#include "job/manifest.h"
-#include "leaves/image-runs.h"
-#include "leaves/manifest-runs.h"
-#include "leaves/overlay-runs.h"
-#include "source/open.h"
+#include "job/manifest-operand.h"
+#include "job/overlay-runs.h"
 #include "source/source.h"
-#include "util/audit-sample.h"
 #include "util/error.h"
 #include "util/ranges.h"
-#include "util/request.h"
-#include "util/result.h"
 
 #define MAX_JOINED (32 * 1024 * 1024) /* bytes; no source reads more at once */
 

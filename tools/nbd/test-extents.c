@@ -21,7 +21,7 @@
 
 #include "../lib/common/libnbd.h"
 #include "../lib/common/util.h"
-#include "nbd/extents.h"
+#include "nbd/nbd.h"
 #include "util/error.h"
 #include "util/extent.h"
 

@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "qemu/message.h"
+#include "qemu/qemu.h"
 #include "util/error.h"
 
 #define OPTS "driver=vhdx,file.filename=dir/a,,b"

@@ -21,7 +21,7 @@
 
 #include <cmocka.h>
 
-#include "qemu/nbd-process.h"
+#include "qemu/qemu.h"
 #include "util/error.h"
 
 static pid_t test_pid;

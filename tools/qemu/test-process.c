@@ -31,7 +31,7 @@
 
 #include <cmocka.h>
 
-#include "qemu/process.h"
+#include "qemu/qemu.h"
 
 static char *
 run (const char *script, char **messages, struct error *error)

@@ -13,6 +13,275 @@
 #include "../lib/common/util.h"
 #include "read/range-queue.h"
 #include "read/scan.h"
+#include "util/error.h"
+#include "util/extent.h"
+
+/* The window limits how far ranges may be ahead of the first range that is not
+ * hashed, measured by the memory for their leaves.
+ */
+
+#define SIZE UINT64_C (6 * 1024 * 1024) /* bytes of memory for leaves */
+#define LEAF_COST 80            /* bytes: the longest leaf, and its share of a
+                                 * node of the leaf table's tree */
+#define RANGE_COST 4096         /* bytes: nodes of the tree without leaves */
+
+void
+window_init (struct window *window, uint64_t block_size)
+{
+  *window = (struct window) { .block_size = block_size };
+}
+
+uint64_t
+window_max_range (const struct window *window, unsigned count)
+{
+  uint64_t blocks = SIZE / LEAF_COST / count;
+
+  return (blocks > 0 ? blocks : 1) * window->block_size;
+}
+
+bool
+window_is_open (const struct window *window)
+{
+  return !window->first || window->taken - window->first->start < SIZE;
+}
+
+void
+window_take (struct window *window, struct window_item *item,
+             const struct range *range)
+{
+  item->offset = range->offset;
+  item->start = window->taken;
+  item->prev = window->last;
+  item->next = NULL;
+  if (window->last)
+    window->last->next = item;
+  else
+    window->first = item;
+  window->last = item;
+
+  window->taken += RANGE_COST;
+  if (!range->zero)
+    window->taken += range->len / window->block_size * LEAF_COST;
+}
+
+void
+window_move (struct window *window, struct window_item *from,
+             struct window_item *to)
+{
+  *to = *from;
+  *(to->prev ? &to->prev->next : &window->first) = to;
+  *(to->next ? &to->next->prev : &window->last) = to;
+}
+
+void
+window_done (struct window *window, struct window_item *item)
+{
+  *(item->prev ? &item->prev->next : &window->first) = item->next;
+  *(item->next ? &item->next->prev : &window->last) = item->prev;
+}
+
+/* A zero range consists of the whole blocks within a zero extent.  A block that
+ * is only partly in the extent is read, together with the data next to it.
+ */
+
+/* Adjacent zero extents are joined until they have this number of bytes, so
+ * that a block that two of them share is not read.  A longer extent is returned
+ * immediately.
+ */
+#define JOIN_LIMIT (16 * 1024 * 1024)
+
+static uint64_t
+round_up (uint64_t n, uint64_t align)
+{
+  uint64_t rounded = ROUND_UP (n, align);
+
+  return rounded < n ? ROUND_DOWN (UINT64_MAX, align) : rounded;
+}
+
+void
+cursor_start (struct cursor *cursor, uint64_t align, uint64_t max_read)
+{
+  cursor->align = align;
+  cursor->max_read = max_read < align ? align : round_up (max_read, align);
+  cursor->offset = cursor->end = cursor->extent_end = 0;
+  cursor->is_short = false;
+  cursor->lookahead.len = 0;
+}
+
+static int
+fetch_extent (struct cursor *cursor, uint64_t offset, struct extent *extent,
+              struct error *error)
+{
+  if (!cursor->extent_at || cursor->is_short) {
+    extent->len = (cursor->is_short ? cursor->end : cursor->size) - offset;
+    extent->zero = false;
+    return 0;
+  }
+  if (cursor->extent_at (cursor->extent_opaque, offset, extent, error) == -1)
+    return -1;
+  if (extent->len == 0)
+    return error_set (error, "an empty extent at offset %llu",
+                      (unsigned long long) offset);
+  if (extent->len > cursor->size - offset)
+    extent->len = cursor->size - offset;
+  return 0;
+}
+
+/* Join the zero extents that follow the current one.  The length for JOIN_LIMIT
+ * is counted from START.
+ */
+static int
+join_zeros (struct cursor *cursor, uint64_t start, struct error *error)
+{
+  while (cursor->extent_zero && cursor->lookahead.len == 0 &&
+         cursor->extent_end < cursor->end &&
+         cursor->extent_end - start < JOIN_LIMIT) {
+    struct extent extent;
+
+    if (fetch_extent (cursor, cursor->extent_end, &extent, error) == -1)
+      return -1;
+    if (extent.zero)
+      cursor->extent_end += extent.len;
+    else
+      cursor->lookahead = extent;
+  }
+  return 0;
+}
+
+/* Advance to the next extent. */
+static int
+next_extent (struct cursor *cursor, struct error *error)
+{
+  uint64_t start = cursor->extent_end;
+  struct extent extent = cursor->lookahead;
+
+  cursor->lookahead.len = 0;
+  if (extent.len == 0 && fetch_extent (cursor, start, &extent, error) == -1)
+    return -1;
+  cursor->extent_end = start + extent.len;
+  cursor->extent_zero = extent.zero;
+  return join_zeros (cursor, start, error);
+}
+
+/* Returns the end of the last whole block in the current extent.  The end of
+ * the missing range counts as the end of a block.
+ */
+static uint64_t
+extent_whole_end (const struct cursor *cursor)
+{
+  return cursor->extent_end >= cursor->end
+    ? cursor->end : ROUND_DOWN (cursor->extent_end, cursor->align);
+}
+
+/* Find the end of the data that starts at the cursor.  Data ends before the
+ * first whole block that is zero, and at LIMIT at the latest.
+ */
+static int
+find_data_end (struct cursor *cursor, uint64_t limit, uint64_t *end,
+               struct error *error)
+{
+  for (;;) {
+    uint64_t start = cursor->extent_end;
+
+    if (start >= limit)
+      break;
+    if (next_extent (cursor, error) == -1)
+      return -1;
+    start = round_up (start, cursor->align);
+    if (cursor->extent_zero && extent_whole_end (cursor) > start) {
+      *end = MIN (start, limit);
+      return 0;
+    }
+  }
+  *end = limit;
+  return 0;
+}
+
+/* Round END up to whole blocks, but not beyond the end of the image. */
+static uint64_t
+whole_end (const struct cursor *cursor, uint64_t end)
+{
+  uint64_t more = -end & (cursor->align - 1);
+
+  return more < cursor->size - end ? end + more : cursor->size;
+}
+
+/* Should the missing range be read without a query for its extents?  With
+ * SKIP_SHORT_QUERIES it is, if one read covers the range, and the range is not
+ * the whole image.
+ */
+static bool
+is_short (const struct cursor *cursor)
+{
+  uint64_t len = cursor->end - cursor->offset;
+
+  return cursor->skip_short_queries && len <= cursor->max_read &&
+    len < cursor->size;
+}
+
+/* Advance to the next missing range, in whole blocks.  Returns the same as
+ * cursor_next.
+ */
+static int
+next_missing_range (struct cursor *cursor, struct error *error)
+{
+  uint64_t start = cursor->end, len = cursor->size - start;
+  int r = len > 0;
+
+  if (r == 1 && cursor->missing_at)
+    r = cursor->missing_at (cursor->missing_opaque, cursor->end, &start, &len,
+                            error);
+  if (r != 1)
+    return r;
+  if (len > cursor->size - start)
+    len = cursor->size - start;
+  cursor->end = whole_end (cursor, start + len);
+  cursor->offset = ROUND_DOWN (start, cursor->align);
+  cursor->is_short = is_short (cursor);
+  if (cursor->extent_end < cursor->offset) {
+    cursor->extent_end = cursor->offset;
+    cursor->extent_zero = false;
+    cursor->lookahead.len = 0;
+    return 1;
+  }
+  return join_zeros (cursor, cursor->offset, error) == -1 ? -1 : 1;
+}
+
+/* Set RANGE to the LEN bytes at the cursor, and advance the cursor. */
+static int
+emit (struct cursor *cursor, uint64_t len, bool zero, struct range *range)
+{
+  *range = (struct range) {
+    .offset = cursor->offset, .len = len, .zero = zero
+  };
+  cursor->offset += len;
+  return 1;
+}
+
+int
+cursor_next (struct cursor *cursor, struct range *range, struct error *error)
+{
+  uint64_t left, end;
+  int r;
+
+  while (cursor->offset == cursor->end)
+    if ((r = next_missing_range (cursor, error)) != 1)
+      return r;
+  while (cursor->extent_end <= cursor->offset)
+    if (next_extent (cursor, error) == -1)
+      return -1;
+
+  end = extent_whole_end (cursor);
+  if (cursor->extent_zero && end > cursor->offset)
+    return emit (cursor, end - cursor->offset, true, range);
+
+  left = cursor->end - cursor->offset;
+  if (left > cursor->max_read)
+    left = cursor->max_read;
+  if (find_data_end (cursor, cursor->offset + left, &end, error) == -1)
+    return -1;
+  return emit (cursor, end - cursor->offset, false, range);
+}
 
 #define ZERO_STEPS 256          /* maximum number of steps to add a hole */
 #define MIN_ZEROS 65536         /* minimum number of blocks in a step, except

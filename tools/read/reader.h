@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "read/cursor.h"
+#include "read/range-queue.h"
 
 struct error;
 struct range;

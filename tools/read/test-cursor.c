@@ -17,7 +17,7 @@
 #include <cmocka.h>
 
 #include "../lib/common/util.h"
-#include "read/cursor.h"
+#include "read/range-queue.h"
 #include "util/error.h"
 
 #define MAX_SIZE 2000

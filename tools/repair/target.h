@@ -26,7 +26,7 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
-#include "repair/disk-layers.h"
+#include "repair/writers.h"
 #include "util/source-options.h"
 
 struct error;

@@ -22,7 +22,7 @@
 
 #include "../lib/common/util.h"
 #include "../lib/manifest/manifest-index.h"
-#include "repair/block-check.h"
+#include "repair/repair-private.h"
 
 #define BLOCK 512               /* bytes */
 #define BLOCKS 3000

@@ -10,19 +10,307 @@
 #include <limits.h>
 #include <linux/capability.h>
 #include <linux/kcmp.h>
+#include <linux/loop.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "repair/block-device.h"
-#include "repair/disk-layers.h"
 #include "repair/writers.h"
 #include "util/error.h"
+
+#define PATH_SIZE 128
+
+static void
+format_path (char path[PATH_SIZE], dev_t dev, const char *folder,
+             const char *name)
+{
+  snprintf (path, PATH_SIZE, "/sys/dev/block/%u:%u/%s%s", major (dev),
+            minor (dev), folder, name);
+}
+
+/* ---- Attributes ---- */
+
+bool
+block_device_exists (dev_t dev)
+{
+  char path[PATH_SIZE];
+
+  format_path (path, dev, "", "");
+  return access (path, F_OK) == 0;
+}
+
+/* Store the file PATH in TEXT, relative to the directory AT if PATH is, and at
+ * most SIZE - 1 bytes.
+ */
+static bool
+read_text (int at, const char *path, char *text, size_t size)
+{
+  int fd = openat (at, path, O_RDONLY | O_CLOEXEC);
+  ssize_t n = fd == -1 ? -1 : read (fd, text, size - 1);
+
+  if (fd != -1)
+    close (fd);
+  text[n > 0 ? n : 0] = '\0';
+  return n > 0;
+}
+
+static bool
+read_attribute (dev_t dev, const char *folder, const char *name, char *text,
+                size_t size)
+{
+  char path[PATH_SIZE];
+
+  format_path (path, dev, folder, name);
+  if (!read_text (AT_FDCWD, path, text, size))
+    return false;
+  text[strcspn (text, "\n")] = '\0';
+  return true;
+}
+
+bool
+block_device_attribute (dev_t dev, const char *name, char *text, size_t size)
+{
+  return read_attribute (dev, "", name, text, size);
+}
+
+bool
+block_device_disk_attribute (dev_t dev, const char *name, char *text,
+                             size_t size)
+{
+  return read_attribute (dev, "", name, text, size) ||
+    read_attribute (dev, "../", name, text, size);
+}
+
+/* ---- Other devices ---- */
+
+/* Read a device number, such as "7:0", from the file PATH into *DEV.  Returns
+ * false if that fails.
+ */
+static bool
+read_number (int at, const char *path, dev_t *dev)
+{
+  unsigned major_number, minor_number;
+  char text[32];
+
+  if (!read_text (at, path, text, sizeof text) ||
+      sscanf (text, "%u:%u", &major_number, &minor_number) != 2)
+    return false;
+  *dev = makedev (major_number, minor_number);
+  return true;
+}
+
+dev_t
+block_device_whole (dev_t dev)
+{
+  char path[PATH_SIZE], text[32];
+  dev_t whole;
+
+  format_path (path, dev, "../", "dev");
+  return read_attribute (dev, "", "partition", text, sizeof text) &&
+    read_number (AT_FDCWD, path, &whole) ? whole : dev;
+}
+
+DIR *
+block_device_slaves (dev_t dev)
+{
+  char path[PATH_SIZE];
+
+  format_path (path, dev, "", "slaves");
+  if (access (path, F_OK) == -1)
+    format_path (path, dev, "../", "slaves");
+  return opendir (path);
+}
+
+DIR *
+block_device_disks (void)
+{
+  return opendir ("/sys/block");
+}
+
+bool
+block_device_next (DIR *list, dev_t *dev)
+{
+  char path[NAME_MAX + sizeof "/dev"];
+  struct dirent *entry;
+
+  while (list && (entry = readdir (list))) {
+    snprintf (path, sizeof path, "%s/dev", entry->d_name);
+    if (entry->d_name[0] != '.' && read_number (dirfd (list), path, dev))
+      return true;
+  }
+  if (list)
+    closedir (list);
+  return false;
+}
+
+/* ---- Opening ---- */
+
+bool
+block_device_node (dev_t dev, char *node, size_t size)
+{
+  char path[PATH_SIZE], text[1024], name[PATH_SIZE];
+  const char *line;
+
+  format_path (path, dev, "", "uevent");
+  line = read_text (AT_FDCWD, path, text, sizeof text)
+    ? strstr (text, "DEVNAME=") : NULL;
+  if (!line || sscanf (line, "DEVNAME=%127s", name) != 1)
+    return false;
+  snprintf (node, size, "/dev/%s", name);
+  return true;
+}
+
+int
+block_device_open (dev_t dev, int flags)
+{
+  char node[PATH_SIZE + sizeof "/dev/"];
+  struct stat st;
+  int fd;
+
+  if (!block_device_node (dev, node, sizeof node)) {
+    errno = ENOENT;
+    return -1;
+  }
+  fd = open (node, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | flags);
+  if (fd != -1 &&
+      (fstat (fd, &st) == -1 || !S_ISBLK (st.st_mode) || st.st_rdev != dev)) {
+    close (fd);
+    fd = -1;
+    errno = ENOENT;
+  }
+  return fd;
+}
+
+/* ---- Loop devices ---- */
+
+/* If the backing file is a regular file, Linux reports the device of its file
+ * system both as lo_device and as lo_rdevice.
+ */
+bool
+block_device_loop_file (int fd, struct disk_file *file)
+{
+  struct loop_info64 info = { .lo_number = 0 };
+
+  if (ioctl (fd, LOOP_GET_STATUS64, &info) == -1)
+    return false;
+  *file = (struct disk_file) {
+    .device = info.lo_rdevice == info.lo_device ? 0 : info.lo_rdevice,
+    .dev = info.lo_device, .ino = info.lo_inode
+  };
+  return true;
+}
+
+uint64_t
+block_device_loop_start (dev_t dev)
+{
+  char offset[32] = "0", sectors[32] = "0";
+
+  block_device_disk_attribute (dev, "loop/offset", offset, sizeof offset);
+  block_device_attribute (dev, "start", sectors, sizeof sectors);
+  return strtoull (offset, NULL, 10) + strtoull (sectors, NULL, 10) * 512;
+}
+
+static bool
+have (const struct disk_layers *layers, const struct disk_file *file)
+{
+  for (size_t i = 0; i < layers->count; i++) {
+    const struct disk_file *layer = &layers->layer[i];
+
+    if (file->device ? layer->device == file->device
+        : !layer->device && layer->dev == file->dev && layer->ino == file->ino)
+      return true;
+  }
+  return false;
+}
+
+/* The backing file of a loop device is added directly after it. */
+void
+disk_layers_add (struct disk_layers *layers, const struct disk_file *file,
+                 int fd)
+{
+  struct disk_file below;
+  DIR *slaves;
+  int own;
+
+  if (have (layers, file))
+    return;
+  if (layers->count == MAX_DISK_LAYERS) {
+    layers->incomplete = true;
+    return;
+  }
+  layers->layer[layers->count++] = *file;
+  if (!file->device)
+    return;
+  own = fd == -1 ? block_device_open (file->device, 0) : -1;
+  if ((fd != -1 || own != -1) &&
+      block_device_loop_file (fd != -1 ? fd : own, &below))
+    disk_layers_add (layers, &below, -1);
+  if (own != -1)
+    close (own);
+  slaves = block_device_slaves (file->device);
+  below = (struct disk_file) { .device = 0 };
+  while (block_device_next (slaves, &below.device))
+    disk_layers_add (layers, &below, -1);
+}
+
+void
+disk_layers_init (struct disk_layers *layers, int fd, const struct stat *st)
+{
+  const struct disk_file disk = {
+    .device = S_ISBLK (st->st_mode) ? st->st_rdev : 0,
+    .dev = st->st_dev, .ino = st->st_ino
+  };
+  struct disk_file file;
+
+  *layers = (struct disk_layers) { .same = 1 };
+  disk_layers_add (layers, &disk, fd);
+  if (disk.device && block_device_whole (disk.device) == disk.device &&
+      block_device_loop_file (fd, &file))
+    layers->same = 2;
+}
+
+bool
+disk_layers_overlap (const struct disk_layers *layers,
+                     const struct disk_file *file)
+{
+  struct disk_file whole = { .device = 0 };
+
+  if (have (layers, file))
+    return true;
+  if (!file->device)
+    return false;
+  whole.device = block_device_whole (file->device);
+  if (have (layers, &whole))
+    return true;
+  for (size_t i = 0; i < layers->count; i++)
+    if (layers->layer[i].device &&
+        block_device_whole (layers->layer[i].device) == file->device)
+      return true;
+  return false;
+}
+
+/* Returns true if B, or the backing file of the loop device B, is one of A. */
+static bool
+have_disk (const struct disk_layers *a, const struct disk_layers *b)
+{
+  for (size_t i = 0; i < b->same; i++)
+    if (have (a, &b->layer[i]))
+      return true;
+  return false;
+}
+
+bool
+disk_layers_are_same (const struct disk_layers *a, const struct disk_layers *b)
+{
+  return a->incomplete || b->incomplete || have_disk (a, b) ||
+    have_disk (b, a);
+}
 
 #define PATH_SIZE 128
 
@@ -140,7 +428,7 @@ fail (const struct search *search, const char *path, int err)
  * Returns 0, or an errno value.
  */
 static int
-read_text (const char *path, char *text, size_t size)
+read_proc_text (const char *path, char *text, size_t size)
 {
   int fd = open (path, O_RDONLY | O_CLOEXEC);
   ssize_t n = fd == -1 ? -1 : read (fd, text, size - 1);
@@ -191,7 +479,7 @@ read_flags (const char *folder, unsigned long fd, int *flags)
   int err;
 
   snprintf (path, sizeof path, "%s/fdinfo/%lu", folder, fd);
-  err = read_text (path, text, sizeof text);
+  err = read_proc_text (path, text, sizeof text);
   found = strstr (text, "flags:");
   if (err == 0 && !found)
     err = ENOENT;               /* closed meanwhile */
@@ -238,7 +526,7 @@ refuse (const struct search *search, const struct disk_file *file)
   char path[PATH_SIZE], name[32];
 
   snprintf (path, sizeof path, "/proc/%lu/comm", search->pid);
-  if (read_text (path, name, sizeof name) != 0)
+  if (read_proc_text (path, name, sizeof name) != 0)
     snprintf (name, sizeof name, "?");
   name[strcspn (name, "\n")] = '\0';
   return error_set (search->error, "is in use: process %lu (%s) has %s open "

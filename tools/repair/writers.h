@@ -35,7 +35,126 @@
 #ifndef BLKSUM_WRITERS_H
 #define BLKSUM_WRITERS_H
 
+#include <dirent.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <sys/stat.h>
+#include <sys/types.h>
+
+/* Information about block devices from /sys on Linux.
+ *
+ * The directory of a partition is a subdirectory of the directory of its disk,
+ * and has fewer attributes.  Attributes that only the disk has are read from
+ * the parent directory.
+ */
+
+/* A regular file or block device.  Devices are compared by device number,
+ * because a device can have several nodes, also in other mount namespaces.
+ */
+struct disk_file {
+  dev_t device;                 /* number of the block device, or 0 */
+  dev_t dev;                    /* of a regular file: st_dev */
+  ino_t ino;                    /* of a regular file: st_ino */
+};
+
+/* Returns true if DEV is in /sys. */
+bool block_device_exists (dev_t dev);
+
+/* Store the first line of the attribute NAME of DEV in TEXT, which has room
+ * for SIZE bytes.  Returns false if the attribute cannot be read.
+ */
+bool block_device_attribute (dev_t dev, const char *name, char *text,
+                             size_t size);
+
+/* Same as block_device_attribute, but if DEV is a partition that does not have
+ * the attribute, use that of its disk.  An example is "queue/rotational".
+ */
+bool block_device_disk_attribute (dev_t dev, const char *name, char *text,
+                                  size_t size);
+
+/* Open the list of the devices directly below DEV, such as the disks of an md
+ * or dm device; if DEV is a partition, of those below its disk.  Or that of all
+ * disks of this host.  Returns NULL if there is none.
+ */
+DIR *block_device_slaves (dev_t dev);
+DIR *block_device_disks (void);
+
+/* Store the next device of LIST, which can be NULL, in *DEV.  Returns false at
+ * the end, and closes LIST.
+ */
+bool block_device_next (DIR *list, dev_t *dev);
+
+/* Returns the disk that has the partition DEV, or DEV if it is not a
+ * partition.
+ */
+dev_t block_device_whole (dev_t dev);
+
+/* Store the path of the device node of DEV below /dev in NODE, which has room
+ * for SIZE bytes.  Returns false if /sys has no name for DEV.
+ */
+bool block_device_node (dev_t dev, char *node, size_t size);
+
+/* Open the device node of DEV for reading, with additional FLAGS for open(2),
+ * such as O_EXCL.  Returns a file descriptor, or -1 with errno set if the node
+ * cannot be opened or is not the node of DEV.
+ */
+int block_device_open (dev_t dev, int flags);
+
+/* Store the backing file of a loop device in FILE.  FD is open on the loop
+ * device or on a partition of it.  Returns false if FD is on neither, or if the
+ * loop device has no backing file.
+ */
+bool block_device_loop_file (int fd, struct disk_file *file);
+
+/* Returns the offset in bytes at which DEV, a loop device or a partition of
+ * one, starts in its backing file.
+ */
+uint64_t block_device_loop_start (dev_t dev);
+
+/* The layers of a disk: the disk itself, and all files and block devices that
+ * it is built on.
+ *
+ * A loop device, or a partition of one, is built on its backing file, and an
+ * md or dm device is built on its slaves.  The device below the file system of
+ * a regular file is not a layer: writes of the file system to other files do
+ * not matter.
+ */
+
+#define MAX_DISK_LAYERS 256
+
+struct disk_layers {
+  struct disk_file layer[MAX_DISK_LAYERS]; /* the first is the disk itself */
+  size_t count;
+  size_t same;                  /* the first layers that are the disk: 2 if it
+                                 * is a loop device, with its backing file */
+  bool incomplete;              /* there are more than MAX_DISK_LAYERS */
+};
+
+/* Find the layers of the disk that is open as FD, and whose status is ST. */
+void disk_layers_init (struct disk_layers *layers, int fd,
+                       const struct stat *st);
+
+/* Add FILE, and all devices and files that it is built on.  FD is open on FILE,
+ * or -1.
+ */
+void disk_layers_add (struct disk_layers *layers, const struct disk_file *file,
+                      int fd);
+
+/* Returns true if FILE is one of LAYERS, a partition of one, or the disk of a
+ * partition in LAYERS.  Two partitions of a disk do not overlap.
+ */
+bool disk_layers_overlap (const struct disk_layers *layers,
+                          const struct disk_file *file);
+
+/* Returns true if the disks A and B are the same under any name, or one of them
+ * is built on the other, as an md or dm device is built on its disks.  Two
+ * devices that are built on the same disk, such as two logical volumes, are not
+ * the same.  If a disk has more layers than can be recorded, it counts as the
+ * same as any other.
+ */
+bool disk_layers_are_same (const struct disk_layers *a,
+                           const struct disk_layers *b);
 
 struct error;
 

@@ -13,11 +13,8 @@
 
 #include "../lib/common/clock.h"
 #include "../lib/common/libnbd.h"
-#include "nbd/bitmap.h"
-#include "nbd/extents.h"
-#include "nbd/handle.h"
-#include "nbd/read.h"
-#include "source/nbd-uri.h"
+#include "nbd/nbd.h"
+#include "source/source-private.h"
 #include "source/source.h"
 #include "util/error.h"
 #include "util/source-options.h"

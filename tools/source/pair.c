@@ -13,10 +13,9 @@
 #include <string.h>
 
 #include "../lib/common/util.h"
-#include "io/read.h"
+#include "io/file-read.h"
 #include "read/reader.h"
 #include "read/scan.h"
-#include "source/pair.h"
 #include "source/source.h"
 #include "util/error.h"
 

@@ -101,4 +101,54 @@ source_close (struct source *source)
   source->ops->close (source);
 }
 
+/* Open an operand.
+ */
+
+struct error;
+struct source;
+struct source_options;
+
+/* Does OPERAND start with a scheme and "://", as nbd+unix:///?socket=PATH does?
+ * A file with such a name can be given as ./NAME.
+ */
+bool source_is_uri (const char *operand);
+
+/* Open OPERAND: a file, a device, a URI, or "-".  Detect and check the format,
+ * but read no data.  OPTIONS and OPERAND must outlive the source.  The calling
+ * thread must not end before the source is closed, because qemu-nbd ends with
+ * that thread.  Thread-safe.  Returns 0, or -1 with the reason; then *SOURCE is
+ * not set.
+ */
+int source_open (const struct source_options *options, const char *operand,
+                 struct source **source, struct error *error);
+
+/* Open the raw image in FD, a regular file or block device.  The caller has
+ * opened FD with O_DIRECT and locked it, and closes it after the source.
+ * Unless OPTIONS gives the format, it is detected.  An image that is not raw is
+ * refused.  Returns 0, or -1 with the reason; then *SOURCE is not set.
+ */
+int source_open_raw (const struct source_options *options, int fd,
+                     struct source **source, struct error *error);
+
+/* The difference of two sources, as a source: zero where they are the same.
+ */
+
+struct error;
+struct source;
+struct source_options;
+
+/* Create the difference of two open sources, which must outlive it.  It has the
+ * size of the larger one; the smaller one is extended by zeros.  Blocks of
+ * BLOCK_SIZE bytes are compared: a block that is the same in both reads as
+ * zeros, and any other block as some data that is not zero.  Returns 0; or -1
+ * with errno set: ENOTSUP if one of the two has no functions that read at any
+ * offset (see image in source.h).
+ */
+int pair_open (const struct source_options *options, size_t block_size,
+               struct source *const both[2], struct source **source);
+
+/* Returns the index, 0 or 1, of the source that caused the error of the pair.
+ */
+unsigned pair_failed (const struct source *source);
+
 #endif /* BLKSUM_SOURCE_H */

@@ -12,7 +12,6 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "util/control.h"
 #include "util/error.h"
 
 static const char more[] = "\n(the rest is not shown)";

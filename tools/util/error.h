@@ -14,7 +14,25 @@
 #define BLKSUM_ERROR_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+
+/* Control characters, which a terminal executes instead of printing them.
+ */
+
+/* Returns the length in bytes of the control character at TEXT, or 0 if there
+ * is none at TEXT.  C1 control characters in UTF-8 count as control characters;
+ * NUL does not.
+ */
+static inline size_t
+control_length (const char *text)
+{
+  const unsigned char *s = (const unsigned char *) text;
+
+  if (s[0] == 0xc2)
+    return (s[1] & 0xe0) == 0x80 ? 2 : 0;
+  return (s[0] > 0 && s[0] < ' ') || s[0] == 127;
+}
 
 struct error {
   char text[6144];              /* empty if there is no error; large enough

@@ -4,9 +4,13 @@
 
 #include <config.h>
 
+#include <ctype.h>
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
+#include "../lib/common/util.h"
 #include "util/ranges.h"
 
 static uint64_t
@@ -170,4 +174,226 @@ ranges_bytes (const struct ranges *ranges)
   for (i = 0; i < ranges->count; i++)
     bytes += ranges->items[i].len;
   return bytes;
+}
+
+/* The alignment of reads in bytes, unless the block size is larger.  No NBD
+ * server requires a larger alignment, and neither does direct I/O.
+ */
+#define PART_ALIGNMENT ((uint64_t) 64 * 1024)
+
+/* Parse a decimal number before END.  Returns the text after END, or NULL. */
+static const char *
+parse_number (const char *text, char end, uint32_t *number)
+{
+  unsigned long long value;
+  char *rest;
+
+  errno = 0;
+  value = strtoull (text, &rest, 10);
+  if (!isdigit ((unsigned char) text[0]) || errno != 0 || *rest != end ||
+      value > PART_MAX)
+    return NULL;
+  *number = value;
+  return rest + 1;
+}
+
+int
+part_parse (struct part *part, const char *text)
+{
+  text = parse_number (text, '/', &part->i);
+  if (text)
+    text = parse_number (text, '\0', &part->n);
+  return text && part->i < part->n ? 0 : -1;
+}
+
+/* Returns UNITS * I / N, rounded down. */
+static uint64_t
+share (uint64_t units, uint32_t i, uint32_t n)
+{
+  return units / n * i + units % n * i / n;
+}
+
+void
+part_blocks (const struct part *part, uint64_t size, uint32_t block_size,
+             uint64_t *first, uint64_t *count)
+{
+  uint64_t blocks = size / block_size + (size % block_size != 0);
+  uint64_t unit = size / PART_UNIT >= part->n ? PART_UNIT : block_size;
+  uint64_t units = size / unit + (size % unit != 0), end;
+
+  *first = share (units, part->i, part->n) * (unit / block_size);
+  end = share (units, part->i + 1, part->n) * (unit / block_size);
+  if (end > blocks)
+    end = blocks;
+  *count = end - *first;
+}
+
+uint64_t
+part_offset (uint64_t block, uint64_t size, uint32_t block_size)
+{
+  return block > size / block_size ? size : block * block_size;
+}
+
+struct part_range
+part_read_range (uint64_t first, uint64_t count, uint64_t size,
+                 uint32_t block_size)
+{
+  uint64_t start = part_offset (first, size, block_size);
+  uint64_t end = part_offset (first + count, size, block_size);
+  uint64_t more = -end & (PART_ALIGNMENT - 1);
+
+  if (count > 0) {
+    start &= ~(PART_ALIGNMENT - 1);
+    end = more < size - end ? end + more : size;
+  }
+  return (struct part_range) { start, end };
+}
+
+bool
+part_range_has (void *opaque, uint64_t offset, uint64_t *len)
+{
+  const struct part_range *range = opaque;
+  bool before = offset < range->start, in = !before && offset < range->end;
+
+  *len = (before ? range->start : in ? range->end : UINT64_MAX) - offset;
+  return in;
+}
+
+void
+part_describe (const struct part *part, uint64_t bytes, uint64_t size,
+               char text[PART_TEXT_SIZE])
+{
+  static const char *const units[] = { "bytes", "KiB", "MiB", "GiB" };
+  unsigned i = 0;
+
+  while (i < 3 && size > 0 && bytes % 1024 == 0 && size % 1024 == 0) {
+    bytes /= 1024;
+    size /= 1024;
+    i++;
+  }
+  snprintf (text, PART_TEXT_SIZE,
+            "part %" PRIu32 "/%" PRIu32 ": %" PRIu64 " of %" PRIu64 " %s",
+            part->i, part->n, bytes, size, units[i]);
+}
+
+char *
+part_path (const struct part *part, const char *dir)
+{
+  char *path;
+
+  if (asprintf (&path, "%s/part-%06" PRIu32 "-of-%06" PRIu32 ".blkm", dir,
+                part->i, part->n) == -1)
+    return NULL;
+  return path;
+}
+
+/* The audit sample of blkhash update: which of the units whose leaves
+ * are taken from a manifest are also read, and compared with it.
+ */
+
+static uint64_t
+units (const struct audit_sample *sample, uint64_t len)
+{
+  return len / sample->unit + (len % sample->unit != 0);
+}
+
+static int
+count_before (struct audit_sample *sample)
+{
+  const struct ranges *unknown = sample->unknown;
+  uint64_t sum = 0;
+  size_t i;
+
+  sample->before = calloc (unknown->count + 1, sizeof *sample->before);
+  if (!sample->before)
+    return ENOMEM;
+  for (i = 0; i < unknown->count; i++) {
+    sample->before[i] = sum;
+    sum += units (sample, unknown->items[i].len);
+  }
+  sample->before[i] = sum;
+  return 0;
+}
+
+int
+audit_sample_init (struct audit_sample *sample, uint64_t size,
+                   uint32_t block_size, struct ranges *unknown,
+                   uint32_t audit, uint64_t seed)
+{
+  *sample = (struct audit_sample) {
+    .size = size,
+    .unit = MAX (block_size, STRATA_READ_UNIT),
+    .unknown = unknown,
+  };
+  ranges_align (unknown, sample->unit, size);
+  if (count_before (sample) != 0)
+    return ENOMEM;
+  strata_init (&sample->trusted,
+               units (sample, size) - sample->before[unknown->count], audit,
+               seed);
+  return 0;
+}
+
+void
+audit_sample_destroy (struct audit_sample *sample)
+{
+  free (sample->before);
+}
+
+uint64_t
+audit_sample_bytes (const struct audit_sample *sample)
+{
+  uint64_t unknown = ranges_bytes (sample->unknown);
+  uint64_t rest = sample->size - unknown;
+
+  return unknown + (sample->trusted.chosen <= rest / sample->unit
+                    ? sample->trusted.chosen * sample->unit : rest);
+}
+
+/* Returns the index of the first unknown range that ends after OFFSET, or the
+ * number of ranges if there is none.
+ */
+static size_t
+find_unknown (const struct ranges *unknown, uint64_t offset)
+{
+  size_t low = 0, high = unknown->count;
+
+  while (low < high) {
+    size_t middle = low + (high - low) / 2;
+    const struct ranges_item *range = &unknown->items[middle];
+
+    if (range->start + range->len <= offset)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+enum sample_class
+audit_sample_at (const struct audit_sample *sample, uint64_t offset,
+                 uint64_t *len)
+{
+  const struct ranges *unknown = sample->unknown;
+  size_t i = find_unknown (unknown, offset);
+  uint64_t unit = offset / sample->unit, count, same;
+  bool audited;
+
+  *len = UINT64_MAX - offset;
+  if (i < unknown->count) {
+    const struct ranges_item *range = &unknown->items[i];
+
+    if (range->start <= offset) {
+      *len = range->start + range->len - offset;
+      return SAMPLE_UNKNOWN;
+    }
+    *len = range->start - offset;
+  }
+  if (sample->trusted.chosen == 0 || offset >= sample->size)
+    return SAMPLE_TRUSTED;
+  audited = strata_at (&sample->trusted, unit - sample->before[i], &count);
+  same = count * sample->unit - offset % sample->unit;
+  if (*len > same)
+    *len = same;
+  return audited ? SAMPLE_AUDITED : SAMPLE_TRUSTED;
 }

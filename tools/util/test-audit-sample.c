@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "util/audit-sample.h"
+#include "util/ranges.h"
 #include "util/ranges.h"
 
 #define UNIT 65536

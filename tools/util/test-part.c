@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "util/part.h"
+#include "util/ranges.h"
 
 static void
 test_parse (void **state)
