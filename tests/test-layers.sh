@@ -27,14 +27,13 @@ tools/nbd: read
 tools/read: io
 tools/image: format qemu io
 tools/format: qemu io
-filter: lib/leaves
-filter/verify: . lib/construction lib/digest lib/manifest
+filter/blkhash: lib/leaves
+filter/verify: lib/construction lib/digest lib/manifest
 EOF
-callers="blkhash check flush pass pass-read source verify" # of the plugin, in filter/
+callers="blkhash-filter finish pass verify-check verify-filter verify-repair" # of the plugin, in filter/
 # Base names that stand twice; there must be no new ones.
-twice="blkhash check compare disk export hash mapfile params progress repair source \
-test-image test-manifest test-prefetch"
-several="filter" # their Makefile.am may have a file in several lists
+twice="hash progress test-image test-manifest test-prefetch"
+several="" # parts whose Makefile.am may have a file in several lists
 
 status=0
 complain () {

@@ -18,26 +18,491 @@
 
 #include <config.h>
 
+#include <assert.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #include <nbdkit-filter.h>
 
 #include "../lib/common/clock.h"
+#include "../lib/common/mapfile.h"
+#include "../lib/common/sums.h"
+#include "../lib/common/text.h"
 #include "../lib/common/util.h"
 #include "../lib/manifest/manifest-index.h"
-#include "output-file.h"
-#include "result-file.h"
-#include "result-lines.h"
-#include "verify/disk.h"
-#include "verify/export.h"
-#include "verify/mapfile.h"
-#include "verify/params.h"
+#include "common/output-file.h"
+#include "common/result-file.h"
 #include "verify/publish.h"
-#include "verify/result.h"
-#include "verify/status.h"
+#include "verify/verify-disk.h"
+#include "verify/verify-export.h"
+#include "verify/verify-params.h"
+
+/* How much of an export was verified.
+ */
+
+struct export;
+
+struct summary {
+  /* Bytes of the blocks in each state.  VERIFIED are those of BLOCK_OK.
+   * MISSING_ZERO are those of BLOCK_MISSING that are zero in the manifest and
+   * are not verified, because of ZERO_SKIP; MISSING are the others.
+   */
+  uint64_t verified, differs, unreadable, repaired, missing;
+  uint64_t unreadable_repaired, missing_zero;
+  uint64_t transient;           /* see tally.h */
+  bool ok;                      /* VERIFIED is all of the disk */
+};
+
+void summary_get_locked (const struct export *export,
+                         struct summary *summary);
+
+/* A mapfile of GNU ddrescue: which ranges are good, bad, and not tried.
+ */
+
+extern struct output_file mapfile;
+
+/* Replace the file.  Only one thread at a time may call this. */
+void mapfile_write (void);
+
+/* The status file: counts and ranges of each export, in JSON.
+ */
+
+extern struct output_file status_file;
+
+/* Replace the file.  FINISHED is set if the server ends.  Only one thread at a
+ * time may call it.
+ */
+void status_write (bool finished);
+
+/* Recognize files of this filter by their first bytes.
+ */
+
+#define MAX_SIGNATURE 128
+
+int
+signature_is (int fd, const char *signature)
+{
+  char start[MAX_SIGNATURE];
+  size_t len = strlen (signature);
+  ssize_t n;
+
+  assert (len <= sizeof start);
+  n = pread (fd, start, len, 0);
+  if (n == -1)
+    return -1;
+  return n == (ssize_t) len && memcmp (start, signature, len) == 0;
+}
+
+/* How much of an export was verified.
+ *
+ * The size of the plugin's disk is checked when a client connects.  Until then
+ * the disk may be the wrong one, so all of it counts as not read, even blocks
+ * that are zero in the manifest.
+ */
+
+/* Returns the bytes of the blocks in STATE.  The last block of the disk can be
+ * shorter.
+ */
+static uint64_t
+bytes_of (const struct disk *disk, const struct tally_counts *counts,
+          enum block_state state)
+{
+  uint64_t bytes = counts->blocks[state] * disk->block_size;
+  uint64_t excess = disk->blocks * disk->block_size - disk->size;
+
+  return disk->blocks > 0 && counts->last == state ? bytes - excess : bytes;
+}
+
+void
+summary_get_locked (const struct export *export, struct summary *summary)
+{
+  struct disk *disk = export->disk;
+  struct tally_counts counts;
+
+  *summary = (struct summary) { .missing = disk->size };
+  if (!export->connected)
+    return;
+  tally_get_counts (&disk->tally, &counts);
+  *summary = (struct summary) {
+    .verified = bytes_of (disk, &counts, BLOCK_OK),
+    .differs = bytes_of (disk, &counts, BLOCK_DIFFERS),
+    .unreadable = bytes_of (disk, &counts, BLOCK_UNREADABLE),
+    .repaired = bytes_of (disk, &counts, BLOCK_REPAIRED),
+    .unreadable_repaired = bytes_of (disk, &counts, BLOCK_UNREADABLE_REPAIRED),
+    .missing = bytes_of (disk, &counts, BLOCK_MISSING),
+    .missing_zero = verify_params.zero == ZERO_SKIP ? disk->zeros : 0,
+    .transient = counts.transient,
+  };
+  summary->missing -= summary->missing_zero;
+  summary->ok = summary->verified == disk->size;
+}
+
+/* A mapfile of GNU ddrescue: which ranges are good, bad, and not tried.
+ *
+ * Clients that read at random can make millions of ranges.  After MAX_RANGES
+ * ranges, the rest of the disk is recorded as not tried, so ddrescue needlessly
+ * reads some blocks again.
+ */
+
+#define MAX_RANGES 100000
+
+#define MAPFILE_SIGNATURE_LINE MAPFILE_SIGNATURE ("nbdkit-blkhash-verify-filter")
+
+static int
+is_mapfile (int fd, char *why)
+{
+  (void) why;
+  return signature_is (fd, MAPFILE_SIGNATURE_LINE);
+}
+
+struct output_file mapfile = {
+  .param = "blkhash-verify-mapfile", .is_ours = is_mapfile,
+  .what = "a mapfile of this filter"
+};
+
+static char
+status_of (enum block_state state)
+{
+  return state == BLOCK_OK ? MAPFILE_FINISHED
+    : state == BLOCK_MISSING ? MAPFILE_NOT_TRIED : MAPFILE_BAD;
+}
+
+static void
+print_range (FILE *out, const struct disk *disk, uint64_t first,
+             uint64_t count, char status)
+{
+  mapfile_print_range (out, first * disk->block_size,
+                       disk_bytes (disk, first, count), status);
+}
+
+/* Adjacent blocks that differ or are unreadable are one range. */
+static void
+print_ranges (FILE *out, struct disk *disk)
+{
+  uint64_t start = 0, block = 0;
+  unsigned ranges = 0;
+  char status = MAPFILE_NOT_TRIED;
+
+  while (block < disk->blocks && ranges < MAX_RANGES) {
+    enum block_state state;
+    uint64_t count = tally_get_run (&disk->tally, block, &state);
+
+    if (block > start && status_of (state) != status) {
+      print_range (out, disk, start, block - start, status);
+      start = block;
+      ranges++;
+    }
+    status = status_of (state);
+    block += count;
+  }
+  if (start < disk->blocks)
+    print_range (out, disk, start, disk->blocks - start,
+                 ranges < MAX_RANGES ? status : MAPFILE_NOT_TRIED);
+}
+
+static void
+print_export_locked (FILE *out, const struct export *export)
+{
+  struct disk *disk = export->disk;
+
+  if (export->connected)
+    print_ranges (out, disk);
+  else if (disk->blocks > 0)
+    print_range (out, disk, 0, disk->blocks, MAPFILE_NOT_TRIED);
+}
+
+/* Returns NULL if there is no memory. */
+static char *
+make_mapfile (void)
+{
+  char *text = NULL;
+  size_t size;
+  FILE *out = open_memstream (&text, &size);
+
+  if (!out)
+    return NULL;
+  fputs (MAPFILE_SIGNATURE_LINE MAPFILE_STATUS_BEGIN MAPFILE_STATUS_END ("?"), out);
+  {
+    SCOPED_LOCK (&exports_lock);
+
+    print_export_locked (out, exports_first_locked ());
+  }
+  return memstream_close (out, &text);
+}
+
+void
+mapfile_write (void)
+{
+  char *text = make_mapfile ();
+
+  output_file_write (&mapfile, text);
+  free (text);
+}
+
+/* The result file: a line for each export.
+ *
+ * The line has the sum only if each block was good when it was last read, or
+ * the plugin's extents say that it is zero, as in the manifest.  A block that
+ * was repaired still differs, or is unreadable, on the disk, so there is no
+ * sum.
+ */
+
+/* Store in WHY, for a disk in which no block differs, why there is no sum. */
+static void
+print_why (const struct summary *s, char *why, size_t size)
+{
+  const struct {
+    uint64_t bytes;
+    const char *what;
+  } reasons[] = {
+    { s->unreadable + s->unreadable_repaired, "bytes cannot be read" },
+    { s->missing, "bytes are missing" },
+    { s->missing_zero, "bytes of zeros are missing" },
+  };
+  size_t len = 0, i;
+
+  *why = '\0';
+  for (i = 0; i < sizeof reasons / sizeof reasons[0]; i++)
+    if (reasons[i].bytes > 0)
+      len += snprintf (why + len, size - len, "%s%" PRIu64 " %s",
+                       len > 0 ? ", " : "", reasons[i].bytes,
+                       reasons[i].what);
+}
+
+/* Print why there is no sum.  Returns false if there is no memory, as the
+ * functions below.
+ */
+static bool
+print_failure (FILE *out, const struct export *export, const struct summary *s)
+{
+  char *name = sum_line_escape (export->name), why[160];
+  int r = -1;
+
+  print_why (s, why, sizeof why);
+  if (name && s->differs + s->repaired > 0)
+    r = fprintf (out, "# differs %s: %" PRIu64 " bytes\n", name,
+                 s->differs + s->repaired);
+  else if (name)
+    r = fprintf (out, "# unknown %s: %s\n", name, why);
+  free (name);
+  return r >= 0;
+}
+
+static bool
+print_line_locked (FILE *out, struct export *export)
+{
+  struct summary summary;
+
+  summary_get_locked (export, &summary);
+  return summary.ok ? fputs (export->line, out) != EOF
+                      : print_failure (out, export, &summary);
+}
+
+static bool
+print_lines (FILE *out)
+{
+  struct export *export;
+  SCOPED_LOCK (&exports_lock);
+
+  for (export = exports_first_locked (); export; export = export->next)
+    if (!print_line_locked (out, export))
+      return false;
+  return true;
+}
+
+void
+result_write (void)
+{
+  char *text = NULL;
+  size_t len;
+  FILE *out = open_memstream (&text, &len);
+  bool ok = out && print_lines (out);
+
+  if (out && fclose (out) == EOF)
+    ok = false;
+  result_file_write (ok ? text : NULL);
+  free (text);
+}
+
+/* The status file: counts and ranges of each export, in JSON.
+ *
+ * The text is made in memory, so that no lock is held while the file is
+ * written.  To limit this memory, the number of ranges is limited.
+ */
+
+/* The maximum number of ranges of all exports together.  Clients that read at
+ * random leave many missing ranges, which must not displace the others.
+ */
+#define STATUS_MAX_RANGES 1000
+#define MAX_MISSING 1000
+
+#define STATUS_SIGNATURE "{\n  \"program\": \"nbdkit-blkhash-verify-filter\",\n"
+
+struct status {
+  FILE *out;
+  unsigned ranges_left, missing_left; /* of STATUS_MAX_RANGES, MAX_MISSING */
+};
+
+static int
+is_status (int fd, char *why)
+{
+  (void) why;
+  return signature_is (fd, STATUS_SIGNATURE);
+}
+
+struct output_file status_file = {
+  .param = "blkhash-verify-status", .is_ours = is_status,
+  .what = "a status of this filter"
+};
+
+/* ---- Members ---- */
+
+static void
+add_number (const struct status *status, const char *key, uint64_t value)
+{
+  fprintf (status->out, "      \"%s\": %" PRIu64 ",\n", key, value);
+}
+
+static void
+add_string (const struct status *status, const char *key, const char *value)
+{
+  fprintf (status->out, "      \"%s\": ", key);
+  json_string (status->out, value);
+  fputs (",\n", status->out);
+}
+
+static void
+add_bool (const struct status *status, const char *key, bool value)
+{
+  fprintf (status->out, "      \"%s\": %s,\n", key, value ? "true" : "false");
+}
+
+/* ---- Ranges ---- */
+
+/* Add the member "ranges".  Returns false if there are too many. */
+static bool
+add_ranges (struct status *status, const struct export *export)
+{
+  static const char *const results[BLOCK_STATES] = {
+    [BLOCK_MISSING] = "missing", [BLOCK_DIFFERS] = "differs",
+    [BLOCK_UNREADABLE] = "unreadable", [BLOCK_REPAIRED] = "repaired",
+    [BLOCK_UNREADABLE_REPAIRED] = "repaired",
+  };
+  struct disk *disk = export->disk;
+  const char *separator = "\n";
+  uint64_t block, count;
+  bool complete = true;
+
+  fputs ("      \"ranges\": [", status->out);
+  for (block = 0; block < disk->blocks; block += count) {
+    enum block_state state = BLOCK_MISSING;
+    unsigned *left;
+
+    count = export->connected ? tally_get_run (&disk->tally, block, &state)
+                              : disk->blocks;
+    left = state == BLOCK_MISSING ? &status->missing_left
+                                  : &status->ranges_left;
+    if (!results[state])
+      continue;
+    if (*left == 0) {
+      complete = false;
+      continue;
+    }
+    --*left;
+    fprintf (status->out, "%s        { \"start\": %" PRIu64 ", "
+             "\"length\": %" PRIu64 ", \"result\": \"%s\" }", separator,
+             block * disk->block_size, disk_bytes (disk, block, count),
+             results[state]);
+    separator = ",\n";
+  }
+  fputs (" ],\n", status->out);
+  return complete;
+}
+
+/* ---- The file ---- */
+
+static void
+add_export_locked (struct status *status, const struct export *export)
+{
+  struct disk *disk = export->disk;
+  struct summary summary;
+  bool complete;
+
+  summary_get_locked (export, &summary);
+  fputs ("    {\n", status->out);
+  add_string (status, "name", export->name);
+  add_string (status, "manifest", disk->path);
+  add_string (status, "result",
+              summary.differs + summary.repaired > 0 ? "differs" :
+              summary.ok ? "ok" : "unknown");
+  add_number (status, "size", disk->size);
+  add_number (status, "block-size", disk->block_size);
+  add_number (status, "verified-bytes", summary.verified);
+  add_number (status, "differs-bytes", summary.differs);
+  add_number (status, "unreadable-bytes", summary.unreadable);
+  add_number (status, "repaired-bytes",
+              summary.repaired + summary.unreadable_repaired);
+  add_number (status, "unreadable-repaired-bytes",
+              summary.unreadable_repaired);
+  add_number (status, "missing-bytes", summary.missing + summary.missing_zero);
+  add_number (status, "missing-zero-bytes", summary.missing_zero);
+  add_number (status, "transient-blocks", summary.transient);
+  add_bool (status, "stopped", disk_is_stopped (disk));
+  add_bool (status, "manifest-changed", disk_has_changed (disk));
+  complete = add_ranges (status, export);
+  fprintf (status->out, "      \"ranges-complete\": %s\n    }",
+           complete ? "true" : "false");
+}
+
+static void
+add_exports (struct status *status)
+{
+  const struct export *export;
+  SCOPED_LOCK (&exports_lock);
+
+  for (export = exports_first_locked (); export; export = export->next) {
+    add_export_locked (status, export);
+    fputs (export->next ? ",\n" : "\n", status->out);
+  }
+}
+
+/* Returns NULL if there is no memory. */
+static char *
+make_status (bool finished)
+{
+  struct status status = {
+    .ranges_left = STATUS_MAX_RANGES, .missing_left = MAX_MISSING
+  };
+  char *text = NULL;
+  size_t size;
+
+  status.out = open_memstream (&text, &size);
+  if (!status.out)
+    return NULL;
+  fprintf (status.out, STATUS_SIGNATURE "  \"time\": %jd,\n  \"finished\": %s,\n"
+           "  \"exports\": [\n", (intmax_t) time (NULL),
+           finished ? "true" : "false");
+  add_exports (&status);
+  fputs ("  ]\n}\n", status.out);
+  return memstream_close (status.out, &text);
+}
+
+void
+status_write (bool finished)
+{
+  char *text = make_status (finished);
+
+  output_file_write (&status_file, text);
+  free (text);
+}
 
 #define INTERVAL 5              /* seconds */
 #define MAX_AWAITED 1000        /* writes */

@@ -4,8 +4,22 @@
  * Write the states of blocks to the result, the status and the mapfile.
  */
 
-#ifndef NBDKIT_BLKHASH_VERIFY_PUBLISH_H
-#define NBDKIT_BLKHASH_VERIFY_PUBLISH_H
+#ifndef NBDKIT_BLKHASH_PUBLISH_H
+#define NBDKIT_BLKHASH_PUBLISH_H
+
+/* Recognize files of this filter by their first bytes.
+ */
+
+/* Returns 1 if the content of FD begins with SIGNATURE, 0 if not, or -1 with
+ * errno if FD cannot be read.
+ */
+int signature_is (int fd, const char *signature);
+
+/* The result file: a line for each export.
+ */
+
+/* Replace the file.  Only one thread at a time may call it. */
+void result_write (void);
 
 /* Empty the files that exist, if each looks like one that this filter wrote,
  * before anything else is done that can fail.  Another server can use them
@@ -45,4 +59,4 @@ void publish_finish (void);
 /* Close the files.  If publish_start succeeded, call publish_finish first. */
 void publish_close (void);
 
-#endif /* NBDKIT_BLKHASH_VERIFY_PUBLISH_H */
+#endif /* NBDKIT_BLKHASH_PUBLISH_H */

@@ -1,0 +1,158 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A set of blocks of a disk.
+ *
+ * Memory grows with the number of runs (ranges of blocks that are in the set),
+ * not with their length.  If an allocation fails, the set contains all blocks,
+ * so it can only be used where surplus blocks do no harm.
+ *
+ * Not thread-safe: look-ups change the set, too, because they cache runs.
+ */
+
+#ifndef NBDKIT_BLKHASH_BLOCK_SET_H
+#define NBDKIT_BLKHASH_BLOCK_SET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct leaf_tree;
+
+/* Bytes from START to END, exclusive; empty if they are equal. */
+struct byte_range {
+  uint64_t start, end;
+};
+
+/* If all members are zero, the set is empty. */
+struct block_set {
+  struct leaf_tree *blocks;     /* NULL: the set is empty, or ALL is set */
+  bool all;                     /* an allocation failed: all blocks are in it */
+  /* The runs that the last look-ups found.  A range in one of them needs no
+   * look-up in the tree.
+   */
+  struct byte_range last_in, last_out; /* in the set, and not in it */
+};
+
+/* Add all blocks of BLOCK_SIZE bytes that overlap the range from OFFSET to END.
+ */
+void block_set_add (struct block_set *set, uint32_t block_size,
+                    uint64_t offset, uint64_t end);
+
+/* Returns true if the block with the byte at OFFSET is in the set.  Sets
+ * *RUN_END to the end of the range to which the same answer applies, at most
+ * END.
+ */
+bool block_set_look_up (struct block_set *set, uint32_t block_size,
+                        uint64_t offset, uint64_t end, uint64_t *run_end);
+
+/* Like block_set_look_up, but without a look-up in the tree if a cached run
+ * contains the whole range.
+ */
+static inline bool
+block_set_contains (struct block_set *set, uint32_t block_size,
+                    uint64_t offset, uint64_t end, uint64_t *run_end)
+{
+  *run_end = end;
+  if (offset >= set->last_out.start && end <= set->last_out.end)
+    return false;
+  if (offset >= set->last_in.start && end <= set->last_in.end)
+    return true;
+  return block_set_look_up (set, block_size, offset, end, run_end);
+}
+
+/* Remove the blocks that are completely between OFFSET and END.  If ALL is set,
+ * they remain in the set.
+ */
+void block_set_remove (struct block_set *set, uint32_t block_size,
+                       uint64_t offset, uint64_t end);
+
+/* Add all blocks of FROM.  block_set_move also empties FROM. */
+void block_set_add_set (struct block_set *set, uint32_t block_size,
+                        struct block_set *from);
+void block_set_move (struct block_set *set, uint32_t block_size,
+                     struct block_set *from);
+
+/* Set *OFFSET and *END to the next run of blocks in the set at *OFFSET or after
+ * it.  A run that begins before *OFFSET is clipped.  Returns false if there is
+ * no such run.
+ */
+bool block_set_next (struct block_set *set, uint32_t block_size,
+                     uint64_t *offset, uint64_t *end);
+
+/* Returns true if no block was added since the set was cleared.  A set whose
+ * blocks were all removed by block_set_remove does not count as empty.
+ */
+static inline bool
+block_set_is_empty (const struct block_set *set)
+{
+  return !set->blocks && !set->all;
+}
+
+/* Remove all blocks, and free the memory. */
+void block_set_clear (struct block_set *set);
+
+/* Requests in flight, and their tainted parts.
+ *
+ * A request is a read (pread, extents) or a change (pwrite, zero, trim).  If a
+ * change and another request access the same bytes at the same time, their
+ * order is unknown: these bytes are tainted in both requests, and their content
+ * is not used.  Reads do not taint each other.
+ *
+ * Not thread-safe: the caller holds exports_lock, except where noted.
+ */
+
+#define REQUEST_DATA 4          /* maximum number of ranges */
+
+struct request {
+  struct request *prev, *next;
+  bool change;                  /* else a read */
+  bool tracked;                 /* inflight_begin was called */
+  bool ignored;                 /* its content proves nothing */
+  uint64_t offset, end;         /* bytes; END is exclusive */
+  uint64_t taint, taint_end;    /* the tainted part; empty if these are equal */
+  /* The part whose content this request does not prove; empty if these are
+   * equal.  In a read, from the first to the last byte that is hidden (see
+   * visibility.c).  In a change, the bytes over which a flush of another
+   * connection may have written earlier changes.
+   */
+  uint64_t unproven, unproven_end;
+  const void *by;               /* struct unflushed of its connection; set by
+                                 * the caller after inflight_begin */
+  /* For observe.c: the content that was read, and the first ranges of it with
+   * data; and whether the request has reported zeros.
+   */
+  const unsigned char *buf;
+  struct byte_range data[REQUEST_DATA];
+  unsigned nr_data;
+  bool claims;
+  bool tainted;                 /* taint is not empty; atomic, never reset */
+};
+
+struct inflight {
+  struct request *reads, *changes;
+};
+
+/* Initialize REQUEST.  Where it overlaps a request in flight, taint both,
+ * unless both are reads.  REQUEST is in flight until inflight_end.
+ */
+void inflight_begin (struct inflight *inflight, struct request *request,
+                     bool change, uint64_t offset, uint64_t len);
+void inflight_end (struct inflight *inflight, struct request *request);
+
+/* Extend the unproven part of REQUEST to include this range, and all bytes in
+ * between.
+ */
+void inflight_add_unproven (struct request *request,
+                            uint64_t offset, uint64_t end);
+
+/* Taint all requests in flight of the connection BY. */
+void inflight_taint_by (struct inflight *inflight, const void *by);
+
+/* Taint the parts of reads in flight that overlap this range. */
+void inflight_taint_reads (struct inflight *inflight,
+                           uint64_t offset, uint64_t end);
+
+/* Returns true if a part of the request is tainted.  Needs no lock. */
+bool inflight_is_tainted (const struct request *request);
+
+#endif /* NBDKIT_BLKHASH_BLOCK_SET_H */

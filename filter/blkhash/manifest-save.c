@@ -1,0 +1,217 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The manifest file.
+ *
+ * It can be large, so the thread that finishes an export writes the leaves to a
+ * new file, PATH.blkhash-saving, while it folds them.  Requests do not wait for
+ * that.  They wait only while that file is renamed to PATH, or while PATH is
+ * replaced with an empty file.  The latter can happen while another export's
+ * manifest is being written, so the empty file has a different temporary name,
+ * see output-file.c.
+ *
+ * Only one new file exists at a time; a thread that finishes another export
+ * waits until it is gone.  So a killed server leaves at most one new file,
+ * which the next server removes.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <nbdkit-filter.h>
+
+#include "../lib/common/util.h"
+#include "blkhash-manifest.h"
+#include "blkhash/manifest-save.h"
+#include "blkhash/params.h"
+#include "common/config-files.h"
+#include "common/output-file.h"
+
+/* Only the owner can read the manifest, because its leaves reveal whether the
+ * disk has a given block.
+ */
+#define MODE 0600
+
+static char *saving_path;       /* of the new file; set once */
+
+/* ---- Start-up ---- */
+
+/* Returns 1 if the file is a manifest, or 0 if it is not, or is damaged.  The
+ * whole file is read, but its sum is not computed, because that could take
+ * long.  Returns -1 with the reason in WHY if the file cannot be examined: for
+ * instance, there is no memory, or it is a manifest of a later version.
+ */
+static int
+is_manifest (int fd, char *why)
+{
+  struct blkhash_manifest_reader *r =
+    blkhash_manifest_reader_new (fd, BLKHASH_MANIFEST_NO_SUM, why,
+                                 OUTPUT_FILE_MAX_WHY);
+  struct blkhash_manifest_run run;
+  int err = r ? 0 : errno;
+
+  while (err == 0)
+    err = blkhash_manifest_reader_next (r, &run);
+  if (r)
+    snprintf (why, OUTPUT_FILE_MAX_WHY, "%s",
+              blkhash_manifest_reader_error (r));
+  blkhash_manifest_reader_free (r);
+  return err == ENOENT ? 1 : err == EBADMSG ? 0 : -1;
+}
+
+static struct output_file file = {
+  .param = "blkhash-manifest", .is_ours = is_manifest, .what = "a manifest",
+  .mode = MODE
+};
+
+int
+manifest_open (bool create)
+{
+  if (!params.manifest)
+    return 0;
+  if (output_file_open (&file, params.manifest, create) == -1)
+    return -1;
+  if (!file.path)
+    return 0;
+  if (asprintf (&saving_path, "%s.blkhash-saving", file.path) == -1) {
+    saving_path = NULL;
+    nbdkit_error ("%s: %m", file.param);
+    return -1;
+  }
+  return 0;
+}
+
+int
+manifest_check (void)
+{
+  if (!file.path)
+    return 0;
+  if (config_files_check (file.param, saving_path) == -1)
+    return -1;
+  if (output_file_remove_leftover (saving_path) == -1) {
+    nbdkit_error ("%s: cannot create %s for the new manifest: %m", file.param,
+                  saving_path);
+    return -1;
+  }
+  return output_file_check (&file);
+}
+
+int
+manifest_old (void)
+{
+  struct stat st;
+
+  return file.path && fstat (file.current, &st) == 0 && st.st_size > 0
+    ? file.current : -1;
+}
+
+int
+manifest_start (bool keep)
+{
+  if (!keep)
+    return output_file_empty (&file);
+  output_file_keep (&file);
+  return 0;
+}
+
+void
+manifest_stop (void)
+{
+  output_file_stop (&file);
+  free (saving_path);
+  saving_path = NULL;
+}
+
+/* ---- The new file ---- */
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects: */
+static bool saving;             /* a thread owns the new file */
+static pthread_cond_t not_saving = PTHREAD_COND_INITIALIZER;
+
+static void
+begin (void)
+{
+  SCOPED_LOCK (&lock);
+
+  while (saving)
+    pthread_cond_wait (&not_saving, &lock);
+  saving = true;
+}
+
+void
+manifest_end (void)
+{
+  output_file_remove_leftover (saving_path);
+
+  SCOPED_LOCK (&lock);
+  saving = false;
+  pthread_cond_signal (&not_saving);
+}
+
+/* Fold the leaves, and write them.  Returns 0, or an errno value. */
+static int
+save (struct blkhash_leaves *l, unsigned char *md, unsigned *len)
+{
+  int fd, err;
+
+  if (output_file_remove_leftover (saving_path) == -1)
+    return errno;
+  fd = open (saving_path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, MODE);
+  if (fd == -1)
+    return errno;
+  err = blkhash_leaves_save (l, fd, md, len);
+  if (err == 0 && fsync (fd) == -1)
+    err = errno;
+  if (close (fd) == -1 && err == 0)
+    err = errno;
+  return err;
+}
+
+int
+manifest_fold (struct blkhash_leaves *l, unsigned char *md, unsigned *len,
+               bool *saved)
+{
+  int err, fold_err;
+
+  *saved = false;
+  if (!params.manifest)
+    return blkhash_leaves_fold (l, md, len);
+  begin ();
+  err = save (l, md, len);
+  if (err == 0) {
+    *saved = true;
+    return 0;
+  }
+  manifest_end ();
+  if (err == EBUSY || err == ENODATA)
+    return err;
+
+  /* If the file cannot be written, compute the sum without it. */
+  fold_err = blkhash_leaves_fold (l, md, len);
+  if (fold_err == 0)
+    nbdkit_error ("%s: cannot write %s: %s", file.param, saving_path,
+                  strerror (err));
+  return fold_err;
+}
+
+/* ---- The manifest ---- */
+
+void
+manifest_move (void)
+{
+  output_file_move (&file, saving_path);
+}
+
+void
+manifest_empty (void)
+{
+  output_file_write (&file, "");
+}

@@ -1,0 +1,10 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Unit test: test-pass-read.c with the largest blocks.
+ */
+
+#define BLOCK_SIZE 16777216
+#define MAX_THREADS 1
+
+#include "blkhash/test-pass-read.c"

@@ -1,0 +1,321 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Changes of a disk that other connections might not see yet.
+ *
+ * A plugin, or a filter below, may cache the changes by a connection until the
+ * connection is flushed or closed.  Until then the connection sees its own
+ * changes, and other connections may see the old content.  So each connection
+ * has a set of the blocks that it changed and did not flush.  While a block is
+ * in such a set:
+ *
+ * - the block is hidden: a read of the block by another connection proves
+ *   nothing;
+ * - a change of the block by another connection is a conflict: it is unknown
+ *   which of the two changes reaches the disk last.  This is true even if a
+ *   flush of the first change ends before the second change ends, see
+ *   disk_flush_ended.
+ *
+ * A flush that succeeds removes the changes that were made before the flush
+ * began.  If a flush fails, the changes in the set may be lost, and so may
+ * changes that were made while the flush was in flight.  Then, until a later
+ * flush by this connection succeeds, no read proves the content of the changed
+ * blocks, not even a read by this connection.
+ *
+ * A trim stays hidden after a flush, until the block is overwritten; closing
+ * the connection ends this only for connections that are opened later, see
+ * below.  The reason is that nbdkit's cache filter passes on all trims to the
+ * plugin, but a flush only if the cache has data to write back.
+ * If a connection that does not see the trim modifies a part of the block, the
+ * cache does a read-modify-write, and writes back the rest of the block as that
+ * connection sees it; modify.c invalidates the hash of that rest.
+ *
+ * Blocks can still be hidden when the connection that changed them is closed:
+ * trimmed blocks, or all changed blocks if the plugin cannot flush, a flush
+ * failed, or there was no .finalize, in which the filter flushes.  These blocks
+ * reach the disk when the plugin closes the connection, which is after the
+ * filter's .close.  So they stay hidden from connections that were opened
+ * before the filter's .close.  A connection that is opened between the two
+ * callbacks is not detected, because a filter has no callback after the
+ * plugin's .close.  The blocks of all closed connections are added to one set,
+ * which is kept as long as such an older connection is open.
+ *
+ * The blocks of all these sets have a size of at least 64 KiB (params.unit),
+ * whatever the block size of the hash.  The reason is that caches and filters
+ * below, such as nbdkit's blocksize filter, do a read-modify-write of blocks of
+ * their own.  So around a change they may write old content to the disk.  If a
+ * filter below, such as nbdkit's offset filter, serves only a part of its disk,
+ * the blocks of the layers below that filter can begin at any byte of the
+ * export.  In that case all bytes within a distance of less than params.unit
+ * from a change count as changed.
+ *
+ * Rejected: counting changes, as conn.c does for plugins without multi-conn.
+ * With several connections that write, each connection would always be behind
+ * the others, and everything would have to be read back.
+ */
+
+#include <config.h>
+
+#include <stddef.h>
+
+#include "../lib/common/util.h"
+#include "blkhash/params.h"
+#include "blkhash/visibility.h"
+
+/* If blocks of layers below can begin at any byte, extend the range by all
+ * bytes that can be in one block with a byte of the range.
+ */
+static void
+widen (uint64_t *offset, uint64_t *end)
+{
+  if (!params.shifted)
+    return;
+  *offset -= MIN (*offset, params.unit - 1);
+  *end += MIN (UINT64_MAX - *end, params.unit - 1);
+}
+
+void
+visibility_round (uint64_t *offset, uint64_t *end)
+{
+  uint64_t rest;
+
+  widen (offset, end);
+  rest = *end % params.unit;
+  *offset -= *offset % params.unit;
+  if (rest)
+    *end += params.unit - rest;
+}
+
+/* ---- Connections ---- */
+
+void
+visibility_open (struct visibility *v, struct unflushed *u)
+{
+  u->opened = ++v->last_opened;
+  v->closed.nr_open++;
+}
+
+static void
+clear (struct unflushed *u)
+{
+  block_set_clear (&u->changed);
+  block_set_clear (&u->flushing);
+  block_set_clear (&u->trimmed);
+}
+
+static void
+unlink_conn (struct unflushed *u)
+{
+  if (!u->link)
+    return;
+  *u->link = u->next;
+  if (u->next)
+    u->next->link = u->link;
+  u->link = NULL;
+}
+
+static void
+keep_for_older (struct closed *closed, struct unflushed *u,
+                uint64_t last_opened)
+{
+  if (closed->nr_open == 0)
+    return;
+  block_set_add_set (&closed->unflushed.changed, params.unit, &u->changed);
+  block_set_add_set (&closed->unflushed.trimmed, params.unit, &u->trimmed);
+  closed->unflushed.opened = last_opened;
+  closed->nr_older = closed->nr_open;
+}
+
+void
+visibility_close (struct visibility *v, struct unflushed *u)
+{
+  struct closed *closed = &v->closed;
+
+  if (u->opened == 0)
+    return;
+  unlink_conn (u);
+  closed->nr_open--;
+  if (u->opened <= closed->unflushed.opened && --closed->nr_older == 0) {
+    clear (&closed->unflushed);
+    closed->unflushed.opened = 0;
+  }
+  if (!(block_set_is_empty (&u->changed) && block_set_is_empty (&u->trimmed)))
+    keep_for_older (closed, u, v->last_opened);
+  clear (u);
+  u->opened = 0;
+}
+
+void
+visibility_destroy (struct visibility *v)
+{
+  clear (&v->closed.unflushed);
+}
+
+/* ---- Changes ---- */
+
+static void
+link_conn (struct visibility *v, struct unflushed *u)
+{
+  u->link = &v->conns;
+  u->next = v->conns;
+  if (u->next)
+    u->next->link = &u->next;
+  v->conns = u;
+}
+
+void
+visibility_change (struct visibility *v, struct unflushed *u,
+                   uint64_t offset, uint64_t end, bool trim)
+{
+  if (!u->link)
+    link_conn (v, u);
+  widen (&offset, &end);
+  block_set_add (&u->changed, params.unit, offset, end);
+  if (trim) {
+    block_set_add (&u->trimmed, params.unit, offset, end);
+    v->trims = true;
+  }
+}
+
+/* Set *IN to true if the byte at OFFSET is in SET, and lower *RUN_END to the
+ * end of the range to which the same answer applies.
+ */
+static inline void
+look_up (struct block_set *set, uint64_t offset, uint64_t *run_end, bool *in)
+{
+  if (!block_set_is_empty (set))
+    *in |= block_set_contains (set, params.unit, offset, *run_end, run_end);
+}
+
+static bool
+find (struct visibility *v, const struct unflushed *u,
+      uint64_t offset, uint64_t end, uint64_t *run_end, bool trims)
+{
+  struct unflushed *other, *closed = &v->closed.unflushed;
+  bool in = false;
+
+  *run_end = end;
+  for (other = v->conns; other; other = other->next) {
+    if (other == u)
+      continue;
+    look_up (&other->changed, offset, run_end, &in);
+    look_up (&other->flushing, offset, run_end, &in);
+    if (trims)
+      look_up (&other->trimmed, offset, run_end, &in);
+  }
+  if (u->opened <= closed->opened) {
+    look_up (&closed->changed, offset, run_end, &in);
+    if (trims)
+      look_up (&closed->trimmed, offset, run_end, &in);
+  }
+  return in;
+}
+
+bool
+visibility_conflict (struct visibility *v, const struct unflushed *u,
+                     uint64_t offset, uint64_t end, uint64_t *run_end)
+{
+  return find (v, u, offset, end, run_end, false);
+}
+
+bool
+visibility_hidden (struct visibility *v, struct unflushed *u,
+                   uint64_t offset, uint64_t end, uint64_t *run_end)
+{
+  bool in = find (v, u, offset, end, run_end, true);
+
+  if (u->failed)
+    look_up (&u->changed, offset, run_end, &in);
+  return in;
+}
+
+bool
+visibility_own (struct unflushed *u,
+                uint64_t offset, uint64_t end, uint64_t *run_end)
+{
+  bool in = false;
+
+  *run_end = end;
+  if (!u->failed)
+    look_up (&u->changed, offset, run_end, &in);
+  look_up (&u->trimmed, offset, run_end, &in);
+  return in;
+}
+
+void
+visibility_overwrite (struct visibility *v, uint64_t offset, uint64_t end)
+{
+  struct unflushed *u;
+
+  if (!v->trims)
+    return;
+  for (u = v->conns; u; u = u->next)
+    block_set_remove (&u->trimmed, params.unit, offset, end);
+  block_set_remove (&v->closed.unflushed.trimmed, params.unit, offset, end);
+}
+
+/* ---- Flushes ---- */
+
+bool
+visibility_needs_flush (const struct unflushed *u)
+{
+  return !block_set_is_empty (&u->changed);
+}
+
+/* Flushes that overlap in time count as one flush, which ends when the last of
+ * them ends: if one of them fails, another may succeed merely because the data
+ * is already lost.  Rejected: a set for each flush, with the changes before the
+ * flush began.
+ */
+void
+visibility_flush_begin (struct unflushed *u)
+{
+  if (u->nr_flushes++ > 0)
+    return;
+  u->flush_failed = false;
+  block_set_move (&u->flushing, params.unit, &u->changed);
+}
+
+bool
+visibility_flushing (struct unflushed *u,
+                     uint64_t offset, uint64_t end, uint64_t *run_end)
+{
+  bool in = false;
+
+  *run_end = end;
+  look_up (&u->flushing, offset, run_end, &in);
+  return in;
+}
+
+static void
+fail_flush (struct unflushed *u,
+            void (*fn) (void *opaque, uint64_t offset, uint64_t end),
+            void *opaque)
+{
+  uint64_t offset = 0, end;
+
+  u->failed = u->flush_failed = true;
+  block_set_move (&u->changed, params.unit, &u->flushing);
+  for (; block_set_next (&u->changed, params.unit, &offset, &end); offset = end)
+    fn (opaque, offset, end);
+}
+
+bool
+visibility_flush_end (struct unflushed *u, bool ok,
+                      void (*fn) (void *opaque, uint64_t offset, uint64_t end),
+                      void *opaque)
+{
+  bool flushed;
+
+  u->nr_flushes--;
+  if (!ok) {
+    fail_flush (u, fn, opaque);
+    return true;
+  }
+  if (u->nr_flushes > 0 || u->flush_failed)
+    return false;
+  flushed = !block_set_is_empty (&u->flushing);
+  block_set_clear (&u->flushing);
+  u->failed = false;
+  return flushed;
+}

@@ -1,0 +1,133 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Changes of a disk that other connections might not see yet.
+ *
+ * With multi-conn, NBD guarantees that other connections see a change after a
+ * flush of the connection that made it.  Without multi-conn, the filter assumes
+ * that another connection sees the change once that other connection, too, has
+ * been flushed.  See visibility.c for the algorithm.
+ *
+ * Ranges are in bytes, END is exclusive.  Not thread-safe: the caller holds
+ * exports_lock.
+ */
+
+#ifndef NBDKIT_BLKHASH_VISIBILITY_H
+#define NBDKIT_BLKHASH_VISIBILITY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "blkhash/block-set.h"
+
+/* Changes by a connection that other connections might not see.  If all members
+ * are zero, the connection is not open.
+ */
+struct unflushed {
+  struct unflushed *next, **link; /* in visibility.conns if LINK is not NULL */
+  uint64_t opened;              /* its number in the order of opening, or 0 */
+  struct block_set changed;     /* blocks that were changed after the last flush
+                                 * began, or whose changes a failed flush may
+                                 * have lost; flushes that overlap count as
+                                 * one */
+  struct block_set flushing;    /* blocks that were changed before the flush in
+                                 * flight began */
+  struct block_set trimmed;     /* blocks that were trimmed since the connection
+                                 * was opened, and not overwritten since */
+  unsigned nr_flushes;          /* number of flushes in flight */
+  bool flush_failed;            /* one of the flushes that overlap failed */
+  bool failed;                  /* the last flush failed */
+};
+
+/* Changes by closed connections.  They are hidden from older connections: those
+ * that were already open when the last of the closed ones was closed.  The
+ * OPENED of an older connection is at most UNFLUSHED.opened.
+ */
+struct closed {
+  struct unflushed unflushed;   /* of all closed connections together */
+  unsigned nr_open;             /* number of open connections */
+  unsigned nr_older;            /* how many of these are older connections */
+};
+
+/* The connections of a disk.  If all members are zero, there are none. */
+struct visibility {
+  struct unflushed *conns;      /* list of connections with changes */
+  struct closed closed;
+  uint64_t last_opened;         /* OPENED of the newest connection ever */
+  bool trims;                   /* there was ever a trim */
+};
+
+/* Call visibility_open before the plugin opens the connection, and
+ * visibility_close after the last request of the connection.
+ */
+void visibility_open (struct visibility *v, struct unflushed *u);
+void visibility_close (struct visibility *v, struct unflushed *u);
+
+/* Record that the connection changed a range.  TRIM is set if it was a trim. */
+void visibility_change (struct visibility *v, struct unflushed *u,
+                        uint64_t offset, uint64_t end, bool trim);
+
+/* Returns true if no other open connection has ever changed the disk, and no
+ * change by a closed connection is hidden from this one.  This is the usual
+ * case, and is found without a look-up of blocks.
+ */
+static inline bool
+visibility_is_alone (const struct visibility *v, const struct unflushed *u)
+{
+  return (!v->conns || (v->conns == u && !u->next)) &&
+    u->opened > v->closed.unflushed.opened;
+}
+
+/* Returns true if another connection has an unflushed change of the block of
+ * the byte at OFFSET.  If this connection changes the block too, it is unknown
+ * which of the two changes reaches the disk last.  Sets *RUN_END to the end of
+ * the range to which the same answer applies, at most END.
+ */
+bool visibility_conflict (struct visibility *v, const struct unflushed *u,
+                          uint64_t offset, uint64_t end, uint64_t *run_end);
+
+/* Returns true if the byte at OFFSET is hidden (see visibility.c): a read of
+ * the byte through this connection proves nothing.  Sets *RUN_END as above.
+ */
+bool visibility_hidden (struct visibility *v, struct unflushed *u,
+                        uint64_t offset, uint64_t end, uint64_t *run_end);
+
+/* Called after the last flush of a connection.  Returns true if the connection
+ * changed the byte at OFFSET, and no flush has made this change visible to
+ * other connections.  If the last flush failed, only trims count.  Sets
+ * *RUN_END as above.
+ */
+bool visibility_own (struct unflushed *u,
+                     uint64_t offset, uint64_t end, uint64_t *run_end);
+
+/* Record that the range was overwritten, so that earlier trims of it do not
+ * matter any more.
+ */
+void visibility_overwrite (struct visibility *v, uint64_t offset, uint64_t end);
+
+/* Called when a flush of the connection begins, and when it ends.
+ * visibility_flush_end returns true if the flush may have changed the content
+ * that other connections see.  If the flush failed, FN is called with each
+ * range of changes that may be lost.
+ */
+void visibility_flush_begin (struct unflushed *u);
+bool visibility_flush_end (struct unflushed *u, bool ok,
+                           void (*fn) (void *opaque, uint64_t offset,
+                                       uint64_t end),
+                           void *opaque);
+
+/* Returns true if a flush of this connection that is in flight may write the
+ * byte at OFFSET to the disk.  Sets *RUN_END as above.
+ */
+bool visibility_flushing (struct unflushed *u,
+                          uint64_t offset, uint64_t end, uint64_t *run_end);
+
+/* Returns true if the connection has changes that it did not flush. */
+bool visibility_needs_flush (const struct unflushed *u);
+
+/* Extend a range to whole blocks of the layers below. */
+void visibility_round (uint64_t *offset, uint64_t *end);
+
+void visibility_destroy (struct visibility *v);
+
+#endif /* NBDKIT_BLKHASH_VISIBILITY_H */

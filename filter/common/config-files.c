@@ -1,0 +1,138 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The files that parameters name, and the parameters of the layers below.
+ *
+ * nbdkit ends at once if the plugin refuses a parameter, such as the path of a
+ * disk that does not exist.  By then no earlier result may be there, and
+ * whether a file is one is known only after the last parameter.  So the
+ * parameters of the plugin and of the filters below are passed on when all are
+ * known.
+ *
+ * A filter cannot know which parameters of the plugin and of other filters are
+ * paths, so it treats each value as a path.  Files are compared by device and
+ * inode and not by path, because several paths can lead to one file.
+ */
+
+#include <config.h>
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "common/config-files.h"
+
+struct config_file {
+  struct config_file *next;
+  char *path;                   /* absolute; NULL if the value is empty */
+  const char *value;            /* to be passed on; NULL: a parameter of this
+                                 * filter */
+  char key[];
+};
+
+/* In the order of the parameters.  Changed only in .config and in .unload. */
+static struct config_file *files, **files_end = &files;
+
+/* The function of nbdkit that passes on a parameter, and its argument. */
+static nbdkit_next_config *next_config;
+static nbdkit_backend *next_backend;
+
+static int
+add (const char *key, const char *path, const char *value)
+{
+  struct config_file *file = malloc (sizeof *file + strlen (key) + 1);
+
+  if (!file) {
+    nbdkit_error ("%s: %m", key);
+    return -1;
+  }
+  strcpy (file->key, key);
+  file->value = value;
+  file->path = *path == '\0' ? NULL : nbdkit_absolute_path (path);
+  if (!file->path && *path != '\0') {
+    free (file);
+    return -1;
+  }
+  file->next = NULL;
+  *files_end = file;
+  files_end = &file->next;
+  return 0;
+}
+
+int
+config_files_defer (nbdkit_next_config *next, nbdkit_backend *backend,
+                    const char *key, const char *value)
+{
+  next_config = next;
+  next_backend = backend;
+  return add (key, value, value);
+}
+
+int
+config_files_pass_on (void)
+{
+  const struct config_file *file;
+
+  for (file = files; file; file = file->next)
+    if (file->value &&
+        next_config (next_backend, file->key, file->value) == -1)
+      return -1;
+  return 0;
+}
+
+int
+config_files_parse (const char *key, const char *value, const char **result)
+{
+  char *path = nbdkit_absolute_path (value);
+
+  if (!path)
+    return -1;
+  if (add (key, path, NULL) == -1) {
+    free (path);
+    return -1;
+  }
+  *result = nbdkit_strdup_intern (path);
+  free (path);
+  return *result ? 1 : -1;
+}
+
+/* Two device nodes of one device count as the same file. */
+static bool
+is_same_file (const struct stat *a, const struct stat *b)
+{
+  return (a->st_dev == b->st_dev && a->st_ino == b->st_ino) ||
+    (S_ISBLK (a->st_mode) && S_ISBLK (b->st_mode) &&
+     a->st_rdev == b->st_rdev);
+}
+
+int
+config_files_check (const char *param, const char *path)
+{
+  const struct config_file *file;
+  struct stat a, b;
+
+  if (stat (path, &a) == -1)
+    return 0;
+  for (file = files; file; file = file->next)
+    if (strcmp (file->key, param) != 0 && file->path &&
+        stat (file->path, &b) == 0 &&
+        is_same_file (&a, &b)) {
+      nbdkit_error ("%s and %s are the same file: %s", param, file->key, path);
+      return -1;
+    }
+  return 0;
+}
+
+void
+config_files_free (void)
+{
+  while (files) {
+    struct config_file *file = files;
+
+    files = file->next;
+    free (file->path);
+    free (file);
+  }
+  files_end = &files;
+}

@@ -1,0 +1,551 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * An output file.  Each new version atomically replaces the previous one.
+ *
+ * A new version is written to a new file in the same directory,
+ * PATH.blkhash-new, and the new file replaces the old one.  So a reader sees
+ * either the old version or the new one.  The new file is synced before it gets
+ * the path, so a crash leaves the old or the new version, and not a part of
+ * one, which the next server would not recognize.  The directory is synced
+ * afterwards: a later crash leaves the new version.
+ *
+ * Any file that this filter did not write may be valuable, such as the disk
+ * itself.  At the start, an existing file that an earlier server wrote is
+ * emptied and synced, or kept (see output_file_keep); with any other file the
+ * start fails and changes nothing.  Later, users and logrotate can put another
+ * file at the path.  So the file that a new version replaces comes out under
+ * the name PATH.blkhash-old, where it is examined, and put back if it is not
+ * ours: see ../lib/common/replace-file.c.  The new version has this name
+ * before, so it never has a part of a version: whatever a crash leaves there is
+ * examined like the file itself.
+ *
+ * The last version stays open, so that its inode number is not used for another
+ * file: the file with this number is ours, and need not be examined.
+ *
+ * If any step of a write fails, the old content must not remain: the file is
+ * truncated in place and synced, or removed if that fails too.  If the
+ * directory could not be synced, the path could refer to the old inode again
+ * after a crash, so the old inode is truncated too.  Only descriptors are
+ * truncated, of files that were found to be ours.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <nbdkit-filter.h>
+
+#include "../lib/common/replace-file.h"
+#include "common/config-files.h"
+#include "common/output-file.h"
+
+/* Keep the directory open, because it is synced later, when nbdkit may run as a
+ * different user that cannot open it.
+ */
+static int
+open_directory (struct output_file *file)
+{
+  char *copy = strdup (file->path);
+
+  if (copy)
+    file->directory = open (dirname (copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (file->directory == -1)
+    nbdkit_error ("%s: %s: cannot open its directory: %m", file->param,
+                  file->path);
+  free (copy);
+  return file->directory == -1 ? -1 : 0;
+}
+
+/* Some file systems cannot sync a directory, which is not an error. */
+static int
+sync_directory (const struct output_file *file)
+{
+  if (fsync (file->directory) == 0 || errno == EINVAL || errno == ENOTSUP)
+    return 0;
+  return -1;
+}
+
+/* ---- Is a file ours? ---- */
+
+/* Returns true if the file at PATH, which ST describes, is the last version. */
+static bool
+is_current (const struct output_file *file, const struct stat *st)
+{
+  return file->current != -1 && st->st_dev == file->dev &&
+    st->st_ino == file->ino;
+}
+
+/* Open the file at PATH for writing, if it is the last version, or if an
+ * earlier server may have written its content.  Returns its descriptor, which
+ * can be that of the last version: see close_ours.  Otherwise returns -1 with
+ * errno, which is EEXIST if the file is not ours, and perhaps a reason in WHY.
+ */
+static int
+open_ours (const struct output_file *file, const char *path, char *why)
+{
+  struct stat st;
+  int fd, ours = 0, err;
+
+  *why = '\0';
+  if (lstat (path, &st) == -1)
+    return -1;
+  if (is_current (file, &st))
+    return file->current;
+  if (!S_ISREG (st.st_mode)) {
+    errno = EEXIST;
+    return -1;
+  }
+  fd = open (path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK);
+  if (fd == -1)
+    return -1;
+  if (fstat (fd, &st) == -1)
+    ours = -1;
+  else if (S_ISREG (st.st_mode))
+    ours = st.st_size == 0 ? 1 : file->is_ours (fd, why);
+  if (ours == 1)
+    return fd;
+  err = ours == 0 ? EEXIST : errno;
+  close (fd);
+  errno = err;
+  return -1;
+}
+
+static void
+close_ours (const struct output_file *file, int fd)
+{
+  if (fd != -1 && fd != file->current)
+    close (fd);
+}
+
+/* Report why open_ours failed. */
+static void
+report_not_ours (const struct output_file *file, const char *path,
+                 const char *why)
+{
+  if (errno == EEXIST)
+    nbdkit_error ("%s: %s exists and is not %s: it is not replaced; remove it "
+                  "if it is not needed", file->param, path, file->what);
+  else
+    nbdkit_error ("%s: cannot check that %s is %s: %s", file->param, path,
+                  file->what, *why ? why : strerror (errno));
+}
+
+/* FD, which ST describes, is the last version from now on. */
+static void
+set_current (struct output_file *file, int fd, const struct stat *st)
+{
+  if (file->current != -1 && file->current != fd)
+    close (file->current);
+  file->current = fd;
+  file->dev = st->st_dev;
+  file->ino = st->st_ino;
+}
+
+/* ---- At the start ---- */
+
+/* Create the file, or the target of a symbolic link, if it does not exist.
+ * Returns 0, or -1 after nbdkit_error.
+ */
+static int
+make (struct output_file *file, const char *path)
+{
+  int flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
+  mode_t mode = file->mode ? file->mode : 0666;
+  int fd = open (path, flags | O_EXCL, mode);
+  struct stat st;
+
+  file->made = fd != -1;
+  if (fd == -1 && errno == EEXIST)
+    fd = open (path, flags, mode);
+  if (fd == -1 || fstat (fd, &st) == -1) {
+    nbdkit_error ("%s: %s: %m", file->param, path);
+    if (fd != -1)
+      close (fd);
+    return -1;
+  }
+  if (file->made)
+    set_current (file, fd, &st);
+  else
+    close (fd);
+  if (!S_ISREG (st.st_mode)) {
+    nbdkit_error ("%s: %s: not a regular file", file->param, path);
+    return -1;
+  }
+  if (!file->mode)
+    file->mode = st.st_mode & 0777;
+  return 0;
+}
+
+static int
+set_paths (struct output_file *file)
+{
+  if (asprintf (&file->new_path, "%s.blkhash-new", file->path) == -1)
+    file->new_path = NULL;
+  else if (asprintf (&file->old_path, "%s.blkhash-old", file->path) == -1)
+    file->old_path = NULL;
+  else
+    return 0;
+  nbdkit_error ("%s: %m", file->param);
+  return -1;
+}
+
+/* Check that an earlier server may have written the content of the file.
+ * Returns 0, or -1 after nbdkit_error.
+ */
+static int
+examine (struct output_file *file)
+{
+  char why[OUTPUT_FILE_MAX_WHY];
+  struct stat st;
+  int fd = open_ours (file, file->path, why);
+
+  if (fd != -1 && fstat (fd, &st) == 0) {
+    set_current (file, fd, &st);
+    return 0;
+  }
+  report_not_ours (file, file->path, why);
+  close_ours (file, fd);
+  return -1;
+}
+
+int
+output_file_open (struct output_file *file, const char *path, bool create)
+{
+  struct stat st;
+
+  if (!create && stat (path, &st) == -1 && errno == ENOENT)
+    return 0;
+  file->directory = file->current = -1;
+  if (make (file, path) == -1)
+    return -1;
+  /* Replace the target of a symbolic link, not the link. */
+  file->path = nbdkit_realpath (path);
+  if (!file->path)
+    return -1;
+  /* Lock the file before the checks below: if one fails, output_file_stop must
+   * remove a new file, which it does only with the lock.
+   */
+  return lock_file_lock (&file->lock, file->param, file->path) == -1 ||
+    config_files_check (file->param, file->path) == -1 ||
+    set_paths (file) == -1 || open_directory (file) == -1 ||
+    examine (file) == -1 ? -1 : 0;
+}
+
+void
+output_file_keep (struct output_file *file)
+{
+  file->made = false;
+  file->kept = true;
+}
+
+int
+output_file_empty (struct output_file *file)
+{
+  int r;
+
+  if (!file->path)
+    return 0;
+  /* After a crash, the content of an earlier server must not come back, and
+   * the path must not refer again to an earlier file that was removed.
+   */
+  r = ftruncate (file->current, 0) == -1 || fsync (file->current) == -1 ||
+    sync_directory (file) == -1 ? -1 : 0;
+  if (r == -1)
+    nbdkit_error ("%s: cannot empty %s: %m", file->param, file->path);
+  output_file_keep (file);
+  file->kept = false;
+  return r;
+}
+
+int
+output_file_remove_leftover (const char *path)
+{
+  struct stat st;
+
+  if (lstat (path, &st) == -1)
+    return errno == ENOENT ? 0 : -1;
+  if (!S_ISREG (st.st_mode)) {
+    errno = EEXIST;
+    return -1;
+  }
+  return unlink (path);
+}
+
+/* Remove what a killed server may have left at OLD_PATH: the version that it
+ * replaced, or the new one.  Returns 0; or -1 with errno, after nbdkit_error,
+ * for instance if a file is there that could not be put back.
+ */
+static int
+remove_old (const struct output_file *file)
+{
+  char why[OUTPUT_FILE_MAX_WHY];
+  int fd = open_ours (file, file->old_path, why), err;
+
+  if (fd == -1 && errno == ENOENT)
+    return 0;
+  close_ours (file, fd);
+  if (fd != -1 && unlink (file->old_path) == 0)
+    return 0;
+  err = errno;
+  report_not_ours (file, file->old_path, why);
+  errno = err;
+  return -1;
+}
+
+static int
+open_new (const struct output_file *file)
+{
+  if (output_file_remove_leftover (file->new_path) == -1 ||
+      remove_old (file) == -1)
+    return -1;
+  return open (file->new_path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
+               file->mode);
+}
+
+/* In a directory with the sticky bit, a file of another user cannot be replaced
+ * or removed.  So check that the file can at least be truncated.  Returns 0, or
+ * -1 after nbdkit_error.
+ */
+static int
+check_kept (const struct output_file *file)
+{
+  if (access (file->path, W_OK) == 0)
+    return 0;
+  nbdkit_error ("%s: cannot write %s: %m", file->param, file->path);
+  return -1;
+}
+
+int
+output_file_check (const struct output_file *file)
+{
+  int fd;
+
+  if (!file->path)
+    return 0;
+  if (config_files_check (file->param, file->new_path) == -1 ||
+      config_files_check (file->param, file->old_path) == -1 ||
+      remove_old (file) == -1)
+    return -1;
+  fd = open_new (file);
+  if (fd == -1) {
+    nbdkit_error ("%s: cannot create %s, which replaces the file: %m",
+                  file->param, file->new_path);
+    return -1;
+  }
+  close (fd);
+  unlink (file->new_path);
+  return file->kept ? check_kept (file) : 0;
+}
+
+void
+output_file_stop (struct output_file *file)
+{
+  struct stat st;
+
+  if (!file->path)
+    return;
+  /* Without the lock, the file could belong to another server by now. */
+  if (file->made && file->lock.path && lstat (file->path, &st) == 0 &&
+      is_current (file, &st))
+    unlink (file->path);
+  if (file->directory != -1)
+    close (file->directory);
+  if (file->current != -1)
+    close (file->current);
+  lock_file_unlock (&file->lock);
+  free (file->path);
+  free (file->new_path);
+  free (file->old_path);
+  file->path = file->new_path = file->old_path = NULL;
+}
+
+/* ---- Writing ---- */
+
+static int
+write_text (int fd, const char *text)
+{
+  size_t len = strlen (text);
+  ssize_t n;
+
+  for (; len > 0; text += n, len -= n) {
+    n = write (fd, text, len);
+    if (n == -1)
+      return -1;
+  }
+  return fsync (fd);
+}
+
+/* Truncate FD, a file that is ours.  Returns 0, or -1 with errno. */
+static int
+truncate_ours (int fd)
+{
+  return ftruncate (fd, 0) == -1 ? -1 : fsync (fd);
+}
+
+/* Empty the file at the path, or remove it, if it is ours.  If another file is
+ * there, or none, only sync the directory: a crash must not bring back ours.
+ * Returns 0, or -1 with errno.
+ */
+static int
+withdraw (const struct output_file *file)
+{
+  char why[OUTPUT_FILE_MAX_WHY];
+  int fd = open_ours (file, file->path, why), err = errno, r;
+
+  if (fd == -1 && (err == ENOENT || err == EEXIST))
+    return sync_directory (file);
+  if (fd == -1) {
+    /* What is there is not known.  If it is the last version, empty that. */
+    if (file->current != -1)
+      truncate_ours (file->current);
+    errno = err;
+    return -1;
+  }
+  r = truncate_ours (fd);
+  close_ours (file, fd);
+  if (r == -1)
+    r = unlink (file->path) == -1 && errno != ENOENT ? -1
+                                                     : sync_directory (file);
+  return r;
+}
+
+static int
+judge (void *opaque, const char *path)
+{
+  const struct output_file *file = opaque;
+  char why[OUTPUT_FILE_MAX_WHY];
+  int fd = open_ours (file, path, why), err = errno;
+
+  if (fd == -1 && err != ENOENT)
+    report_not_ours (file, file->path, why);
+  errno = err;
+  return fd;
+}
+
+/* The file was replaced by FD, but the directory could not be synced: after a
+ * crash the path could refer to the replaced file again, whose descriptor is
+ * OLD.  Truncate that file.  If this fails, remove the new file from the path;
+ * then written syncs the directory again.
+ */
+static void
+empty_old (const struct output_file *file, int old)
+{
+  if (old == -1 || truncate_ours (old) == -1)
+    unlink (file->path);
+}
+
+/* Replace the file by the one at OLD_PATH.  Returns 0; or -1 with errno, and
+ * sets *DONE if it was replaced nevertheless.
+ */
+static int
+exchange (struct output_file *file, bool *done)
+{
+  int old, err = EEXIST;
+
+  switch (replace_file (file->old_path, file->path, judge, file, &old)) {
+  case REPLACE_DONE:
+    *done = true;
+    err = sync_directory (file) == -1 ? errno : 0;
+    if (err)
+      empty_old (file, old);
+    break;
+  case REPLACE_FAILED:
+    err = errno;
+    break;
+  case REPLACE_DISPLACED:
+    nbdkit_error ("%s: the file that was at %s is at %s now", file->param,
+                  file->path, file->old_path);
+    break;
+  case REPLACE_REFUSED:
+    break;
+  }
+  close_ours (file, old);
+  errno = err;
+  return err ? -1 : 0;
+}
+
+/* Replace the file by the one at FROM, whose descriptor is FD.  If that fails,
+ * FROM is removed.  Returns 0, or -1 with errno.
+ */
+static int
+move_over (struct output_file *file, const char *from, int fd)
+{
+  bool done = false;
+  struct stat st;
+  int r = -1, err;
+
+  if (fstat (fd, &st) == 0 && rename (from, file->old_path) == 0)
+    r = exchange (file, &done);
+  err = errno;
+  if (done)
+    set_current (file, fd, &st);
+  else {
+    unlink (from);
+    close (fd);
+  }
+  errno = err;
+  return r;
+}
+
+static int
+replace_text (struct output_file *file, const char *text)
+{
+  int fd = open_new (file), err;
+
+  if (fd == -1)
+    return -1;
+  if (write_text (fd, text) == 0)
+    return move_over (file, file->new_path, fd);
+  err = errno;
+  close (fd);
+  unlink (file->new_path);
+  errno = err;
+  return -1;
+}
+
+/* The write has ended with R: 0; or -1 with errno, which is reported, and then
+ * the old content is withdrawn.
+ */
+static void
+written (struct output_file *file, int r)
+{
+  if (r == 0)
+    return;
+  nbdkit_error ("%s: cannot write %s: %m", file->param, file->path);
+  if (withdraw (file) == -1)
+    nbdkit_error ("%s: cannot remove %s, it may be wrong now: %m",
+                  file->param, file->path);
+}
+
+void
+output_file_write (struct output_file *file, const char *text)
+{
+  int r = text ? replace_text (file, text) : -1;
+
+  if (!text)
+    errno = ENOMEM;
+  written (file, r);
+}
+
+void
+output_file_move (struct output_file *file, const char *from)
+{
+  int fd = remove_old (file) == -1 ? -1
+    : open (from, O_WRONLY | O_CLOEXEC | O_NOFOLLOW), err;
+
+  if (fd == -1) {
+    err = errno;
+    unlink (from);
+    errno = err;
+  }
+  written (file, fd == -1 ? -1 : move_over (file, from, fd));
+}

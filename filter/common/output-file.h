@@ -1,0 +1,91 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * An output file.  Each new version atomically replaces the previous one.
+ *
+ * Not thread-safe: only one thread at a time may use a file.
+ */
+
+#ifndef NBDKIT_BLKHASH_OUTPUT_FILE_H
+#define NBDKIT_BLKHASH_OUTPUT_FILE_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "common/lock-file.h"
+
+#define OUTPUT_FILE_MAX_WHY 160  /* bytes, with the NUL */
+
+struct output_file {
+  const char *param;            /* name of the parameter, for messages */
+  /* Returns 1 if an earlier server may have written FD, or 0 if not.  If FD
+   * could not be examined, returns -1 with the reason in errno, or as text in
+   * WHY, which has OUTPUT_FILE_MAX_WHY bytes and is empty before the call.
+   */
+  int (*is_ours) (int fd, char *why);
+  const char *what;             /* what IS_OURS accepts, such as "a manifest",
+                                 * for messages */
+  mode_t mode;                  /* of each new file; see output_file_open */
+  char *path;                   /* of the file */
+  char *new_path;               /* where its replacement is written */
+  char *old_path;               /* where the file is examined when it is
+                                 * replaced */
+  int directory;                /* descriptor of their directory, if PATH is
+                                 * set */
+  int current;                  /* descriptor of the last version: the file that
+                                 * was found at the start, until this server has
+                                 * replaced it */
+  dev_t dev;                    /* its device */
+  ino_t ino;                    /* its inode */
+  bool kept;                    /* output_file_keep was called, so
+                                 * output_file_check checks write access */
+  bool made;                    /* output_file_open created the file, and not
+                                 * through a symbolic link; false after the file
+                                 * is emptied or kept */
+  struct lock_file lock;
+};
+
+/* At start-up, each of these functions is called for all files before the next
+ * one is called, so that no file is changed unless all files pass.  All but
+ * keep return 0, or -1 after nbdkit_error.  If the file was not opened, check
+ * and empty do nothing.
+ *
+ * open: sets PATH, creates the file if it does not exist, locks it, and checks
+ * that an earlier server may have written it.  The caller sets only the members
+ * before PATH.  If MODE is 0, the file keeps its mode.  If CREATE is not set, a
+ * file that does not exist is not opened.
+ * check: checks that the file can be replaced.  Call it again after nbdkit has
+ * changed its user.
+ * empty: truncates the file, and syncs it.
+ * keep: leaves the content as it is.  Called instead of empty.
+ */
+int output_file_open (struct output_file *file, const char *path, bool create);
+int output_file_check (const struct output_file *file);
+int output_file_empty (struct output_file *file);
+void output_file_keep (struct output_file *file);
+
+/* Unlock the file.  If MADE is set, the start failed, and the file is removed.
+ * Does nothing if the file was not opened.
+ */
+void output_file_stop (struct output_file *file);
+
+/* Remove the file that a killed server may have left at PATH.  Returns 0, or -1
+ * with errno.  If PATH is not a regular file, this filter cannot have created
+ * it: it is not removed, and errno is EEXIST.
+ */
+int output_file_remove_leftover (const char *path);
+
+/* Replace the content with TEXT.  If TEXT is NULL, because there was no memory
+ * for it, the file is emptied.  Once this function has returned, even a crash
+ * cannot bring back the old content.  If another file is at the path by now,
+ * which no server wrote, that file is not changed.  Errors are reported with
+ * nbdkit_error.
+ */
+void output_file_write (struct output_file *file, const char *text);
+
+/* Like output_file_write, but replaces the file with FROM, which is
+ * in the same directory and was synced.
+ */
+void output_file_move (struct output_file *file, const char *from);
+
+#endif /* NBDKIT_BLKHASH_OUTPUT_FILE_H */

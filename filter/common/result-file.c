@@ -1,0 +1,290 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The result file has a line for each export.  Each change replaces the whole
+ * file (see output-file.c).  report.c and verify/publish.c let only one thread
+ * at a time write it.
+ *
+ * Clients choose the names of exports, and so also the number and the length of
+ * the lines.  So the file is limited, and with it the time that a change takes.
+ * Beyond the limit there is no sum at all, only a line with which blksum
+ * --check fails: a part of the lines could be taken for all of them.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../lib/common/sums.h"
+#include "blkhash.h"
+#include "common/output-file.h"
+#include "common/result-file.h"
+
+/* The lines of a result file, and whether this filter wrote them.
+ *
+ * An existing file must not be emptied unless this filter wrote it.  A line
+ * with a sum does not prove that, because blksum writes the same lines, and its
+ * lists of sums are worth keeping.  So a file is recognized as ours if it
+ * consists of one of:
+ *
+ * - the header, and any number of lines with sums, tagged or of
+ *   result_form.hash, or with "# unknown NAME: WHY" or, if result_form.differs
+ *   is set, "# differs NAME: N bytes";
+ * - one line with a sum of the default export, named "-" or result_form.name;
+ *   a tag in this line must be that of result_form.hash;
+ * - one line of an old filter, which wrote "# incomplete" and "# bad" instead.
+ *   Only our filters wrote such lines, and no header before a single line.
+ *
+ * If result_form.hash is NULL, a tag of any hash is accepted, but required.
+ */
+
+/* Longer than any line that this filter writes.  The export name of a client
+ * has up to 4096 bytes, blkhash-name on the command line up to 128 KiB, and
+ * escaping can double the length.
+ */
+#define MAX_LINE (300 * 1024)
+
+#define DIGITS "0123456789abcdef"
+
+struct result_form result_form;
+
+static bool
+begins_with (const char *text, const char *start)
+{
+  return strncmp (text, start, strlen (start)) == 0;
+}
+
+/* ---- A line ---- */
+
+/* Returns the name in LINE, and sets *LEN to the length of the name.  LINE must
+ * be "HEX  NAME" or "TAG (NAME) = HEX", and HEX must have the number of digits
+ * in the parameter DIGITS; otherwise returns NULL.
+ */
+static const char *
+find_name (const char *line, const char *tag, size_t digits, size_t *len)
+{
+  const char *end;
+
+  line += *line == '\\';
+  end = line + strlen (line);
+  if (strspn (line, DIGITS) == digits && begins_with (line + digits, "  ")) {
+    line += digits + 2;
+    *len = end - line;
+    return line;
+  }
+  if (!begins_with (line, tag) || !begins_with (line + strlen (tag), " ("))
+    return NULL;
+  line += strlen (tag) + 2;
+  if ((size_t) (end - line) < 4 + digits ||
+      !begins_with (end - digits - 4, ") = ") ||
+      strspn (end - digits, DIGITS) != digits)
+    return NULL;
+  *len = end - digits - 4 - line;
+  return line;
+}
+
+/* Returns true if NAME, of LEN bytes, is WANTED in escaped form. */
+static bool
+is_name (const char *name, size_t len, const char *wanted)
+{
+  char *escaped = sum_line_escape (wanted);
+  bool is = escaped && strlen (escaped) == len &&
+    memcmp (escaped, name, len) == 0;
+
+  free (escaped);
+  return is;
+}
+
+/* The same for a sum of any hash, in the form "TAG (NAME) = HEX". */
+static const char *
+find_tagged_name (const char *line, size_t *len)
+{
+  const char *start = line + (*line == '\\');
+  char *tag = strndup (start, strcspn (start, " "));
+  struct blkhash_opts *hash = tag ? blkhash_opts_from_tag (tag) : NULL;
+  const char *name = hash
+    ? find_name (line, tag, 2 * blkhash_opts_get_digest_size (hash), len)
+    : NULL;
+
+  blkhash_opts_free (hash);
+  free (tag);
+  return name;
+}
+
+/* Returns true if LINE is a sum with the parameters result_form.hash or, if
+ * that is NULL or ANY is set, with any tag; and, unless ANY is set, with the
+ * name of the default export.
+ */
+static bool
+is_sum (const char *line, bool any)
+{
+  char tag[BLKHASH_MAX_TAG_SIZE];
+  const char *name = NULL;
+  size_t len;
+
+  if (result_form.hash &&
+      blkhash_opts_get_tag (result_form.hash, tag, sizeof tag) == 0)
+    name = find_name (line, tag,
+                      2 * blkhash_opts_get_digest_size (result_form.hash),
+                      &len);
+  if (!name && (any || !result_form.hash))
+    name = find_tagged_name (line, &len);
+  return name &&
+    (any || is_name (name, len, "-") ||
+     (result_form.name && is_name (name, len, result_form.name)));
+}
+
+/* Is LINE "WORD NAME: WHY", or "DIFFERS NAME: N bytes" of a filter that writes
+ * such lines?
+ */
+static bool
+is_without_sum (const char *line, const char *word, const char *differs)
+{
+  return (begins_with (line, word) ||
+          (result_form.differs && begins_with (line, differs))) &&
+    strstr (line, ": ");
+}
+
+/* Old filters wrote these words, and a header only before several lines. */
+static bool
+is_old (const char *line)
+{
+  return is_without_sum (line, "# incomplete ", "# bad ");
+}
+
+/* ---- A file ---- */
+
+/* Read the next line without its newline.  *END is the newline, or "" if the
+ * line has none.  Returns false at the end of the file, after an error, or if
+ * the line has a NUL or is too long.
+ */
+static bool
+read_line (FILE *in, char *line, const char **end)
+{
+  size_t len = 0;
+  int c;
+
+  while ((c = getc_unlocked (in)) != EOF && c != '\n') {
+    if (c == '\0' || len == MAX_LINE - 1)
+      return false;
+    line[len++] = c;
+  }
+  line[len] = '\0';
+  *end = c == EOF ? "" : "\n";
+  return c != EOF || (len > 0 && !ferror (in));
+}
+
+/* Returns true if all lines after the header are ours. */
+static bool
+is_ours_after_header (FILE *in, char *line)
+{
+  const char *end;
+
+  while (read_line (in, line, &end))
+    if (*end == '\0' ||
+        !(is_sum (line, true) || is_old (line) ||
+          is_without_sum (line, "# unknown ", "# differs ")))
+      return false;
+  return feof (in);
+}
+
+static bool
+is_one_line (FILE *in, char *line, const char *end)
+{
+  return *end == '\n' && (is_old (line) || is_sum (line, false)) &&
+    getc_unlocked (in) == EOF && feof (in);
+}
+
+static bool
+is_ours_from_start (FILE *in, char *line)
+{
+  const char *end;
+
+  if (!read_line (in, line, &end))
+    return false;
+  if (begins_with (result_form.header, line) &&
+      strlen (line) + 1 == strlen (result_form.header) && *end == '\n')
+    return is_ours_after_header (in, line);
+  return is_one_line (in, line, end);
+}
+
+int
+result_lines_are_ours (int fd)
+{
+  int copy = dup (fd);
+  FILE *in = copy == -1 ? NULL : fdopen (copy, "r");
+  char *line = in ? malloc (MAX_LINE) : NULL;
+  int ours = -1, err;
+
+  if (line) {
+    errno = 0;
+    ours = is_ours_from_start (in, line);
+    /* Without memory, a line that is ours may not have been recognized. */
+    if (!ours && (ferror (in) || errno == ENOMEM))
+      ours = -1;
+  }
+  err = errno;
+  free (line);
+  if (in)
+    fclose (in);
+  else if (copy != -1)
+    close (copy);
+  errno = err;
+  return ours;
+}
+
+#define TOO_LONG "# unknown *: the lines of all exports exceed 1 MiB\n"
+
+static int
+is_result (int fd, char *why)
+{
+  (void) why;
+  return result_lines_are_ours (fd);
+}
+
+static struct output_file file = {
+  .is_ours = is_result, .what = "a result of this command"
+};
+
+int
+result_file_open (const char *param, const char *path, bool create)
+{
+  file.param = param;
+  return path ? output_file_open (&file, path, create) : 0;
+}
+
+int
+result_file_check (void)
+{
+  return output_file_check (&file);
+}
+
+int
+result_file_start (void)
+{
+  return output_file_empty (&file);
+}
+
+void
+result_file_stop (void)
+{
+  output_file_stop (&file);
+}
+
+void
+result_file_write (const char *lines)
+{
+  char *text = NULL;
+
+  if (lines && strlen (lines) > RESULT_MAX)
+    lines = TOO_LONG;
+  if (lines && asprintf (&text, "%s%s", *lines ? result_form.header : "",
+                         lines) == -1)
+    text = NULL;
+  output_file_write (&file, text);
+  free (text);
+}

@@ -1,0 +1,133 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The directory of blkhash-verify-manifest-dir: a manifest for each export.
+ */
+
+#ifndef NBDKIT_BLKHASH_VERIFY_EXPORT_H
+#define NBDKIT_BLKHASH_VERIFY_EXPORT_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Open the directory PATH, before the server forks.  PATH must live until
+ * manifest_dir_close.  Returns 0, or -1 after nbdkit_error.
+ */
+int manifest_dir_open (const char *path);
+void manifest_dir_close (void);
+
+/* Open the manifest of the export NAME, which a client chose.  Returns its file
+ * descriptor, and stores its path, which the caller frees; or -1 after
+ * nbdkit_error.
+ */
+int manifest_dir_open_file (const char *name, char **path);
+
+/* The sums of blkhash-verify-sums, by the names of exports.
+ */
+
+/* Read the list PATH, before the server forks.  Returns 0, or -1 after
+ * nbdkit_error.
+ */
+int sum_list_load (const char *path);
+void sum_list_free (void);
+
+/* Returns the sum of NAME, with its tag, or NULL if there is none. */
+const char *sum_list_find (const char *name);
+
+/* The exports that clients use.  An export is a disk with its name.
+ * Thread-safe.
+ *
+ * Without blkhash-verify-manifest-dir, all names have the same disk.  With it,
+ * each name has its own disk, whose manifest is open while clients use the
+ * export.
+ */
+
+struct disk;
+
+/* Protects the list of exports, their members USERS, CLIENTS, ACTIVE,
+ * PLUGIN_SIZE, CONNECTED and HAS_SUM, and all members of an export without
+ * users, which are replaced when it is opened again.  A thread that holds this
+ * lock can take the lock of a tally or of the block cache.
+ */
+extern pthread_mutex_t exports_lock;
+
+struct export {
+  struct export *next;
+  bool is_listed;               /* in the list of exports; constant while the
+                                 * export has users */
+  char *name;                   /* name in the result and the status; with
+                                 * blkhash-verify-manifest-dir, the name that
+                                 * clients ask for */
+  char *path;                   /* of the manifest */
+  struct disk *disk;            /* not replaced while there are users */
+  unsigned users;               /* connections */
+  unsigned clients;             /* clients that are connected: between
+                                 * export_begin_client and export_end_client */
+  bool has_pass;                /* between export_begin_pass and
+                                 * export_end_pass */
+  unsigned waiting;             /* clients that wait for the end of the pass */
+  uint64_t plugin_size;         /* size of the plugin's disk, bytes, which the
+                                 * last client saw; 0 before */
+  char *line;                   /* made when the manifest was read, written to
+                                 * the result file once all of the disk is
+                                 * verified; NULL without outputs */
+  bool connected;               /* the last client saw a disk whose size is
+                                 * that of the manifest, or can be truncated to
+                                 * it */
+};
+
+/* Open the manifest, or the directory of manifests and the list of their
+ * sums, before the server forks.  Returns 0, or -1 after nbdkit_error.
+ */
+int exports_open (void);
+void exports_free (void);
+
+/* Returns the export for a client that asks for NAME, or NULL after
+ * nbdkit_error: one that is in use, or one with an open manifest of which only
+ * the header was read.  The caller calls export_load before any request, and
+ * releases the export with export_release.
+ */
+struct export *export_acquire (const char *name);
+
+/* If only the header of the manifest was read, read all of it; or replace
+ * *EXPORT if meanwhile another thread has done that for the same name.  Then
+ * the manifest can be a different one, of another size.  Returns 0, or -1 after
+ * nbdkit_error; *EXPORT must be released even then.
+ */
+int export_load (struct export **export);
+void export_release (struct export *export);
+
+/* The connection of a client is prepared: the plugin's disk has SIZE bytes,
+ * which is right.  The states of the blocks are those of the disk that the
+ * plugin opened for earlier clients, and it can be another one now.  So the
+ * states begin anew, and no block is cached, if there is no other client, or if
+ * the disk of the last one had another size.  Waits until there is no pass.
+ */
+void export_begin_client (struct export *export, uint64_t size);
+
+/* The same for a client that is refused, because SIZE is wrong. */
+void export_refuse_client (struct export *export, uint64_t size);
+
+/* The client has disconnected, and makes no more requests. */
+void export_end_client (struct export *export);
+
+/* Before and after a pass: a connection whose client has disconnected reads the
+ * disk that it has opened.  export_begin_pass returns false if there are other
+ * clients, or another pass.  The pass must end soon when export_must_end_pass
+ * returns true, because a client waits.
+ */
+bool export_begin_pass (struct export *export);
+bool export_must_end_pass (struct export *export);
+void export_end_pass (struct export *export);
+
+/* Returns the first export of the list.  The lock is not needed before the
+ * first client connects, or after the last client has disconnected.
+ */
+struct export *exports_first_locked (void);
+
+/* Returns how often an export was opened with blkhash-verify-manifest-dir. */
+uint64_t exports_generation_locked (void);
+
+#endif /* NBDKIT_BLKHASH_VERIFY_EXPORT_H */

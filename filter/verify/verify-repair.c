@@ -1,0 +1,341 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The repair sources: other disks that may have the blocks that differ on the
+ * plugin's disk.
+ *
+ * A source is not trusted.  It can be damaged, be another snapshot, have
+ * another size, or even be the plugin's disk: a block is only used if it
+ * matches its leaf in the manifest.  The sources are read one after the other
+ * until one of them has a matching block.  A source that had a wrong block is
+ * still read for other blocks.  A block that must be zero is filled with zeros
+ * without reading a source.
+ *
+ * A source is a file or a block device.  It is read without a lock and without
+ * a timeout, as a plugin reads its disk.
+ */
+
+#include <config.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <nbdkit-filter.h>
+
+#include "../lib/common/util.h"
+#include "../lib/common/zero.h"
+#include "../lib/construction/leaf.h"
+#include "common/config-files.h"
+#include "verify/verify-disk.h"
+#include "verify/verify-params.h"
+#include "verify/verify-repair.h"
+
+/* Compare the content of blocks with the manifest.
+ *
+ * Blocks are hashed in groups, so that the library can hash several at once.
+ */
+
+#define MAX_GROUP (2 * LEAF_GROUP) /* blocks that are hashed at a time */
+
+struct compare_batch
+compare_part (const struct disk *disk, const struct compare_batch *batch,
+              size_t number, size_t count)
+{
+  return (struct compare_batch) {
+    .first = batch->first + number, .count = count,
+    .leaves = batch->leaves ? batch->leaves + number * disk->leaf_size : NULL,
+    .buf = batch->buf + number * disk->block_size,
+  };
+}
+
+static bool
+has_leaf (struct disk *disk, const struct leaf_block *block,
+          const unsigned char *leaf)
+{
+  unsigned char md[BLKHASH_MAX_MD_SIZE];
+
+  if (!block->zero)
+    return memcmp (block->md, leaf, disk->leaf_size) == 0;
+  /* The block is zero, so leaf_batch did not hash it, but it is data in the
+   * manifest.  With a digest that is not cryptographic, zeros can have the leaf
+   * of that data.
+   */
+  return leaf_hash_zeros (disk->engine, block->len, md) == 0 &&
+    memcmp (md, leaf, disk->leaf_size) == 0;
+}
+
+/* Compare at most MAX_GROUP blocks of data. */
+static int
+compare_group (struct disk *disk, const struct compare_batch *batch,
+               bool *good)
+{
+  unsigned char md[MAX_GROUP][BLKHASH_MAX_MD_SIZE];
+  struct leaf_block blocks[MAX_GROUP];
+  size_t i;
+  int err;
+
+  for (i = 0; i < batch->count; i++)
+    blocks[i] = (struct leaf_block) {
+      .data = batch->buf + i * disk->block_size,
+      .len = disk_bytes (disk, batch->first + i, 1),
+      .md = md[i],
+    };
+  err = leaf_batch (disk->engine, blocks, batch->count);
+  for (i = 0; err == 0 && i < batch->count; i++)
+    good[i] = has_leaf (disk, &blocks[i],
+                        batch->leaves + i * disk->leaf_size);
+  return err;
+}
+
+static void
+compare_zeros (const struct disk *disk, const struct compare_batch *batch,
+               bool *good)
+{
+  size_t i;
+
+  for (i = 0; i < batch->count; i++)
+    good[i] = is_zero (batch->buf + i * disk->block_size,
+                       disk_bytes (disk, batch->first + i, 1));
+}
+
+int
+compare (struct disk *disk, const struct compare_batch *batch, bool *good)
+{
+  int err = 0;
+  size_t i;
+
+  if (!batch->leaves) {
+    compare_zeros (disk, batch, good);
+    return 0;
+  }
+  for (i = 0; err == 0 && i < batch->count; i += MAX_GROUP) {
+    struct compare_batch group =
+      compare_part (disk, batch, i, MIN (batch->count - i, MAX_GROUP));
+
+    err = compare_group (disk, &group, good + i);
+  }
+  return err;
+}
+
+/* Read from the plugin, within its block size constraints.
+ *
+ * Reads are extended to multiples of the minimum block size, and split at the
+ * maximum.  An extended read needs a buffer of its own, but it is rare: the
+ * block size of a manifest is usually a multiple of that minimum.
+ */
+
+#define MAX_READ (32 * 1024 * 1024) /* bytes; a plugin accepts this size
+                                    * unless it has a smaller maximum */
+
+int
+source_init (struct source *source, nbdkit_next *next)
+{
+  int64_t size = next->get_size (next);
+  uint32_t min, preferred, max;
+
+  if (size == -1 || next->block_size (next, &min, &preferred, &max) == -1)
+    return -1;
+  source->size = size;
+  source->min = min ? min : 1;
+  source->max = ROUND_DOWN (MIN (max ? max : MAX_READ, MAX_READ), source->min);
+  source->max = MAX (source->max, source->min);
+  return 0;
+}
+
+/* Read an aligned range. */
+static int
+read_aligned (const struct source *source, nbdkit_next *next,
+              void *buf, size_t len, uint64_t offset, int *err)
+{
+  while (len > 0) {
+    uint32_t n = MIN (len, source->max);
+
+    if (next->pread (next, buf, n, offset, 0, err) == -1)
+      return -1;
+    buf = (char *) buf + n;
+    len -= n;
+    offset += n;
+  }
+  return 0;
+}
+
+int
+source_read (const struct source *source, nbdkit_next *next,
+             void *buf, size_t len, uint64_t offset, int *err)
+{
+  uint64_t min = source->min, start = ROUND_DOWN (offset, min);
+  uint64_t end = MIN (ROUND_UP (offset + len, min), source->size);
+  char *wide;
+  int r;
+
+  if (start == offset && end == offset + len)
+    return read_aligned (source, next, buf, len, offset, err);
+  wide = malloc (end - start);
+  if (!wide) {
+    nbdkit_error ("blkhash-verify: %m");
+    *err = ENOMEM;
+    return -1;
+  }
+  r = read_aligned (source, next, wide, end - start, start, err);
+  if (r == 0)
+    memcpy (buf, wide + (offset - start), len);
+  free (wide);
+  return r;
+}
+
+/* If the first WRONG_BLOCKS blocks that are read from a source are all wrong,
+ * this is logged.
+ */
+#define WRONG_BLOCKS 16
+
+struct repair_source {
+  const char *path;
+  int fd;
+  unsigned wrong;               /* number of blocks that did not match, at most
+                                 * WRONG_BLOCKS; a block that matches sets it
+                                 * to WRONG_BLOCKS, so that nothing is logged;
+                                 * atomic */
+  bool ends;                    /* it was logged that the source is too small;
+                                 * atomic */
+};
+
+static struct repair_source sources[MAX_REPAIR_SOURCES];
+static unsigned nr_sources;     /* set before the server forks */
+
+static int
+refuse (const char *path, const char *why)
+{
+  nbdkit_error ("blkhash-verify-repair: %s: %s", path, why);
+  return -1;
+}
+
+/* Returns the file descriptor, or -1 after nbdkit_error. */
+static int
+open_file (const char *path)
+{
+  struct stat st;
+  int fd;
+
+  if (config_files_check ("blkhash-verify-repair", path) == -1)
+    return -1;
+  fd = open (path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+  if (fd == -1)
+    return refuse (path, strerror (errno));
+  if (fstat (fd, &st) == 0 && (S_ISREG (st.st_mode) || S_ISBLK (st.st_mode)))
+    return fd;
+  close (fd);
+  return refuse (path, "not a regular file or block device");
+}
+
+int
+repair_open (void)
+{
+  for (; nr_sources < verify_params.nr_repair; nr_sources++) {
+    struct repair_source source = { .path = verify_params.repair[nr_sources] };
+
+    source.fd = open_file (source.path);
+    if (source.fd == -1) {
+      repair_close ();
+      return -1;
+    }
+    sources[nr_sources] = source;
+  }
+  return 0;
+}
+
+void
+repair_close (void)
+{
+  while (nr_sources > 0)
+    close (sources[--nr_sources].fd);
+}
+
+/* Returns false if SOURCE cannot be read, or ends before OFFSET + LEN. */
+static bool
+read_source (struct repair_source *source, unsigned char *buf, size_t len,
+             uint64_t offset)
+{
+  while (len > 0) {
+    ssize_t n = pread (source->fd, buf, len, offset);
+
+    if (n == -1 && errno == EINTR)
+      continue;
+    if (n == -1)
+      nbdkit_error ("blkhash-verify-repair: %s: cannot read: %m",
+                    source->path);
+    if (n == 0 && !__atomic_exchange_n (&source->ends, true, __ATOMIC_RELAXED))
+      nbdkit_error ("blkhash-verify-repair: %s: is smaller than the disk, and "
+                    "lacks blocks", source->path);
+    if (n <= 0)
+      return false;
+    buf += n;
+    len -= n;
+    offset += n;
+  }
+  return true;
+}
+
+/* A block of SOURCE was read, and matches the manifest if GOOD.  A source all
+ * of whose blocks are wrong is probably another disk.
+ */
+static void
+count_block (struct repair_source *source, bool good)
+{
+  unsigned wrong = __atomic_load_n (&source->wrong, __ATOMIC_RELAXED);
+
+  if (good)
+    __atomic_store_n (&source->wrong, WRONG_BLOCKS, __ATOMIC_RELAXED);
+  else if (wrong < WRONG_BLOCKS &&
+           __atomic_add_fetch (&source->wrong, 1, __ATOMIC_RELAXED) ==
+           WRONG_BLOCKS)
+    nbdkit_error ("blkhash-verify-repair: %s: the first %d blocks that were "
+                  "read from it are wrong: it may be another disk",
+                  source->path, WRONG_BLOCKS);
+}
+
+/* Read BLOCK from SOURCE.  Returns true if it matches the manifest. */
+static bool
+has_block (struct repair_source *source, struct disk *disk,
+           const struct compare_batch *block)
+{
+  bool good = false;
+
+  if (!read_source (source, block->buf, disk_bytes (disk, block->first, 1),
+                    block->first * disk->block_size) ||
+      compare (disk, block, &good) != 0)
+    return false;
+  count_block (source, good);
+  return good;
+}
+
+bool
+repair_read (struct disk *disk, const struct compare_batch *block)
+{
+  size_t len = disk_bytes (disk, block->first, 1);
+  struct compare_batch copy = *block;
+  bool good = false;
+  unsigned i;
+
+  if (!block->leaves) {
+    memset (block->buf, 0, len);
+    return true;
+  }
+  copy.buf = malloc (len);      /* if no source has the block, FAIL_WARN may
+                                 * serve BLOCK as it is */
+  if (!copy.buf) {
+    nbdkit_error ("blkhash-verify: %m");
+    return false;
+  }
+  for (i = 0; i < nr_sources && !good; i++)
+    good = has_block (&sources[i], disk, &copy);
+  if (good)
+    memcpy (block->buf, copy.buf, len);
+  free (copy.buf);
+  return good;
+}
