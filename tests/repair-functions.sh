@@ -112,7 +112,7 @@ time.sleep(600)' "$1" "${2:-r+b}" > "$dir/held" &
 }
 
 # hold_lock FILE [BYTE]: starts a process that locks BYTE of FILE, as programs of qemu do:
-# see tools/io/lock.c; sets $holder to its process id.  The default is the lock of a
+# see tools/io/file.c; sets $holder to its process id.  The default is the lock of a
 # reader that does not share FILE with writers.
 hold_lock () {
   rm -f "$dir/held"

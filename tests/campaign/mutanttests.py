@@ -22,8 +22,8 @@ FILTER = ("filter-campaign", "filter-errors", "filter-manifest",
 VERIFY = ("verify", "verify-result", "verify-start", "verify-repair",
           "verify-campaign", "verify-repair-campaign")
 
-OF_FILTER = "filter/(?!test-verify|test-tally|test-block-cache)"
-OF_VERIFY = "filter/(?=test-verify|test-tally|test-block-cache)"
+OF_FILTER = "filter/(blkhash|common)/"
+OF_VERIFY = "filter/verify/"
 
 # The first folder that fits is that of a file.
 FOLDERS = [
@@ -39,20 +39,19 @@ FOLDERS = [
            ["lib/(digest|leaves|manifest)/"],
            LIBRARY + ("blksum-hash-options", "blksum-operands")),
     Folder("lib/leaves/", ["lib/leaves/"],
-           ["lib/(hash|manifest)/", OF_FILTER, "tools/leaves/"],
+           ["lib/(hash|manifest)/", OF_FILTER, "tools/job/"],
            LIBRARY + ("filter-pieces", "filter-campaign")),
     Folder("lib/manifest/", ["lib/manifest/"],
-           ["tools/(leaves|job)/", "filter/(?=test-update|test-manifest)"],
+           ["tools/job/", "filter/blkhash/(?=test-update|test-manifest)"],
            MANIFEST),
-    Folder("tools/leaves/", ["tools/leaves/"], ["tools/(read|util)/"],
+    Folder("tools/job/(image|overlay)-runs", ["tools/job/"], ["tools/(read|util)/"],
            MANIFEST + ("blksum-matrix", "blksum-audit")),
     Folder("tools/format/", ["tools/format/"], [], FORMATS),
     Folder("filter/verify/", [OF_VERIFY], [], VERIFY),
-    Folder("filter/(config-files|ending|lock-file|output-file|result-file"
-           "|result-lines)", [OF_FILTER], [OF_VERIFY], FILTER + VERIFY),
-    Folder("filter/", [OF_FILTER], [], FILTER),
+    Folder("filter/common/", [OF_FILTER], [OF_VERIFY], FILTER + VERIFY),
+    Folder("filter/blkhash/", [OF_FILTER], [], FILTER),
 ]
 
 # What is built of each folder before its unit tests are linked.
-LIBRARIES = {"lib": ("libcommon.la", "libcore.la", "libnbd-load.la"),
-             "tools": (), "filter": ("libfilter.la", "libverify.la")}
+LIBRARIES = {"lib": ("libcore.la", "libnbd-load.la"),
+             "tools": ("libtools.la",), "filter": ("libfilter.la", "libverify.la")}

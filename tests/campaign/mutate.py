@@ -109,7 +109,7 @@ class Tree:
 
     def all_tests(self):
         """Unit tests have the name of their source, without its suffix."""
-        for folder in "lib/*", "tools/*", "filter":
+        for folder in "lib/*", "tools/*", "filter/*":
             for source in sorted(glob.glob(f"{self.top}/{folder}/test-*.c")):
                 name = os.path.relpath(source, self.top)[:-2]
                 for variant in name, name + "-pieces":
