@@ -224,8 +224,10 @@ visibility_hidden (struct visibility *v, struct unflushed *u,
 {
   bool in = find (v, u, offset, end, run_end, true);
 
-  if (u->failed)
+  if (u->failed) {
     look_up (&u->changed, offset, run_end, &in);
+    look_up (&u->flushing, offset, run_end, &in);
+  }
   return in;
 }
 
