@@ -56,6 +56,7 @@
 
 #include <config.h>
 
+#include <assert.h>
 #include <stddef.h>
 
 #include "../lib/common/util.h"
@@ -92,15 +93,7 @@ void
 visibility_open (struct visibility *v, struct unflushed *u)
 {
   u->opened = ++v->last_opened;
-  v->closed.nr_open++;
-}
-
-static void
-clear (struct unflushed *u)
-{
-  block_set_clear (&u->changed);
-  block_set_clear (&u->flushing);
-  block_set_clear (&u->trimmed);
+  v->nr_open++;
 }
 
 static void
@@ -115,40 +108,38 @@ unlink_conn (struct unflushed *u)
 }
 
 static void
-keep_for_older (struct closed *closed, struct unflushed *u,
-                uint64_t last_opened)
+forget_closed (struct visibility *v)
 {
-  if (closed->nr_open == 0)
-    return;
-  block_set_add_set (&closed->unflushed.changed, params.unit, &u->changed);
-  block_set_add_set (&closed->unflushed.trimmed, params.unit, &u->trimmed);
-  closed->unflushed.opened = last_opened;
-  closed->nr_older = closed->nr_open;
+  block_set_clear (&v->closed.changed);
+  block_set_clear (&v->closed.trimmed);
+  v->closed.opened = 0;
 }
 
 void
 visibility_close (struct visibility *v, struct unflushed *u)
 {
-  struct closed *closed = &v->closed;
-
   if (u->opened == 0)
     return;
+  assert (u->nr_flushes == 0);
   unlink_conn (u);
-  closed->nr_open--;
-  if (u->opened <= closed->unflushed.opened && --closed->nr_older == 0) {
-    clear (&closed->unflushed);
-    closed->unflushed.opened = 0;
+  v->nr_open--;
+  if (u->opened <= v->closed.opened)
+    v->nr_older--;
+  if (v->nr_older == 0)
+    forget_closed (v);
+  if (!(block_set_is_empty (&u->changed) && block_set_is_empty (&u->trimmed))) {
+    block_set_move (&v->closed.changed, params.unit, &u->changed);
+    block_set_move (&v->closed.trimmed, params.unit, &u->trimmed);
+    v->closed.opened = v->last_opened;
+    v->nr_older = v->nr_open;
   }
-  if (!(block_set_is_empty (&u->changed) && block_set_is_empty (&u->trimmed)))
-    keep_for_older (closed, u, v->last_opened);
-  clear (u);
   u->opened = 0;
 }
 
 void
 visibility_destroy (struct visibility *v)
 {
-  clear (&v->closed.unflushed);
+  forget_closed (v);
 }
 
 /* ---- Changes ---- */
@@ -187,27 +178,30 @@ look_up (struct block_set *set, uint64_t offset, uint64_t *run_end, bool *in)
     *in |= block_set_contains (set, params.unit, offset, *run_end, run_end);
 }
 
+/* The same for the unflushed changes of U and, if TRIMS is set, its trims. */
+static void
+look_up_conn (struct unflushed *u, bool trims,
+              uint64_t offset, uint64_t *run_end, bool *in)
+{
+  look_up (&u->changed, offset, run_end, in);
+  look_up (&u->flushing, offset, run_end, in);
+  if (trims)
+    look_up (&u->trimmed, offset, run_end, in);
+}
+
 static bool
 find (struct visibility *v, const struct unflushed *u,
       uint64_t offset, uint64_t end, uint64_t *run_end, bool trims)
 {
-  struct unflushed *other, *closed = &v->closed.unflushed;
+  struct unflushed *other;
   bool in = false;
 
   *run_end = end;
-  for (other = v->conns; other; other = other->next) {
-    if (other == u)
-      continue;
-    look_up (&other->changed, offset, run_end, &in);
-    look_up (&other->flushing, offset, run_end, &in);
-    if (trims)
-      look_up (&other->trimmed, offset, run_end, &in);
-  }
-  if (u->opened <= closed->opened) {
-    look_up (&closed->changed, offset, run_end, &in);
-    if (trims)
-      look_up (&closed->trimmed, offset, run_end, &in);
-  }
+  for (other = v->conns; other; other = other->next)
+    if (other != u)
+      look_up_conn (other, trims, offset, run_end, &in);
+  if (u->opened <= v->closed.opened)
+    look_up_conn (&v->closed, trims, offset, run_end, &in);
   return in;
 }
 
@@ -224,10 +218,8 @@ visibility_hidden (struct visibility *v, struct unflushed *u,
 {
   bool in = find (v, u, offset, end, run_end, true);
 
-  if (u->failed) {
-    look_up (&u->changed, offset, run_end, &in);
-    look_up (&u->flushing, offset, run_end, &in);
-  }
+  if (u->failed)
+    look_up_conn (u, false, offset, run_end, &in);
   return in;
 }
 
@@ -253,7 +245,7 @@ visibility_overwrite (struct visibility *v, uint64_t offset, uint64_t end)
     return;
   for (u = v->conns; u; u = u->next)
     block_set_remove (&u->trimmed, params.unit, offset, end);
-  block_set_remove (&v->closed.unflushed.trimmed, params.unit, offset, end);
+  block_set_remove (&v->closed.trimmed, params.unit, offset, end);
 }
 
 /* ---- Flushes ---- */

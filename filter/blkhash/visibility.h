@@ -39,20 +39,17 @@ struct unflushed {
   bool failed;                  /* the last flush failed */
 };
 
-/* Changes by closed connections.  They are hidden from older connections: those
- * that were already open when the last of the closed ones was closed.  The
- * OPENED of an older connection is at most UNFLUSHED.opened.
- */
-struct closed {
-  struct unflushed unflushed;   /* of all closed connections together */
-  unsigned nr_open;             /* number of open connections */
-  unsigned nr_older;            /* how many of these are older connections */
-};
-
 /* The connections of a disk.  If all members are zero, there are none. */
 struct visibility {
-  struct unflushed *conns;      /* list of connections with changes */
-  struct closed closed;
+  struct unflushed *conns;      /* list of open connections with changes */
+  struct unflushed closed;      /* changed and trimmed blocks of closed
+                                 * connections, as if one connection had them.
+                                 * They are hidden from older connections: those
+                                 * that were already open when the last of the
+                                 * closed ones was closed, whose OPENED is at
+                                 * most CLOSED.opened */
+  unsigned nr_open;             /* number of open connections */
+  unsigned nr_older;            /* how many of these are older connections */
   uint64_t last_opened;         /* OPENED of the newest connection ever */
   bool trims;                   /* there was ever a trim */
 };
@@ -75,7 +72,7 @@ static inline bool
 visibility_is_alone (const struct visibility *v, const struct unflushed *u)
 {
   return (!v->conns || (v->conns == u && !u->next)) &&
-    u->opened > v->closed.unflushed.opened;
+    u->opened > v->closed.opened;
 }
 
 /* Returns true if another connection has an unflushed change of the block of
