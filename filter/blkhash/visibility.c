@@ -1,57 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Changes of a disk that other connections might not see yet.
- *
- * A plugin, or a filter below, may cache the changes by a connection until the
- * connection is flushed or closed.  Until then the connection sees its own
- * changes, and other connections may see the old content.  So each connection
- * has a set of the blocks that it changed and did not flush.  While a block is
- * in such a set:
- *
- * - the block is hidden: a read of the block by another connection proves
- *   nothing;
- * - a change of the block by another connection is a conflict: it is unknown
- *   which of the two changes reaches the disk last.  This is true even if a
- *   flush of the first change ends before the second change ends, see
- *   disk_flush_ended.
- *
- * A flush that succeeds removes the changes that were made before the flush
- * began.  If a flush fails, the changes in the set may be lost, and so may
- * changes that were made while the flush was in flight.  Then, until a later
- * flush by this connection succeeds, no read proves the content of the changed
- * blocks, not even a read by this connection.
- *
- * A trim stays hidden after a flush, until the block is overwritten; closing
- * the connection ends this only for connections that are opened later, see
- * below.  The reason is that nbdkit's cache filter passes on all trims to the
- * plugin, but a flush only if the cache has data to write back.
- * If a connection that does not see the trim modifies a part of the block, the
- * cache does a read-modify-write, and writes back the rest of the block as that
- * connection sees it; modify.c invalidates the hash of that rest.
- *
- * Blocks can still be hidden when the connection that changed them is closed:
- * trimmed blocks, or all changed blocks if the plugin cannot flush, a flush
- * failed, or there was no .finalize, in which the filter flushes.  These blocks
- * reach the disk when the plugin closes the connection, which is after the
- * filter's .close.  So they stay hidden from connections that were opened
- * before the filter's .close.  A connection that is opened between the two
- * callbacks is not detected, because a filter has no callback after the
- * plugin's .close.  The blocks of all closed connections are added to one set,
- * which is kept as long as such an older connection is open.
- *
- * The blocks of all these sets have a size of at least 64 KiB (params.unit),
- * whatever the block size of the hash.  The reason is that caches and filters
- * below, such as nbdkit's blocksize filter, do a read-modify-write of blocks of
- * their own.  So around a change they may write old content to the disk.  If a
- * filter below, such as nbdkit's offset filter, serves only a part of its disk,
- * the blocks of the layers below that filter can begin at any byte of the
- * export.  In that case all bytes within a distance of less than params.unit
- * from a change count as changed.
- *
- * Rejected: counting changes, as conn.c does for plugins without multi-conn.
- * With several connections that write, each connection would always be behind
- * the others, and everything would have to be read back.
+ * Changes of a disk that other connections might not see yet: see visibility.h.
  */
 
 #include <config.h>
