@@ -16,8 +16,6 @@ import random
 import subprocess
 import sys
 
-sys.dont_write_bytecode = True  # no __pycache__ in the source tree
-
 import refmanifest
 
 

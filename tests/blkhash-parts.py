@@ -22,8 +22,6 @@ import subprocess
 import sys
 import time
 
-sys.dont_write_bytecode = True  # no __pycache__ in the source tree
-
 import reference
 
 PARTS = 40

@@ -22,8 +22,6 @@ import re
 import subprocess
 import sys
 
-sys.dont_write_bytecode = True  # no __pycache__ in the source tree
-
 import refmanifest
 
 BLOCK = 65536

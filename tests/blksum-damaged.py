@@ -21,8 +21,6 @@ import resource
 import subprocess
 import sys
 
-sys.dont_write_bytecode = True  # no __pycache__ in the source tree
-
 import reference
 import refmanifest
 from refmanifest import ZERO, end, header, record

@@ -22,8 +22,6 @@ import random
 import subprocess
 import sys
 
-sys.dont_write_bytecode = True  # no __pycache__ in the source tree
-
 import refmanifest
 from diskimages import GIB, KIB, MIB, random_segments, write_file
 

@@ -35,8 +35,6 @@ import subprocess
 import sys
 import threading
 
-sys.dont_write_bytecode = True  # no __pycache__ in the source tree
-
 import reference
 import refmanifest
 from diskimages import GIB, KIB, MIB, flip, random_segments, write_file

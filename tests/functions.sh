@@ -250,7 +250,10 @@ mkdir "$dir/bin" "$dir/tmp"
 TMPDIR=$dir/tmp
 PATH=$dir/bin:$PATH
 LD_LIBRARY_PATH=$abs_top_builddir/lib/.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
-export TMPDIR PATH LD_LIBRARY_PATH
+# reference.py and other modules of several folders; no __pycache__ in the source.
+PYTHONPATH=$abs_top_srcdir/tests${PYTHONPATH:+:$PYTHONPATH}
+PYTHONDONTWRITEBYTECODE=1
+export TMPDIR PATH LD_LIBRARY_PATH PYTHONPATH PYTHONDONTWRITEBYTECODE
 # A link, if nothing has to be added: a shell script would take a fifth of the
 # time of blksum.
 for program in blksum blkhash; do

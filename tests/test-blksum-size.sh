@@ -40,7 +40,7 @@ some="0 1 511 512 513 65535 65536 65537 199999 200000 300000 327681 983040"
 some="$some 1000002 1000003 1000004 1234567 2300003 4194304 5242881 5246976"
 some="$some 8388000 8388607 $size"
 few="0 1 513 65537 300000 1000004 5242881 8388607 $size"
-PYTHONPATH=$abs_top_srcdir/tests "$PYTHON" - $some << 'END'
+"$PYTHON" - $some << 'END'
 import sys
 import reference
 raw = open("raw", "rb").read()

@@ -14,5 +14,4 @@ samples=${BLKHASH_SAMPLES:-${XDG_CACHE_HOME:-$HOME/.cache}/blkhash/samples}
 part=
 is_long || part="--part 6"
 rounds 10 1000 100
-PYTHONDONTWRITEBYTECODE=1 \
-  "$PYTHON" "$abs_top_srcdir/tests/foreign-images.py" "$samples" "$dir" $part
+"$PYTHON" "$abs_top_srcdir/tests/foreign-images.py" "$samples" "$dir" $part

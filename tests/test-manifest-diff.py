@@ -12,8 +12,6 @@ import re
 import struct
 import sys
 
-sys.dont_write_bytecode = True
-
 import refmanifest
 from manifestdriver import (DIGESTS, Failed, Parts, data_record, expect,
                             random_image, run)

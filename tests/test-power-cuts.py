@@ -30,8 +30,6 @@ import tempfile
 import threading
 import time
 
-sys.dont_write_bytecode = True
-
 import cutmodel
 import faultreport
 import forgetful

@@ -30,8 +30,6 @@ import signal
 import subprocess
 import sys
 
-sys.dont_write_bytecode = True  # no __pycache__ in the source tree
-
 import reference
 
 DEFAULT_ROUNDS = 100

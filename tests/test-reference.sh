@@ -10,8 +10,7 @@
 
 requires_program "$PYTHON"
 
-# No __pycache__ in the source tree.
-PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$abs_top_srcdir/tests "$PYTHON" - <<'END'
+"$PYTHON" - <<'END'
 import hashlib
 import itertools
 import os
