@@ -62,11 +62,6 @@ server_is_up () {
   test -s "$socket.pid"
 }
 
-# requires_no_sanitizer: for tests that start nbdkit without "serve".
-requires_no_sanitizer () {
-  [ "$SANITIZE" = no ] || skip "with a sanitizer nbdkit needs LD_PRELOAD"
-}
-
 # stop: ends the server, which must exit without an error.  The result file is
 # final then.
 stop () {

@@ -155,6 +155,13 @@ requires_root () {
   [ "$(id -u)" = 0 ] || skip "not root"
 }
 
+# requires_no_sanitizer [REASON]: the default is that the test starts nbdkit, which is
+# built without a sanitizer, itself instead of by "serve".  A line of a test that begins
+# with this also makes it one of "make check-valgrind": Makefile.am.
+requires_no_sanitizer () {
+  [ "$SANITIZE" = no ] || skip "${1:-with a sanitizer nbdkit needs LD_PRELOAD}"
+}
+
 # ---- Programs that were built ----
 
 # real_program FILE: prints the program behind the script that libtool makes of

@@ -1,15 +1,13 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
-# Sourced by test-filter-last-read-AFTER.sh, which sets $after.
+# Sourced after hold-functions.sh by test-filter-last-read-AFTER.sh, which sets $after.
 #
 # A disconnected connection queries extents and reads the missing blocks, while
 # a new connection changes the disk.  What the old one reads of the changed
 # range is discarded, at whatever step the change happens.  The short form holds
 # every fifth step.
 
-. "$(dirname "$0")/hold-functions.sh"
-requires_no_sanitizer
 [ -z "$wrapper" ] || skip "not in valgrind"
 
 make_image "$dir/image"

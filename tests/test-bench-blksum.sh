@@ -6,6 +6,7 @@
 # of each case.
 
 . "$(dirname "$0")/functions.sh"
+requires_no_sanitizer "a test of scripts"
 [ "$PYTHON" != no ] || skip "python3 is missing"
 [ -z "$wrapper" ] || skip "not in valgrind"
 requires_qemu
@@ -133,8 +134,6 @@ done
 
 [ -f "$abs_top_builddir/filter/.libs/nbdkit-blkhash-filter.so" ] ||
   skip "only the filter: built without nbdkit"
-[ "$SANITIZE" = no ] ||
-  skip "only the filter: with a sanitizer nbdkit needs LD_PRELOAD"
 measure bench-filter --images full
 has filter "no filter" filter
 run 0 "$PYTHON" "$bench/bench-report" "$dir/results/filter.json"

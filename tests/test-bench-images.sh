@@ -6,6 +6,7 @@
 # a name are the same disk, and each run makes the same images.
 
 . "$(dirname "$0")/functions.sh"
+requires_no_sanitizer "a test of scripts"
 [ "$PYTHON" != no ] || skip "python3 is missing"
 requires_qemu
 bench=$abs_top_srcdir/tests/bench

@@ -7,6 +7,7 @@
 # interrupted.
 
 . "$(dirname "$0")/functions.sh"
+requires_no_sanitizer "a test of scripts"
 [ "$PYTHON" != no ] || skip "python3 is missing"
 requires_nbdkit file
 requires_program qemu-img nbdcopy

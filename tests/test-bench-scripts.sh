@@ -6,6 +6,7 @@
 # machine and all cases, and bench-report makes tables from them.
 
 . "$(dirname "$0")/functions.sh"
+requires_no_sanitizer "a test of scripts"
 [ "$PYTHON" != no ] || skip "python3 is missing"
 bench=$abs_top_srcdir/tests/bench
 

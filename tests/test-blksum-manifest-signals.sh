@@ -9,7 +9,7 @@
 . "$(dirname "$0")/functions.sh"
 requires_program strace
 [ -z "$wrapper" ] || skip "no strace in valgrind"
-[ "$SANITIZE" = no ] || skip "no strace with sanitizers"
+requires_no_sanitizer "no strace with sanitizers"
 
 truncate -s 400m "$dir/image"
 write_data "$dir/image" 0 30000000

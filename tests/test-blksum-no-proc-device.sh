@@ -6,6 +6,7 @@
 # another host is read, although the page cache has old data.
 
 . "$(dirname "$0")/functions.sh"
+requires_no_sanitizer "sanitizers need /proc"
 requires_root
 requires_program losetup
 

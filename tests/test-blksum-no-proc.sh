@@ -6,6 +6,7 @@
 # opens the file that was checked, and nothing is left behind.
 
 . "$(dirname "$0")/functions.sh"
+requires_no_sanitizer "sanitizers need /proc"
 requires_qemu
 hide_proc
 

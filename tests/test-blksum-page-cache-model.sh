@@ -10,6 +10,7 @@
 
 . "$(dirname "$0")/functions.sh"
 . "$(dirname "$0")/page-cache-functions.sh"
+requires_no_sanitizer "a sanitizer must be the first library"
 [ -z "$no_model" ] || skip "$no_model"
 
 : > "$dir/image"

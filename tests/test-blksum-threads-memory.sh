@@ -8,7 +8,7 @@
 . "$(dirname "$0")/functions.sh"
 
 [ -z "$wrapper" ] || skip "valgrind itself takes memory"
-[ "$SANITIZE" = no ] || skip "sanitizers take memory"
+requires_no_sanitizer "sanitizers take memory"
 [ "$(uname)" = Linux ] || skip "ru_maxrss has another meaning"
 
 # As on the largest machines: an arena for each thread.

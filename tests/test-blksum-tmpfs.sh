@@ -8,7 +8,7 @@
 . "$(dirname "$0")/functions.sh"
 requires_program strace
 [ -z "$wrapper" ] || skip "strace and valgrind do not go together"
-[ "$SANITIZE" = no ] || skip "sanitizers and strace do not go together"
+requires_no_sanitizer "sanitizers and strace do not go together"
 requires strace -f -qq -e trace=lseek -o "$dir/trace" true
 [ "$(stat -f -c %T /dev/shm 2> "$dir/stderr")" = tmpfs ] ||
   skip "/dev/shm is not tmpfs"

@@ -9,7 +9,7 @@
 
 . "$(dirname "$0")/functions.sh"
 [ -z "$wrapper" ] || skip "valgrind replaces the same functions"
-[ "$SANITIZE" = no ] || skip "a sanitizer must be the first library"
+requires_no_sanitizer "a sanitizer must be the first library"
 requires test -r /proc/$$/task/$$/children
 
 . "$(dirname "$0")/call-functions.sh"

@@ -7,6 +7,7 @@
 # has disconnected.
 
 . "$(dirname "$0")/filter-functions.sh"
+requires_no_sanitizer "shells do not run with the sanitizer"
 
 truncate -s 8m "$dir/disk"
 write_data "$dir/disk" 0 8388608

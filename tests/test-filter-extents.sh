@@ -6,6 +6,7 @@
 # the plugin replies, and within the limits of the plugin.
 
 . "$(dirname "$0")/filter-functions.sh"
+requires_no_sanitizer "shells do not run with the sanitizer"
 
 truncate -s 4m "$dir/zeros"
 

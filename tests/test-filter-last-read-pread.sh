@@ -6,4 +6,6 @@
 # connection changes at the same time: see last-read.sh.
 
 after=pread
+. "$(dirname "$0")/hold-functions.sh"
+requires_no_sanitizer
 . "$(dirname "$0")/last-read.sh"

@@ -6,6 +6,7 @@
 # transfer.  That must not make the filter read missing blocks.
 
 . "$(dirname "$0")/filter-functions.sh"
+requires_no_sanitizer "shells do not run with the sanitizer"
 requires_nbdkit --filter=retry --filter=error
 
 write_data "$dir/disk" 0 4194304

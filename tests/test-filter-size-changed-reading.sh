@@ -6,6 +6,7 @@
 # starts over with the next client.
 
 . "$(dirname "$0")/filter-functions.sh"
+requires_no_sanitizer "shells do not run with the sanitizer"
 
 export dir
 truncate -s 8m "$dir/disk"

@@ -8,7 +8,7 @@
 
 . "$(dirname "$0")/functions.sh"
 [ -z "$wrapper" ] || skip "valgrind needs more than the limits"
-[ "$SANITIZE" = no ] || skip "a sanitizer must be the first library"
+requires_no_sanitizer "a sanitizer must be the first library"
 requires test -r /proc/$$/task/$$/children
 . "$(dirname "$0")/call-functions.sh"
 

@@ -9,7 +9,7 @@
 
 . "$(dirname "$0")/functions.sh"
 [ -z "$wrapper" ] || skip "valgrind is too slow for so many runs"
-[ "$SANITIZE" = no ] || skip "with a sanitizer nbdkit needs LD_PRELOAD"
+requires_no_sanitizer
 fs=$abs_top_builddir/tests/forgetful-fs
 [ -x "$fs" ] || skip "built without fuse3"
 requires test -w /dev/fuse
