@@ -10,7 +10,8 @@
 set -e
 . ./env.sh
 
-test_name=$(basename "$0" .sh)
+# As TESTS of make names it.
+test_name=$(basename "$(dirname "$0")")/$(basename "$0" .sh)
 
 # ---- Ends ----
 

@@ -4,7 +4,8 @@
 # Sourced by tests of the filter that hold calls of the plugin, instead of
 # filter-functions.sh.  The plugin is snapshot-plugin.c; its disk is $dir/disk.
 
-. "$(dirname "$0")/filter-functions.sh"
+. ./env.sh
+. "$abs_top_srcdir/tests/filter-functions.sh"
 
 snapshot=$abs_top_builddir/tests/.libs/snapshot-plugin.so
 mkdir "$dir/hold"

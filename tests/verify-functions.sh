@@ -5,7 +5,8 @@
 # filter-functions.sh.
 
 filter_name=blkhash-verify
-. "$(dirname "$0")/filter-functions.sh"
+. ./env.sh
+. "$abs_top_srcdir/tests/filter-functions.sh"
 
 result_header='# nbdkit-blkhash-verify-filter replaces this file'
 image=$dir/image
