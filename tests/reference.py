@@ -12,7 +12,7 @@ use small images.
 As a module:   reference.blkhash(image, digest, block_size, streams, linear)
 As a command:  reference.py [-d NAME] [-b SIZE] [-s STREAMS|--linear] [FILE|-]
 
-test-reference.sh checks this file against published vectors.
+lib/test-reference.sh checks this file against published vectors.
 """
 
 import errno

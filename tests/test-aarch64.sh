@@ -109,7 +109,7 @@ done
 
 rounds 10 50 50
 BLKHASH_DRIVER_WRAPPER="$qemu" \
-  "$PYTHON" "$abs_top_srcdir/tests/test-random.py" \
+  "$PYTHON" "$abs_top_srcdir/tests/lib/test-random.py" \
   --driver tests/blkhash-driver || fail "random calls on aarch64"
 
 # ---- blksum ----

@@ -3,7 +3,7 @@
  *
  * The public API, used as by a program with only blkhash.h: limits and errors,
  * the order of calls, the known answers, and the promises of the header about
- * threads and memory.  test-random.py tests that digests are right for all
+ * threads and memory.  lib/test-random.py tests that digests are right for all
  * inputs.
  *
  * With an argument only tests whose name contains it are run.

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Unit test: manifests of parts of an image are written, with an ID or without,
- * and merged, and misuse is an error.  tests/test-manifest.py compares
+ * and merged, and misuse is an error.  tests/lib/test-manifest.py compares
  * manifests with the reference.
  */
 

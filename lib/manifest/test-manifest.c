@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Unit test: misuse of writers and readers of manifests, and errors of
- * write(2).  tests/test-manifest.py compares the bytes of manifests with the
+ * write(2).  tests/lib/test-manifest.py compares the bytes of manifests with the
  * reference.
  */
 

@@ -6,7 +6,7 @@
 # crafted ones are refused; two manifests show where images differ; the reader
 # in the manual reads them.
 
-. "$(dirname "$0")/functions.sh"
+. "$(dirname "$0")/../functions.sh"
 
 how=
 is_instrumented || [ -n "$BLKHASH_NO_RSS" ] || how=--limit-memory
@@ -17,7 +17,7 @@ driver=$(real_program "$abs_top_builddir/tests/manifest-driver")
 BLKHASH_DRIVER_WRAPPER=$wrapper
 export BLKHASH_DRIVER_WRAPPER
 for tests in test-manifest test-manifest-diff; do
-  "$PYTHON" "$abs_top_srcdir/tests/$tests.py" --driver "$driver" --dir "$dir" \
+  "$PYTHON" "$abs_top_srcdir/tests/lib/$tests.py" --driver "$driver" --dir "$dir" \
             $how
 done
 

@@ -4,6 +4,6 @@
 #
 # Runs random calls with each kernel of a family: see random-kernels.sh.
 
-. "$(dirname "$0")/functions.sh"
+. "$(dirname "$0")/../functions.sh"
 family=shani
 . "$(dirname "$0")/random-kernels.sh"

@@ -11,7 +11,7 @@ rounds 3 20 8
 export BLKHASH_DRIVER_WRAPPER="$(echo $wrapper)"
 while read -r digest kernel; do
   echo "$digest by $kernel"
-  BLKHASH_CPU=$kernel "$PYTHON" "$abs_top_srcdir/tests/test-random.py" \
+  BLKHASH_CPU=$kernel "$PYTHON" "$abs_top_srcdir/tests/lib/test-random.py" \
     --driver "$(real_program ./blkhash-driver)" --digest $digest \
     < /dev/null
 done < "$dir/kernels"

@@ -6,9 +6,9 @@
 # test-random.py, which reads BLKHASH_SEED and BLKHASH_ROUNDS from the
 # environment.
 
-. "$(dirname "$0")/functions.sh"
+. "$(dirname "$0")/../functions.sh"
 
 rounds 25 400 100
 export BLKHASH_DRIVER_WRAPPER="$(echo $wrapper)"
-"$PYTHON" "$abs_top_srcdir/tests/test-random.py" \
+"$PYTHON" "$abs_top_srcdir/tests/lib/test-random.py" \
           --driver "$(real_program ./blkhash-driver)"

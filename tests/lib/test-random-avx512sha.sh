@@ -4,6 +4,6 @@
 #
 # Runs random calls with each kernel of a family: see random-kernels.sh.
 
-. "$(dirname "$0")/functions.sh"
-family=avx512
+. "$(dirname "$0")/../functions.sh"
+family=avx512sha
 . "$(dirname "$0")/random-kernels.sh"

@@ -6,7 +6,7 @@
 # so it must be right.  BLKHASH_SLOW=1 adds the known answers for 100 GiB and
 # 100 TiB, which take some minutes.
 
-. "$(dirname "$0")/functions.sh"
+. "$(dirname "$0")/../functions.sh"
 
 requires_program "$PYTHON"
 
