@@ -23,7 +23,8 @@ all='aarch64 s390x ppc64le armhf i386 portable clang clang-i386 musl'
 
 # Tests of the library that are scripts, and tests of blksum for what can differ
 # between machines: byte order in files, sizes, times, descriptors.
-library_tests='test-api.sh test-fuzz.sh lib/test-manifest.sh lib/test-random.sh'
+library_tests='api/test-api.sh fuzz/test-fuzz.sh lib/test-manifest.sh
+  lib/test-random.sh'
 blksum_tests='test-blksum-2038.sh test-blksum-bitmap.sh
   test-blksum-check.sh test-blksum-compare.sh test-blksum-compare-nbd.sh
   test-blksum-digests.sh test-blksum-errors.sh test-blksum-expect.sh

@@ -6,12 +6,12 @@
 # built with upstream's prototypes, and linked with a library of that name
 # without versions of symbols, runs with ours and prints the right sums.
 
-. "$(dirname "$0")/functions.sh"
+. "$(dirname "$0")/../functions.sh"
 requires_program readelf nm "${CC%% *}"
 
 library=$abs_top_builddir/lib/.libs/libblkhash.so
 [ -e "$library" ] || skip "no shared library"
-source=$abs_top_srcdir/tests
+source=$abs_top_srcdir/tests/api
 
 # The dynamic linker finds the library only by its SONAME.
 run 0 readelf -d "$library"

@@ -7,7 +7,7 @@
 #
 # BLKHASH_UPDATE_ABI=1, which "make update-abi" sets, writes the description.
 
-. "$(dirname "$0")/functions.sh"
+. "$(dirname "$0")/../functions.sh"
 requires_program abidw abidiff readelf
 
 library=$abs_top_builddir/lib/.libs/libblkhash.so

@@ -4,7 +4,7 @@
 #
 # Tests the public API: see test-api.c.
 
-. "$(dirname "$0")/functions.sh"
+. "$(dirname "$0")/../functions.sh"
 
 # valgrind and sanitizers change the use of memory, and are slow.
 if [ -n "$wrapper" ] || [ "$SANITIZE" != no ]; then

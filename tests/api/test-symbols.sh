@@ -5,7 +5,7 @@
 # The shared library exports exactly the functions that blkhash.syms lists, and
 # the public headers declare the same.
 
-. "$(dirname "$0")/functions.sh"
+. "$(dirname "$0")/../functions.sh"
 requires_program nm readelf
 
 library=$abs_top_builddir/lib/.libs/libblkhash.so

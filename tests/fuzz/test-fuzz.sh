@@ -5,7 +5,7 @@
 # Each fuzz target processes its corpus, and each file of it with some bytes
 # changed.
 
-. "$(dirname "$0")/functions.sh"
+. "$(dirname "$0")/../functions.sh"
 
 # Some corpora are in the source; those of images are made here.
 corpora=$dir/corpora

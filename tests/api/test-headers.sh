@@ -5,7 +5,7 @@
 # Each header compiles alone; the public headers in old and new C and C++,
 # without config.h and without a warning.
 
-. "$(dirname "$0")/functions.sh"
+. "$(dirname "$0")/../functions.sh"
 compiler=${CC:-cc}
 requires_program ${compiler%% *}
 
