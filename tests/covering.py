@@ -6,7 +6,7 @@
     covering.py ASAN DIR COMMAND...
 
 Runs in the directory "tests" of a build with coverage: README.md has the commands.
-Each COMMAND, such as ../../tests/test-bench.sh, writes its counters below DIR, unless
+Each COMMAND, such as ../../tests/bench/test-bench.sh, writes its counters below DIR, unless
 they are there already.  Its time is that of its last run in ASAN, the directory "tests"
 of a build with ASan.  Prints, from the best test to the worst, how many lines it adds
 to those of the tests above.

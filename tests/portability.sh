@@ -282,7 +282,7 @@ target_clang-i386 ()
   check tools
 }
 
-# Without what only Linux has; only test-bench.sh needs posix_fadvise.
+# Without what only Linux has; only bench/test-bench.sh needs posix_fadvise.
 target_portable ()
 {
   emulator=

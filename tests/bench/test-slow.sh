@@ -5,7 +5,7 @@
 # Runs blkhash-bench with 100 GiB of data and a hole of 100 TiB, on request:
 # this takes some minutes.
 
-. "$(dirname "$0")/functions.sh"
+. "$(dirname "$0")/../functions.sh"
 [ -z "$wrapper" ] || skip "much too slow with valgrind"
 
 # prints_checksum SUM OPTION...

@@ -4,7 +4,7 @@
 #
 # plot makes a PNG of each result, except those of benchmarks without a graph.
 
-. "$(dirname "$0")/functions.sh"
+. "$(dirname "$0")/../functions.sh"
 requires_no_sanitizer "a test of scripts"
 [ "$PYTHON" != no ] || skip "python3 is missing"
 requires "$PYTHON" -c 'import matplotlib'

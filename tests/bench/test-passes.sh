@@ -6,7 +6,7 @@
 # manifests are those of the copy, all rows are printed, and nothing is left
 # behind.  Nothing here looks at a speed.
 
-. "$(dirname "$0")/filter-functions.sh"
+. "$(dirname "$0")/../filter-functions.sh"
 requires_no_sanitizer
 requires_nbdkit --filter=rate
 requires_program nbdsh

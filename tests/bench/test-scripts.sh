@@ -5,7 +5,7 @@
 # The benchmark scripts that need only our programs write results with the
 # machine and all cases, and bench-report makes tables from them.
 
-. "$(dirname "$0")/functions.sh"
+. "$(dirname "$0")/../functions.sh"
 requires_no_sanitizer "a test of scripts"
 [ "$PYTHON" != no ] || skip "python3 is missing"
 bench=$abs_top_srcdir/tests/bench

@@ -5,7 +5,7 @@
 # bench-blksum, bench-peers and bench-filter work, with small images and one run
 # of each case.
 
-. "$(dirname "$0")/functions.sh"
+. "$(dirname "$0")/../functions.sh"
 requires_no_sanitizer "a test of scripts"
 [ "$PYTHON" != no ] || skip "python3 is missing"
 [ -z "$wrapper" ] || skip "not in valgrind"

@@ -6,7 +6,7 @@
 # table.  Nothing here looks at a speed.
 
 filter_name=blkhash-verify
-. "$(dirname "$0")/filter-functions.sh"
+. "$(dirname "$0")/../filter-functions.sh"
 requires_no_sanitizer
 requires_nbdkit memory
 [ "$PYTHON" != no ] || skip "python3 is missing"

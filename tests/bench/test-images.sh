@@ -5,7 +5,7 @@
 # make-images makes images with the data that their names say.  raw and qcow2 of
 # a name are the same disk, and each run makes the same images.
 
-. "$(dirname "$0")/functions.sh"
+. "$(dirname "$0")/../functions.sh"
 requires_no_sanitizer "a test of scripts"
 [ "$PYTHON" != no ] || skip "python3 is missing"
 requires_qemu

@@ -5,7 +5,7 @@
 # The benchmark of the filter with many small requests completes all of them,
 # and prints a table.  Speeds are not tested.
 
-. "$(dirname "$0")/filter-functions.sh"
+. "$(dirname "$0")/../filter-functions.sh"
 requires_no_sanitizer
 program=$(real_program ./bench/nbd-bench)
 [ -x "$program" ] || skip "built without libnbd"

@@ -6,7 +6,7 @@
 # results are right, and it leaves no files and processes, also when it is
 # interrupted.
 
-. "$(dirname "$0")/functions.sh"
+. "$(dirname "$0")/../functions.sh"
 requires_no_sanitizer "a test of scripts"
 [ "$PYTHON" != no ] || skip "python3 is missing"
 requires_nbdkit file

@@ -5,7 +5,7 @@
 # The benchmark programs compute known answers, and print JSON with exactly the
 # keys that docs/benchmarking.md names.  Speeds are not tested.
 
-. "$(dirname "$0")/functions.sh"
+. "$(dirname "$0")/../functions.sh"
 [ "$PYTHON" != no ] || skip "python3 is missing"
 
 for program in blkhash-bench cache digest-bench lanes-bench zero-bench; do
