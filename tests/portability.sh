@@ -25,21 +25,21 @@ all='aarch64 s390x ppc64le armhf i386 portable clang clang-i386 musl'
 # between machines: byte order in files, sizes, times, descriptors.
 library_tests='api/test-api.sh fuzz/test-fuzz.sh lib/test-manifest.sh
   lib/test-random.sh'
-blksum_tests='test-blksum-2038.sh test-blksum-bitmap.sh
-  test-blksum-check.sh test-blksum-compare.sh test-blksum-compare-nbd.sh
-  test-blksum-digests.sh test-blksum-errors.sh test-blksum-expect.sh
-  test-blksum-formats.sh test-blksum-hash-options.sh test-blksum-json.sh
-  test-blksum-manifest.sh test-blksum-manifest-operand.sh test-blkhash-merge.sh
-  test-blksum-nbd-sizes.sh test-blksum-options.sh test-blkhash-parts.sh
+blksum_tests='blksum/test-2038.sh test-blksum-bitmap.sh
+  blksum/test-check.sh test-blksum-compare.sh test-blksum-compare-nbd.sh
+  blksum/test-digests.sh blksum/test-errors.sh blksum/test-expect.sh
+  blksum/test-formats.sh blksum/test-hash-options.sh blksum/test-json.sh
+  blksum/test-manifest.sh blksum/test-manifest-operand.sh test-blkhash-merge.sh
+  blksum/test-nbd-sizes.sh blksum/test-options.sh test-blkhash-parts.sh
   test-blksum-part-compare.sh
-  test-blksum-qcow2.sh test-blksum-qcow2-compressed.sh
-  test-blksum-qcow2-corrupt.sh test-blksum-size.sh test-blksum-sizes.sh
-  test-blksum-stdio.sh test-blksum-truncated.sh test-blksum-update.sh
-  test-blksum-vhdx.sh test-blksum-vmdk-crafted.sh test-blksum-vpc.sh'
+  blksum/test-qcow2.sh blksum/test-qcow2-compressed.sh
+  blksum/test-qcow2-corrupt.sh blksum/test-size.sh blksum/test-sizes.sh
+  blksum/test-stdio.sh blksum/test-truncated.sh test-blksum-update.sh
+  blksum/test-vhdx.sh blksum/test-vmdk-crafted.sh blksum/test-vpc.sh'
 
 # Tests that need neither libnbd nor qemu.
-musl_tests='test-blksum-2038.sh test-blksum-check.sh test-blksum-digests.sh
-  test-blksum-hash-options.sh test-blksum-options.sh test-blksum-sizes.sh'
+musl_tests='blksum/test-2038.sh blksum/test-check.sh blksum/test-digests.sh
+  blksum/test-hash-options.sh blksum/test-options.sh blksum/test-sizes.sh'
 
 # Installed for this machine, and as NAME:ARCHITECTURE for each other one.
 libraries='libc6-dev libssl-dev libjson-c-dev libcmocka-dev libxxhash-dev
@@ -264,7 +264,7 @@ target_aarch64 () { for_machine aarch64; check_all $blksum_tests; }
 target_s390x () { for_machine s390x; check_all $blksum_tests; }
 target_i386 () { for_machine i386; check_all $blksum_tests; }
 target_ppc64le () { for_machine ppc64le; check_all; }
-target_armhf () { for_machine armhf; check_all test-blksum-2038.sh; }
+target_armhf () { for_machine armhf; check_all blksum/test-2038.sh; }
 
 target_clang ()
 {
