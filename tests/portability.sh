@@ -25,16 +25,16 @@ all='aarch64 s390x ppc64le armhf i386 portable clang clang-i386 musl'
 # between machines: byte order in files, sizes, times, descriptors.
 library_tests='api/test-api.sh fuzz/test-fuzz.sh lib/test-manifest.sh
   lib/test-random.sh'
-blksum_tests='blksum/test-2038.sh test-blksum-bitmap.sh
-  blksum/test-check.sh test-blksum-compare.sh test-blksum-compare-nbd.sh
+blksum_tests='blksum/test-2038.sh blkhash/test-bitmap.sh
+  blksum/test-check.sh blkhash/test-compare.sh blkhash/test-compare-nbd.sh
   blksum/test-digests.sh blksum/test-errors.sh blksum/test-expect.sh
   blksum/test-formats.sh blksum/test-hash-options.sh blksum/test-json.sh
-  blksum/test-manifest.sh blksum/test-manifest-operand.sh test-blkhash-merge.sh
-  blksum/test-nbd-sizes.sh blksum/test-options.sh test-blkhash-parts.sh
-  test-blksum-part-compare.sh
+  blksum/test-manifest.sh blksum/test-manifest-operand.sh blkhash/test-merge.sh
+  blksum/test-nbd-sizes.sh blksum/test-options.sh blkhash/test-parts.sh
+  blkhash/test-part-compare.sh
   blksum/test-qcow2.sh blksum/test-qcow2-compressed.sh
   blksum/test-qcow2-corrupt.sh blksum/test-size.sh blksum/test-sizes.sh
-  blksum/test-stdio.sh blksum/test-truncated.sh test-blksum-update.sh
+  blksum/test-stdio.sh blksum/test-truncated.sh blkhash/test-update.sh
   blksum/test-vhdx.sh blksum/test-vmdk-crafted.sh blksum/test-vpc.sh'
 
 # Tests that need neither libnbd nor qemu.

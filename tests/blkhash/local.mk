@@ -1,0 +1,46 @@
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+both_tests += \
+	blkhash/test-bitmap.sh \
+	blkhash/test-changed-formats.sh \
+	blkhash/test-compare.sh \
+	blkhash/test-compare-pipe.sh \
+	blkhash/test-compare-random.sh \
+	blkhash/test-compare-size.sh \
+	blkhash/test-repair-device.sh \
+	blkhash/test-repair-filesystem.sh \
+	blkhash/test-repair-layers.sh \
+	blkhash/test-repair-nbd.sh \
+	blkhash/test-repair-proc.sh \
+	blkhash/test-repair-race.sh \
+	blkhash/test-repair-refused.sh \
+	blkhash/test-repair-storage.sh \
+	blkhash/test-repair-sysfs.sh \
+	blkhash/test-mapfile.sh \
+	blkhash/test-merge.sh \
+	blkhash/test-merge-random.sh \
+	blkhash/test-parts.sh \
+	blkhash/test-part-compare.sh \
+	blkhash/test-update.sh
+
+once_tests += \
+	blkhash/test-migration.sh \
+	blkhash/test-migration-running.sh \
+	blkhash/test-audit.sh \
+	blkhash/test-compare-many.sh \
+	blkhash/test-compare-nbd.sh \
+	blkhash/test-compare-silent.sh \
+	blkhash/test-locate.sh \
+	blkhash/test-repair-limit.sh \
+	blkhash/test-repair-random.sh \
+	blkhash/test-repair.sh
+
+EXTRA_DIST += \
+	blkhash/audit.py \
+	blkhash/compare-random.py \
+	blkhash/locate.py \
+	blkhash/merge-random.py \
+	blkhash/parts-runs.py \
+	blkhash/qmp.py \
+	blkhash/repair-random.py
