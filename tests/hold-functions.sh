@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
 # Sourced by tests of the filter that hold calls of the plugin, instead of
-# filter-functions.sh.  The plugin is snapshot-plugin.c; its disk is $dir/disk.
+# filter-functions.sh.  The plugin is filter/snapshot-plugin.c; its disk is $dir/disk.
 
 . ./env.sh
 . "$abs_top_srcdir/tests/filter-functions.sh"
@@ -21,7 +21,7 @@ serve_snapshot () {
 #                          waits for the result
 #   write (H, DATA, OFFSET)  begins a write, which is in flight until wait (H)
 #   wait_for (H, CONDITION)  processes requests of H until CONDITION is true
-#   Hold (CALL)            holds a call of the plugin, see hold.h: wait () until
+#   Hold (CALL)            holds a call of the plugin, see filter/hold.h: wait () until
 #                          the call is held, then release () it
 #   logged (TEXT, N)       waits until the log of nbdkit has TEXT N times
 #   all_closed ()          waits until the plugin has closed all its handles

@@ -152,7 +152,7 @@ class Campaign:
                                                                outcome))
         job.judge_next(place.store)
         changes, reads, contents = forgetful.count(events)
-        # crash-model.py has what is possible after each change of the filter.
+        # filter/crash-model.py has what is possible after each change of the filter.
         job.syncs = [] if job.name.startswith("filter") else [
             event.number for event in events if event.what == "sync"]
         print("%-28s %3d changes, %2d reads%s" % (
