@@ -6,7 +6,7 @@
 # server that virt-v2v runs.  Another process with the same arguments, of this
 # user or of another one, is ignored.
 
-. "$(dirname "$0")/v2v-functions.sh"
+. "$(dirname "$0")/functions.sh"
 
 cd "$dir"
 wanted=$(reference src)

@@ -6,7 +6,7 @@
 # the file that it was copied to, and a manifest; blksum --check verifies the
 # disks by these sums.
 
-. "$(dirname "$0")/v2v-functions.sh"
+. "$(dirname "$0")/functions.sh"
 
 wanted=$(reference "$dir/src")
 cd "$dir"

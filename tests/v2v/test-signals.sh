@@ -5,7 +5,7 @@
 # When blkhash-v2v is ended by a signal, it ends virt-v2v, nbdkit and nbdcopy,
 # and leaves no file and no sum.
 
-. "$(dirname "$0")/v2v-functions.sh"
+. "$(dirname "$0")/functions.sh"
 
 cd "$dir"
 # The command that holds the copy, before or after it.

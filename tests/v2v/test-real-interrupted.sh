@@ -5,7 +5,8 @@
 # Ctrl-C in the middle of a copy leaves no process and no file of virt-v2v,
 # nbdkit and blkhash-v2v.
 
-. "$(dirname "$0")/../v2v-functions.sh"
+. "$(dirname "$0")/functions.sh"
+. "$(dirname "$0")/real-functions.sh"
 
 BEFORE_COPY=": > '$dir/held'; exec sleep 3000"
 in_own_group blkhash-v2v --sums "$dir/sums" --manifest-dir "$dir/out" \

@@ -4,7 +4,8 @@
 #
 # A guest that virt-v2v converts to a raw disk.
 
-. "$(dirname "$0")/../v2v-functions.sh"
+. "$(dirname "$0")/functions.sh"
+. "$(dirname "$0")/real-functions.sh"
 
 v2v 0 virt-v2v -i disk "$dir/guest.img" -o local -os "$dir/out"
 cat "$dir/stdout" "$dir/stderr"

@@ -5,7 +5,8 @@
 # A byte of the destination changes after it was written, and before it is read
 # again.
 
-. "$(dirname "$0")/../v2v-functions.sh"
+. "$(dirname "$0")/functions.sh"
+. "$(dirname "$0")/real-functions.sh"
 
 AFTER_COPY="printf x |
   dd of='$dir/out/guest-sda' bs=1 seek=200000000 conv=notrunc status=none"

@@ -6,7 +6,7 @@
 # could not be verified, whatever the exit status of virt-v2v is; then it writes
 # no sum.
 
-. "$(dirname "$0")/v2v-functions.sh"
+. "$(dirname "$0")/functions.sh"
 requires_nbdkit --filter=error --filter=noextents
 
 cd "$dir"

@@ -5,7 +5,7 @@
 # If the path of a result is by mistake that of another existing file,
 # blkhash-v2v does not empty, replace or remove it.
 
-. "$(dirname "$0")/v2v-functions.sh"
+. "$(dirname "$0")/functions.sh"
 
 cd "$dir"
 printf 'a line\n' > text

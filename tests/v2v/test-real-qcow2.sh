@@ -6,7 +6,8 @@
 # converts it to qcow2, with a name that must be quoted, and copies both disks
 # at once if it can.
 
-. "$(dirname "$0")/../v2v-functions.sh"
+. "$(dirname "$0")/functions.sh"
+. "$(dirname "$0")/real-functions.sh"
 
 make_image "$dir/data.img"
 port=$((20000 + $$ % 10000))

@@ -5,7 +5,8 @@
 # With -o null, which keeps no data and is larger than any disk, there is a sum
 # with --no-reread.
 
-. "$(dirname "$0")/../v2v-functions.sh"
+. "$(dirname "$0")/functions.sh"
+. "$(dirname "$0")/real-functions.sh"
 
 # The data that nbdcopy writes, from its source.
 BEFORE_COPY="$real_nbdcopy -- \"\$1\" '$dir/written'"
