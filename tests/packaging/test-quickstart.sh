@@ -8,7 +8,7 @@
 #
 # The mirror is a directory, and its packages are empty.  Nothing is installed.
 
-. "$(dirname "$0")/functions.sh"
+. "$(dirname "$0")/../functions.sh"
 requires_root
 requires_program apt-get dpkg-deb gpg unshare
 grep -qx 'ID=debian' /etc/os-release || skip "not Debian"

@@ -10,8 +10,8 @@
 #
 # The cluster is a real Slurm on this host, in namespaces of its own.
 
-. "$(dirname "$0")/functions.sh"
-. "$abs_top_srcdir/tests/slurm-functions.sh"
+. "$(dirname "$0")/../functions.sh"
+. "$abs_top_srcdir/tests/docs/slurm-functions.sh"
 
 [ -z "$wrapper" ] || skip "Slurm does not run in valgrind"
 requires_program bash

@@ -5,8 +5,8 @@
 # Build and test for other machines, with other compilers, and without what only
 # Linux has.  See docs/portability.md, which has the results.
 #
-#   tests/in-debian.sh trixie tests/portability.sh              # all of it
-#   tests/in-debian.sh trixie tests/portability.sh s390x clang  # two of it
+#   tests/in-debian.sh trixie tests/packaging/portability.sh              # all of it
+#   tests/in-debian.sh trixie tests/packaging/portability.sh s390x clang  # two of it
 #
 # It installs packages of many machines in the system that it runs in: that is
 # why in-debian.sh makes one.  Needs root there, and Linux 6.7: qemu-user runs
@@ -17,7 +17,7 @@
 
 set -euo pipefail
 
-top=$(cd "$(dirname "$0")/.." && pwd)
+top=$(cd "$(dirname "$0")/../.." && pwd)
 work=${BLKHASH_PORTABILITY:-/var/tmp/blkhash-portability}
 all='aarch64 s390x ppc64le armhf i386 portable clang clang-i386 musl'
 
@@ -286,7 +286,7 @@ target_clang-i386 ()
 target_portable ()
 {
   emulator=
-  build portable CPPFLAGS="-include $top/tests/portable.h" \
+  build portable CPPFLAGS="-include $top/tests/packaging/portable.h" \
     ac_cv_header_sys_eventfd_h=no ac_cv_func_eventfd=no \
     ac_cv_header_sys_prctl_h=no \
     ac_cv_func_preadv2=no ac_cv_func_posix_fadvise=no \

@@ -6,7 +6,7 @@
 # works if pkg-config finds no other file.  The libraries that a static library
 # needs are in it too, for "pkg-config --static".
 
-. "$(dirname "$0")/functions.sh"
+. "$(dirname "$0")/../functions.sh"
 unset MAKEFLAGS MAKELEVEL MFLAGS
 
 pkg_config=${PKG_CONFIG:-pkg-config}

@@ -12,7 +12,7 @@
 # inline function in a header that the file includes.  Object files do not show all
 # uses: the compiler inlines calls.
 
-. "$(dirname "$0")/functions.sh"
+. "$(dirname "$0")/../functions.sh"
 cd "$abs_top_srcdir"
 
 # Uses in the file of the definition that no unit test needs to intercept, each as

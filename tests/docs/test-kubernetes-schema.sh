@@ -6,7 +6,7 @@
 # those of the oldest version that has all their fields, and by the newest.  The
 # program is kubernetes-validate of PyPI, which includes the schemas.
 
-. "$(dirname "$0")/functions.sh"
+. "$(dirname "$0")/../functions.sh"
 requires_program kubernetes-validate
 cd "$dir"
 

@@ -6,7 +6,7 @@
 # lines of a page in one shell, and prints the lines below it.  The same for the
 # recording in README.md.
 
-. "$(dirname "$0")/functions.sh"
+. "$(dirname "$0")/../functions.sh"
 . "$abs_top_srcdir/tests/repair-functions.sh"
 
 missing=

@@ -12,7 +12,7 @@
 # "./quickstart check" fetches the libraries of aarch64 to link with; for a
 # build elsewhere, BLKHASH_AARCH64_SYSROOT=DIR names their directory.
 
-. "$(dirname "$0")/functions.sh"
+. "$(dirname "$0")/../functions.sh"
 
 host=aarch64-linux-gnu
 sysroot=${BLKHASH_AARCH64_SYSROOT:-$abs_top_builddir/aarch64-sysroot}

@@ -6,7 +6,7 @@
 # package, and their lists name no other file.  Descriptions of packages are not
 # too wide.
 
-. "$(dirname "$0")/functions.sh"
+. "$(dirname "$0")/../functions.sh"
 unset MAKEFLAGS MAKELEVEL MFLAGS
 requires_program make
 for part in man/blksum.1 filter/.libs; do

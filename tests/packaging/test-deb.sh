@@ -6,7 +6,7 @@
 # built for, in any revision: no other version loads it.  The package of the
 # library lists all symbols, and the packages have the version of the source.
 
-. "$(dirname "$0")/functions.sh"
+. "$(dirname "$0")/../functions.sh"
 unset MAKEFLAGS MAKELEVEL MFLAGS
 requires_program make perl dpkg
 

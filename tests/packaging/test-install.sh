@@ -6,7 +6,7 @@
 # programs work; "make uninstall" removes all files.  README.md has these
 # commands.
 
-. "$(dirname "$0")/functions.sh"
+. "$(dirname "$0")/../functions.sh"
 unset MAKEFLAGS MAKELEVEL MFLAGS
 requires_program make readelf
 root=$dir/root

@@ -3,10 +3,10 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
 # The replacements for functions of some systems compile without a warning on a
-# system that has these functions.  tests/portability.sh builds and tests all of
+# system that has these functions.  tests/packaging/portability.sh builds and tests all of
 # the project with them.
 
-. "$(dirname "$0")/functions.sh"
+. "$(dirname "$0")/../functions.sh"
 compiler=${CC:-cc}
 requires_program ${compiler%% *}
 src=$abs_top_srcdir
@@ -24,7 +24,7 @@ for file in $(grep -l -E "$checked|SEEK_HOLE|F_OFD_|clock\.h" "$src"/lib/*/*.c \
   compiled=$((compiled + 1))
   echo "+ $file"
   $compiler -std=gnu11 -Wall -Wextra -Wno-sign-compare -Werror -fsyntax-only \
-            -I"$dir" -include "$src/tests/portable.h" -I"$src/include" \
+            -I"$dir" -include "$src/tests/packaging/portable.h" -I"$src/include" \
             -I"$src/lib" -I"$src/tools" $flags "$file" > "$dir/stdout" 2>&1 ||
     fail "does not compile: $file"
 done

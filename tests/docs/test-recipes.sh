@@ -7,7 +7,7 @@
 # step that reads it next is joined to that command by &&, unless a comment says that it
 # is run "later".
 
-. "$(dirname "$0")/functions.sh"
+. "$(dirname "$0")/../functions.sh"
 
 [ "$PYTHON" != no ] || skip "no python3"
 

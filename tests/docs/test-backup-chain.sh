@@ -9,7 +9,7 @@
 # repeats a run with a printed seed; the long form damages each increment in
 # each way.
 
-. "$(dirname "$0")/functions.sh"
+. "$(dirname "$0")/../functions.sh"
 requires_qemu
 requires_program qemu-io nbdinfo
 requires qemu-img bitmap --help

@@ -7,7 +7,7 @@
 # The packages have the version of the source.  The RPM of the library provides
 # what a program requires that was linked with another library of its SONAME.
 
-. "$(dirname "$0")/functions.sh"
+. "$(dirname "$0")/../functions.sh"
 requires_program rpmspec
 
 # The installed version of nbdkit.

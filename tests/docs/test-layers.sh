@@ -5,7 +5,7 @@
 # A file includes only headers of its own folder and of those below it, as the READMEs
 # draw them; unit tests may include all.  Other rules for files are checked here, too.
 
-. "$(dirname "$0")/functions.sh"
+. "$(dirname "$0")/../functions.sh"
 requires_program tsort
 cd "$abs_top_srcdir"
 export LC_ALL=C

@@ -7,7 +7,7 @@
 # This runs no cluster: test-kubernetes-schema.sh validates the files by the
 # schemas of Kubernetes.
 
-. "$(dirname "$0")/functions.sh"
+. "$(dirname "$0")/../functions.sh"
 requires "$PYTHON" -c "import yaml"
 cd "$dir"
 jobs=$abs_top_srcdir/examples/kubernetes
@@ -78,12 +78,12 @@ mkdir parts
 
 # part INDEX: runs the container of one part.
 part () {
-  "$PYTHON" "$abs_top_srcdir/tests/run-container.py" "$jobs/parts.yaml" \
+  "$PYTHON" "$abs_top_srcdir/tests/docs/run-container.py" "$jobs/parts.yaml" \
     DISK="$dir/disk.img" DIR="$dir/parts" JOB_COMPLETION_INDEX=$1
 }
 
 merge () {
-  "$PYTHON" "$abs_top_srcdir/tests/run-container.py" "$jobs/merge.yaml" \
+  "$PYTHON" "$abs_top_srcdir/tests/docs/run-container.py" "$jobs/merge.yaml" \
     DIR="$dir/parts"
 }
 

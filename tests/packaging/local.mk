@@ -1,0 +1,16 @@
+# SPDX-FileCopyrightText: The blkhash authors
+# SPDX-License-Identifier: LGPL-2.1-or-later
+
+once_tests += \
+	packaging/test-aarch64.sh \
+	packaging/test-install.sh \
+	packaging/test-deb.sh \
+	packaging/test-files.sh \
+	packaging/test-rpm.sh \
+	packaging/test-pkgconfig.sh \
+	packaging/test-portable.sh \
+	packaging/test-quickstart.sh
+
+EXTRA_DIST += \
+	packaging/portability.sh \
+	packaging/portable.h
