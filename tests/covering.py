@@ -6,10 +6,10 @@
     covering.py ASAN DIR COMMAND...
 
 Runs in the directory "tests" of a build with coverage: README.md has the commands.
-Each COMMAND, such as ../../tests/bench/test-bench.sh, writes its counters below DIR, unless
-they are there already.  Its time is that of its last run in ASAN, the directory "tests"
-of a build with ASan.  Prints, from the best test to the worst, how many lines it adds
-to those of the tests above.
+Each COMMAND, such as ../../tests/blksum/test-names.sh, writes its counters below DIR,
+unless they are there already.  Its time is that of its last run in ASAN, the directory
+"tests" of a build with ASan; those that did not run there are left out.  Prints, from
+the best test to the worst, how many lines it adds to those of the tests above.
 """
 
 import json
@@ -49,10 +49,17 @@ def run(where, *command):
     return lines
 
 
+def name_of(test):
+    """With its folder, as make has it."""
+    return "/".join(test.split("/")[-2:])
+
+
 def seconds(asan, test):
-    """None if the test was skipped.  make removes the log of an earlier run, so it was
-    made when the test began."""
-    name = asan + "/" + os.path.basename(test)[:-3]
+    """None if the test was skipped, or not run.  make removes the log of an earlier run,
+    so it was made when the test began."""
+    name = asan + "/" + name_of(test)[:-3]
+    if not os.path.exists(name + ".trs"):
+        return None
     with open(name + ".trs") as file:
         if "test-result: SKIP" in file.read():
             return None
@@ -68,7 +75,7 @@ def main():
     for test in sys.argv[3:]:
         time = seconds(asan, test)
         if time is not None:
-            left[test] = time + 0.5, run("%s/%s" % (top, os.path.basename(test)), test)
+            left[test] = time + 0.5, run("%s/%s" % (top, name_of(test)), test)
     while left:
         test = max(left, key=lambda name: len(left[name][1] - done) / left[name][0])
         time, lines = left.pop(test)

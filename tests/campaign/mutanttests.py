@@ -6,21 +6,25 @@ import collections
 
 # SOURCES is a pattern of the files that are mutated.  UNITS and MORE are
 # patterns of the folders of unit tests, or of the beginning of their path: the
-# first ones run first.  SCRIPTS are tests/test-NAME.sh.
+# first ones run first.  SCRIPTS are tests/NAME.sh.
 Folder = collections.namedtuple("Folder", "sources units more scripts")
 
-LIBRARY = "api", "random", "manifest"
-MANIFEST = ("manifest", "blksum-damaged", "blksum-update", "blksum-check",
-            "blksum-compare", "blkhash-parts", "filter-manifest")
-FORMATS = ("blksum-formats", "blksum-qcow2", "blksum-qcow2-random",
-           "blksum-qcow2-compressed", "blksum-qcow2-corrupt", "blksum-vhdx",
-           "blksum-vmdk-crafted", "blksum-vpc", "blksum-truncated-formats",
-           "fuzz")
-FILTER = ("filter-campaign", "filter-errors", "filter-manifest",
-          "filter-update", "filter-exports", "filter-parameters",
-          "filter-result-file", "filter-cache", "filter-visibility")
-VERIFY = ("verify", "verify-result", "verify-start", "verify-repair",
-          "verify-campaign", "verify-repair-campaign")
+LIBRARY = "api/test-api", "lib/test-random", "lib/test-manifest"
+MANIFEST = ("lib/test-manifest", "blksum/test-damaged", "blkhash/test-update",
+            "blksum/test-check", "blkhash/test-compare", "blkhash/test-parts",
+            "filter/test-manifest")
+FORMATS = ("blksum/test-formats", "blksum/test-qcow2",
+           "blksum/test-qcow2-random", "blksum/test-qcow2-compressed",
+           "blksum/test-qcow2-corrupt", "blksum/test-vhdx",
+           "blksum/test-vmdk-crafted", "blksum/test-vpc",
+           "blksum/test-truncated-formats", "fuzz/test-fuzz")
+FILTER = ("campaign/test-filter", "filter/test-errors", "filter/test-manifest",
+          "filter/test-update", "filter/test-exports",
+          "filter/test-parameters", "filter/test-result-file",
+          "filter/test-cache", "filter/test-visibility")
+VERIFY = ("verify/test-verify", "verify/test-result", "verify/test-start",
+          "verify/test-repair", "campaign/test-verify",
+          "campaign/test-verify-repair")
 
 OF_FILTER = "filter/(blkhash|common)/"
 OF_VERIFY = "filter/verify/"
@@ -28,24 +32,24 @@ OF_VERIFY = "filter/verify/"
 # The first folder that fits is that of a file.
 FOLDERS = [
     Folder("lib/common/", ["lib/common/"], ["lib/.*", "tools/(util|image)/"],
-           LIBRARY + ("blksum-check", "blksum-hash-options", "blksum-libnbd",
-                      "blksum-names")),
+           LIBRARY + ("blksum/test-check", "blksum/test-hash-options",
+                      "blksum/test-libnbd", "blksum/test-names")),
     Folder("lib/construction/", ["lib/construction/", "lib/hash/"],
            ["lib/(digest|leaves|manifest)/"],
-           LIBRARY + ("blksum-hash-options", "blksum-digests")),
+           LIBRARY + ("blksum/test-hash-options", "blksum/test-digests")),
     Folder("lib/digest/", ["lib/digest/", "lib/hash/"], ["lib/(?!lanes).*"],
-           LIBRARY + ("blksum-hash-options", "blksum-digests")),
+           LIBRARY + ("blksum/test-hash-options", "blksum/test-digests")),
     Folder("lib/hash/", ["lib/hash/", "lib/construction/"],
            ["lib/(digest|leaves|manifest)/"],
-           LIBRARY + ("blksum-hash-options", "blksum-operands")),
+           LIBRARY + ("blksum/test-hash-options", "blksum/test-operands")),
     Folder("lib/leaves/", ["lib/leaves/"],
            ["lib/(hash|manifest)/", OF_FILTER, "tools/job/"],
-           LIBRARY + ("filter-pieces", "filter-campaign")),
+           LIBRARY + ("filter/test-pieces", "campaign/test-filter")),
     Folder("lib/manifest/", ["lib/manifest/"],
            ["tools/job/", "filter/blkhash/(?=test-update|test-manifest)"],
            MANIFEST),
     Folder("tools/job/(image|overlay)-runs", ["tools/job/"], ["tools/(read|util)/"],
-           MANIFEST + ("blksum-matrix", "blksum-audit")),
+           MANIFEST + ("blksum/test-matrix", "blkhash/test-audit")),
     Folder("tools/format/", ["tools/format/"], [], FORMATS),
     Folder("filter/verify/", [OF_VERIFY], [], VERIFY),
     Folder("filter/common/", [OF_FILTER], [OF_VERIFY], FILTER + VERIFY),

@@ -104,8 +104,10 @@ class Tree:
         return self.make_library(top)
 
     def test(self, name, limit):
-        return self.run(["./" + os.path.basename(name)], limit,
-                        name.split("/")[0])
+        top, path = name.split("/", 1)
+        if top != "tests":      # unit tests are built above their source
+            path = os.path.basename(path)
+        return self.run(["./" + path], limit, top)
 
     def all_tests(self):
         """Unit tests have the name of their source, without its suffix."""
@@ -115,7 +117,7 @@ class Tree:
                 for variant in name, name + "-pieces":
                     if os.path.exists(self.program(variant)):
                         yield variant
-        yield from sorted({f"tests/test-{script}.sh" for folder in FOLDERS
+        yield from sorted({f"tests/{script}.sh" for folder in FOLDERS
                            for script in folder.scripts})
 
     def program(self, name):
@@ -171,7 +173,7 @@ class Run:
             return None, "does not compile"
         first = self.select(name, folder.units)
         then = [t for t in self.select(name, folder.more) if t not in first]
-        scripts = self.select(name, [f"tests/(?=test-{s}\\.sh)"
+        scripts = self.select(name, [f"(?=tests/{s}\\.sh).*/"
                                      for s in folder.scripts]) \
             if self.has_scripts else []
         for test in first + then:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The destination of a warm migration, for test-migration-campaign.py: a client
+"""The destination of a warm migration, for test-migration.py: a client
 copies each pass to nbdkit with the filter, which continues its manifest."""
 
 import os

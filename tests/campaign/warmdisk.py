@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The disks of a warm migration, for test-migration-campaign.py: the machine
+"""The disks of a warm migration, for test-migration.py: the machine
 that writes to the source, with its change tracker; what a manifest describes;
 and how often an audit finds a wrong one."""
 

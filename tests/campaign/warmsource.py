@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The source of a warm migration, for test-migration-campaign.py: blksum reads
+"""The source of a warm migration, for test-migration.py: blksum reads
 a snapshot in each pass, as a file or from a server, and continues its
 manifest."""
 

@@ -7,7 +7,7 @@
 # test-power-cuts.py, which reads BLKHASH_SEED.  BLKHASH_ROUNDS is the number of
 # faults; in the long form the power is cut at each change.
 
-. "$(dirname "$0")/functions.sh"
+. "$(dirname "$0")/../functions.sh"
 [ -z "$wrapper" ] || skip "valgrind is too slow for so many runs"
 requires_no_sanitizer
 fs=$abs_top_builddir/tests/forgetful-fs
@@ -46,9 +46,7 @@ else
 fi
 
 is_long || BLKHASH_ROUNDS=${BLKHASH_ROUNDS:-200}
-PYTHONPATH="$abs_top_srcdir/tests:$abs_top_srcdir/tests/campaign" \
-  PYTHONDONTWRITEBYTECODE=1 \
-  "$PYTHON" "$abs_top_srcdir/tests/test-power-cuts.py" \
+"$PYTHON" "$abs_top_srcdir/tests/campaign/test-power-cuts.py" \
   --fs "$fs" --blksum "$(real_program "$BLKSUM")" \
   --blkhash "$(real_program "$BLKHASH")" \
   $with_filter ${BLKHASH_ROUNDS:+--faults "$BLKHASH_ROUNDS"}

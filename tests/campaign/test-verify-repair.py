@@ -8,7 +8,7 @@ Clients get the right bytes if the plugin or a source has them, and else an erro
 as blkhash-verify-fail decides.  Nothing is written to the disk, and the ranges
 of the status are what is damaged.
 
-    test-verify-repair-campaign.py --filter FILE.so --plugin FILE.so
+    test-verify-repair.py --filter FILE.so --plugin FILE.so
 
 BLKHASH_SEED is the seed of the first run, BLKHASH_ROUNDS the number of runs.  A run
 that fails prints its seed, and leaves its files in the directory BLKHASH_KEEP if

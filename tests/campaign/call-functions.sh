@@ -19,9 +19,7 @@ build_call_faults () {
 # call_faults ARGUMENT...: runs test-call-faults.py, with $BLKHASH_ROUNDS random
 # faults, or all.
 call_faults () {
-  PYTHONPATH="$abs_top_srcdir/tests:$abs_top_srcdir/tests/campaign" \
-    PYTHONDONTWRITEBYTECODE=1 \
-    "$PYTHON" "$abs_top_srcdir/tests/test-call-faults.py" \
+  "$PYTHON" "$abs_top_srcdir/tests/campaign/test-call-faults.py" \
     --library "$dir/call-faults.so" "$@" \
     ${BLKHASH_ROUNDS:+--faults "$BLKHASH_ROUNDS"}
 }

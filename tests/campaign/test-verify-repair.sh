@@ -4,17 +4,15 @@
 #
 # Whatever the disk and the repair sources do, clients of the verify filter get
 # right bytes or an error, and nothing is written: runs
-# test-verify-repair-campaign.py, which reads BLKHASH_SEED and BLKHASH_ROUNDS.
+# test-verify-repair.py, which reads BLKHASH_SEED and BLKHASH_ROUNDS.
 
 with_tsan=yes
 filter_name=blkhash-verify
-. "$(dirname "$0")/filter-functions.sh"
+. "$(dirname "$0")/../filter-functions.sh"
 requires_nbdkit file
 [ -z "$wrapper" ] || skip "nbdkit leaks by itself"
 rounds 30 500 100
-PYTHONPATH="$abs_top_srcdir/tests:$abs_top_srcdir/tests/campaign" \
-  PYTHONDONTWRITEBYTECODE=1 \
-  "$PYTHON" "$abs_top_srcdir/tests/test-verify-repair-campaign.py" \
+"$PYTHON" "$abs_top_srcdir/tests/campaign/test-verify-repair.py" \
   --filter "$filter" \
   --plugin "$abs_top_builddir/tests/.libs/faults-plugin.so" \
   --wrapper "$(echo $nbdkit_wrapper)"

@@ -6,12 +6,12 @@
 # are damaged: see foreign-images.py, which reads BLKHASH_SEED and BLKHASH_ROUNDS.  The
 # images are those of fetch-samples, in $BLKHASH_SAMPLES or its default directory.
 
-. "$(dirname "$0")/functions.sh"
+. "$(dirname "$0")/../functions.sh"
 requires_qemu
 samples=${BLKHASH_SAMPLES:-${XDG_CACHE_HOME:-$HOME/.cache}/blkhash/samples}
-[ -d "$samples" ] || skip "no images in $samples: run tests/fetch-samples"
+[ -d "$samples" ] || skip "no images in $samples: run tests/campaign/fetch-samples"
 
 part=
 is_long || part="--part 6"
 rounds 10 1000 100
-"$PYTHON" "$abs_top_srcdir/tests/foreign-images.py" "$samples" "$dir" $part
+"$PYTHON" "$abs_top_srcdir/tests/campaign/foreign-images.py" "$samples" "$dir" $part

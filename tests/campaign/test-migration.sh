@@ -4,15 +4,13 @@
 #
 # Random warm migrations with random faults: what goes wrong is found as
 # docs/migration.md says, and a right disk is never called different.  Runs
-# test-migration-campaign.py, which reads BLKHASH_SEED and BLKHASH_ROUNDS from
+# test-migration.py, which reads BLKHASH_SEED and BLKHASH_ROUNDS from
 # the environment.
 
-. "$(dirname "$0")/filter-functions.sh"
+. "$(dirname "$0")/../filter-functions.sh"
 
 [ -z "$wrapper" ] || skip "nbdkit leaks by itself"
 requires_nbdkit --filter=cow
 rounds 8 200 40
-PYTHONPATH="$abs_top_srcdir/tests:$abs_top_srcdir/tests/campaign" \
-  PYTHONDONTWRITEBYTECODE=1 \
-  "$PYTHON" "$abs_top_srcdir/tests/test-migration-campaign.py" \
+"$PYTHON" "$abs_top_srcdir/tests/campaign/test-migration.py" \
   --filter "$filter" --wrapper "$(echo $nbdkit_wrapper)"

@@ -6,7 +6,7 @@
 # another run completes the repair: see blkhash/repair-random.py, which reads
 # BLKHASH_SEED and BLKHASH_ROUNDS from the environment.
 
-. "$(dirname "$0")/functions.sh"
+. "$(dirname "$0")/../functions.sh"
 . "$abs_top_srcdir/tests/repair-functions.sh"
 
 [ -z "$wrapper" ] || skip "valgrind is too slow to be killed between writes"

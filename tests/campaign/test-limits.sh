@@ -6,7 +6,7 @@
 # that jumps, there is the right answer, or an error: runs test-limits.py, which
 # reads BLKHASH_SEED and BLKHASH_ROUNDS, the number of runs of blksum and of servers.
 
-. "$(dirname "$0")/functions.sh"
+. "$(dirname "$0")/../functions.sh"
 [ -z "$wrapper" ] || skip "valgrind needs more than the limits"
 requires_no_sanitizer "a sanitizer must be the first library"
 requires test -r /proc/$$/task/$$/children
@@ -23,9 +23,7 @@ if [ -f "$modules/nbdkit-blkhash-filter.so" ] && "$PYTHON" -c 'import nbd'; then
            --verify $modules/nbdkit-blkhash-verify-filter.so"
 fi
 rounds 25 1000 0
-PYTHONPATH="$abs_top_srcdir/tests:$abs_top_srcdir/tests/campaign" \
-  PYTHONDONTWRITEBYTECODE=1 \
-  "$PYTHON" "$abs_top_srcdir/tests/test-limits.py" $nbd \
+"$PYTHON" "$abs_top_srcdir/tests/campaign/test-limits.py" $nbd \
   --library "$dir/call-faults.so" --clock "$dir/clock.so" \
   --blksum "$(real_program "$BLKSUM")" --blkhash "$(real_program "$BLKHASH")" \
   --driver "$(real_program "$abs_top_builddir/tests/blkhash-driver")" \

@@ -7,11 +7,10 @@
 # BLKHASH_SEED and BLKHASH_ROUNDS from the environment.
 
 with_tsan=yes
-. "$(dirname "$0")/filter-functions.sh"
+. "$(dirname "$0")/../filter-functions.sh"
 
 [ -z "$wrapper" ] || skip "filters of nbdkit leak by themselves"
 rounds 10 2000 200
-PYTHONPATH="$abs_top_srcdir/tests" PYTHONDONTWRITEBYTECODE=1 \
-  "$PYTHON" "$abs_top_srcdir/tests/campaign/campaign.py" --filter "$filter" \
+"$PYTHON" "$abs_top_srcdir/tests/campaign/campaign.py" --filter "$filter" \
   --snapshot "$abs_top_builddir/tests/.libs/snapshot-plugin.so" \
   --wrapper "$(echo $nbdkit_wrapper)"

@@ -7,7 +7,7 @@
 # BLKHASH_ROUNDS is the number of random faults; in the long form all calls fail
 # in turn.
 
-. "$(dirname "$0")/functions.sh"
+. "$(dirname "$0")/../functions.sh"
 [ -z "$wrapper" ] || skip "valgrind replaces the same functions"
 requires_no_sanitizer "a sanitizer must be the first library"
 requires test -r /proc/$$/task/$$/children

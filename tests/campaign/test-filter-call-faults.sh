@@ -7,7 +7,7 @@
 # test-call-faults.py, which reads BLKHASH_SEED.  BLKHASH_ROUNDS is the number of
 # random faults; in the long form all calls fail in turn.
 
-. "$(dirname "$0")/filter-functions.sh"
+. "$(dirname "$0")/../filter-functions.sh"
 verify=$abs_top_builddir/filter/.libs/nbdkit-blkhash-verify-filter.so
 [ -f "$verify" ] || skip "built without the verify filter"
 [ -z "$wrapper" ] || skip "valgrind replaces the same functions"

@@ -15,7 +15,7 @@ A run has one manifest, or several exports with a manifest for each, whose
 clients are there at once.  Manifests are cut, flipped, overwritten, replaced
 and grown at random moments.
 
-    test-verify-campaign.py --filter FILE.so --plugin FILE.so
+    test-verify.py --filter FILE.so --plugin FILE.so
 
 BLKHASH_SEED is the seed of the first run, BLKHASH_ROUNDS the number of runs.  A
 run that fails prints its seed, and leaves its files in the directory

@@ -20,7 +20,7 @@ compared with the formula of the manuals, in such a way that this fails by
 chance less than once in 10^6 times.  A right disk is never called different.
 What was found is copied again, and then both disks are the same.
 
-    test-migration-campaign.py --filter FILE.so
+    test-migration.py --filter FILE.so
 
 BLKHASH_SEED is the seed of the first run, BLKHASH_ROUNDS the number of runs.
 A run that fails prints its seed, and leaves its files in the directory
