@@ -156,9 +156,9 @@ requires_root () {
   [ "$(id -u)" = 0 ] || skip "not root"
 }
 
-# requires_no_sanitizer [REASON]: the default is that the test starts nbdkit, which is
-# built without a sanitizer, itself instead of by "serve".  A line of a test that begins
-# with this also makes it one of "make check-valgrind": Makefile.am.
+# requires_no_sanitizer [REASON]: the default is that the test starts nbdkit,
+# which was built without it, itself instead of by "serve".  Makefile.am searches
+# for lines that begin with this: "make check-valgrind" runs these tests, too.
 requires_no_sanitizer () {
   [ "$SANITIZE" = no ] || skip "${1:-with a sanitizer nbdkit needs LD_PRELOAD}"
 }
@@ -258,7 +258,7 @@ mkdir "$dir/bin" "$dir/tmp"
 TMPDIR=$dir/tmp
 PATH=$dir/bin:$PATH
 LD_LIBRARY_PATH=$abs_top_builddir/lib/.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
-# reference.py and other modules of several folders; no __pycache__ in the source.
+# For reference.py and other modules; without __pycache__ in the source.
 PYTHONPATH=$abs_top_srcdir/tests${PYTHONPATH:+:$PYTHONPATH}
 PYTHONDONTWRITEBYTECODE=1
 export TMPDIR PATH LD_LIBRARY_PATH PYTHONPATH PYTHONDONTWRITEBYTECODE

@@ -21,8 +21,8 @@ serve_snapshot () {
 #                          waits for the result
 #   write (H, DATA, OFFSET)  begins a write, which is in flight until wait (H)
 #   wait_for (H, CONDITION)  processes requests of H until CONDITION is true
-#   Hold (CALL)            holds a call of the plugin, see filter/hold.h: wait () until
-#                          the call is held, then release () it
+#   Hold (CALL)            holds a call of the plugin, see filter/hold.h: wait ()
+#                          until the call is held, then release () it
 #   logged (TEXT, N)       waits until the log of nbdkit has TEXT N times
 #   all_closed ()          waits until the plugin has closed all its handles
 #   sums ()                the content of the result file

@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Unit test of the comparison of two manifests: the reported ranges, misuse,
- * and which of the two readers has the error.  tests/lib/test-manifest.py compares
- * the manifests of random images.
+ * and which of the two readers has the error.  tests/lib/test-manifest.py
+ * compares the manifests of random images.
  */
 
 #include <config.h>

@@ -9,7 +9,7 @@
 . "$(dirname "$0")/../functions.sh"
 requires_qemu
 samples=${BLKHASH_SAMPLES:-${XDG_CACHE_HOME:-$HOME/.cache}/blkhash/samples}
-[ -d "$samples" ] || skip "no images in $samples: run tests/campaign/fetch-samples"
+[ -d "$samples" ] || skip "no images in $samples: run fetch-samples"
 
 part=
 is_long || part="--part 6"

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
 # The server is killed while it writes the manifest: the file is right or empty,
-# and the next server starts, and replaces what is left.  campaign/test-power-cuts.sh ends it
-# at each change of a file.
+# and the next server starts, and replaces what is left.
+# ../campaign/test-power-cuts.sh ends it at each change of a file.
 
 . "$(dirname "$0")/../filter-functions.sh"
 requires_no_sanitizer

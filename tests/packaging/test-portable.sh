@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
 # The replacements for functions of some systems compile without a warning on a
-# system that has these functions.  tests/packaging/portability.sh builds and tests all of
+# system that has these functions.  portability.sh builds and tests all of
 # the project with them.
 
 . "$(dirname "$0")/../functions.sh"
