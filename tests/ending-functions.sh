@@ -6,8 +6,7 @@
 # nbdkit accepts a connection and gets SIGTERM before the thread of the
 # connection has run.  It does not wait for that thread.
 
-. ./env.sh
-. "$abs_top_srcdir/tests/hold-functions.sh"
+. "$(dirname "$0")/../hold-functions.sh"
 [ -z "$wrapper" ] || skip "not in valgrind"
 
 make_image "$dir/disk"

@@ -4,8 +4,7 @@
 # Sourced by the tests of the nbdkit filter $filter_name, instead of functions.sh.
 # With BLKHASH_VALGRIND=1, nbdkit runs in valgrind too.
 
-. ./env.sh
-. "$abs_top_srcdir/tests/functions.sh"
+. "$(dirname "$0")/../functions.sh"
 
 filter_name=${filter_name:-blkhash}
 filter=$abs_top_builddir/filter/.libs/nbdkit-$filter_name-filter.so

@@ -4,8 +4,7 @@
 # Sourced by tests of the filter that hold calls of the plugin, instead of
 # filter-functions.sh.  The plugin is filter/snapshot-plugin.c; its disk is $dir/disk.
 
-. ./env.sh
-. "$abs_top_srcdir/tests/filter-functions.sh"
+. "$(dirname "$0")/../filter-functions.sh"
 
 snapshot=$abs_top_builddir/tests/.libs/snapshot-plugin.so
 mkdir "$dir/hold"

@@ -5,8 +5,7 @@
 # filter-functions.sh.
 
 filter_name=blkhash-verify
-. ./env.sh
-. "$abs_top_srcdir/tests/filter-functions.sh"
+. "$(dirname "$0")/../filter-functions.sh"
 
 result_header='# nbdkit-blkhash-verify-filter replaces this file'
 image=$dir/image

@@ -2,12 +2,18 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 
 both_tests += \
-	blkhash/test-bitmap.sh \
+	blkhash/test-part-compare.sh \
+	blkhash/test-parts.sh \
+	blkhash/test-merge.sh \
 	blkhash/test-changed-formats.sh \
 	blkhash/test-compare.sh \
+	blkhash/test-update.sh \
 	blkhash/test-compare-pipe.sh \
+	blkhash/test-bitmap.sh \
 	blkhash/test-compare-random.sh \
 	blkhash/test-compare-size.sh \
+	blkhash/test-mapfile.sh \
+	blkhash/test-merge-random.sh \
 	blkhash/test-repair-device.sh \
 	blkhash/test-repair-filesystem.sh \
 	blkhash/test-repair-layers.sh \
@@ -16,13 +22,7 @@ both_tests += \
 	blkhash/test-repair-race.sh \
 	blkhash/test-repair-refused.sh \
 	blkhash/test-repair-storage.sh \
-	blkhash/test-repair-sysfs.sh \
-	blkhash/test-mapfile.sh \
-	blkhash/test-merge.sh \
-	blkhash/test-merge-random.sh \
-	blkhash/test-parts.sh \
-	blkhash/test-part-compare.sh \
-	blkhash/test-update.sh
+	blkhash/test-repair-sysfs.sh
 
 once_tests += \
 	blkhash/test-migration.sh \
