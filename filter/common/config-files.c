@@ -21,6 +21,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "../lib/common/same-file.h"
 #include "common/config-files.h"
 
 struct config_file {
@@ -97,15 +98,6 @@ config_files_parse (const char *key, const char *value, const char **result)
   return *result ? 1 : -1;
 }
 
-/* Two device nodes of one device count as the same file. */
-static bool
-is_same_file (const struct stat *a, const struct stat *b)
-{
-  return (a->st_dev == b->st_dev && a->st_ino == b->st_ino) ||
-    (S_ISBLK (a->st_mode) && S_ISBLK (b->st_mode) &&
-     a->st_rdev == b->st_rdev);
-}
-
 int
 config_files_check (const char *param, const char *path)
 {
@@ -116,8 +108,7 @@ config_files_check (const char *param, const char *path)
     return 0;
   for (file = files; file; file = file->next)
     if (strcmp (file->key, param) != 0 && file->path &&
-        stat (file->path, &b) == 0 &&
-        is_same_file (&a, &b)) {
+        stat (file->path, &b) == 0 && same_disk (&a, &b)) {
       nbdkit_error ("%s and %s are the same file: %s", param, file->key, path);
       return -1;
     }

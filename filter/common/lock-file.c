@@ -30,6 +30,7 @@
 
 #include <nbdkit-filter.h>
 
+#include "../lib/common/same-file.h"
 #include "common/config-files.h"
 #include "common/lock-file.h"
 
@@ -69,7 +70,7 @@ has_name (const struct lock_file *lock)
     return -1;
   if (lstat (lock->path, &b) == -1)
     return errno == ENOENT ? 0 : -1;
-  return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+  return same_file (&a, &b);
 }
 
 /* Returns 0, or -1 after nbdkit_error if another server has locked the file.

@@ -45,6 +45,7 @@
 #include <nbdkit-filter.h>
 
 #include "../lib/common/replace-file.h"
+#include "../lib/common/same-file.h"
 #include "common/config-files.h"
 #include "common/output-file.h"
 
@@ -80,8 +81,7 @@ sync_directory (const struct output_file *file)
 static bool
 is_current (const struct output_file *file, const struct stat *st)
 {
-  return file->current != -1 && st->st_dev == file->dev &&
-    st->st_ino == file->ino;
+  return file->current != -1 && same_file (&file->st, st);
 }
 
 /* Open the file at PATH for writing, if it is the last version, or if an
@@ -146,8 +146,7 @@ set_current (struct output_file *file, int fd, const struct stat *st)
   if (file->current != -1 && file->current != fd)
     close (file->current);
   file->current = fd;
-  file->dev = st->st_dev;
-  file->ino = st->st_ino;
+  file->st = *st;
 }
 
 /* ---- At the start ---- */

@@ -10,7 +10,7 @@
 #define NBDKIT_BLKHASH_OUTPUT_FILE_H
 
 #include <stdbool.h>
-#include <sys/types.h>
+#include <sys/stat.h>
 
 #include "common/lock-file.h"
 
@@ -35,8 +35,7 @@ struct output_file {
   int current;                  /* descriptor of the last version: the file that
                                  * was found at the start, until this server has
                                  * replaced it */
-  dev_t dev;                    /* its device */
-  ino_t ino;                    /* its inode */
+  struct stat st;               /* identifies it */
   bool kept;                    /* output_file_keep was called, so
                                  * output_file_check checks write access */
   bool made;                    /* output_file_open created the file, and not

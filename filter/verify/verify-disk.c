@@ -29,6 +29,7 @@
 
 #include <nbdkit-filter.h>
 
+#include "../lib/common/same-file.h"
 #include "../lib/common/util.h"
 #include "../lib/construction/leaf.h"
 #include "../lib/digest/digest.h"
@@ -278,7 +279,7 @@ no_memory (void)
 
 /* How disk_load ended for a manifest. */
 struct verdict {
-  struct stat st;               /* identifies the file: see is_same_file */
+  struct stat st;               /* identifies the file: see same_version */
   const char *sum_text;         /* the expected sum: the same address */
   char why[BLKHASH_MAX_REASON_SIZE]; /* why it was refused; empty: it has the
                                       * expected sum */
@@ -290,17 +291,6 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects: */
 static struct verdict verdicts[MAX_VERDICTS];
 static size_t nr_verdicts, next_verdict; /* the next one to replace */
 
-static bool
-is_same_file (const struct stat *a, const struct stat *b)
-{
-  return a->st_dev == b->st_dev && a->st_ino == b->st_ino &&
-    a->st_size == b->st_size &&
-    a->st_mtim.tv_sec == b->st_mtim.tv_sec &&
-    a->st_mtim.tv_nsec == b->st_mtim.tv_nsec &&
-    a->st_ctim.tv_sec == b->st_ctim.tv_sec &&
-    a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
-}
-
 static struct verdict *
 find_verdict_locked (const struct disk *disk)
 {
@@ -308,7 +298,7 @@ find_verdict_locked (const struct disk *disk)
 
   for (i = 0; i < nr_verdicts; i++)
     if (verdicts[i].sum_text == disk->sum_text &&
-        is_same_file (&verdicts[i].st, &disk->st))
+        same_version (&verdicts[i].st, &disk->st))
       return &verdicts[i];
   return NULL;
 }

@@ -26,6 +26,7 @@
 #include <unistd.h>
 
 #include "common/replace-file.h"
+#include "common/same-file.h"
 
 #define MAX_TRIES 10            /* while a file appears and disappears */
 
@@ -105,7 +106,7 @@ put_back (const char *from, const char *path, const struct stat *new)
                                                            : REPLACE_DISPLACED;
   if (lstat (from, &st) == -1)
     return REPLACE_REFUSED;     /* probably NEW, but it may not be removed */
-  if (st.st_dev == new->st_dev && st.st_ino == new->st_ino) {
+  if (same_file (&st, new)) {
     unlink (from);
     return REPLACE_REFUSED;
   }

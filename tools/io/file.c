@@ -21,6 +21,7 @@
 #endif
 
 #include "../lib/common/clock.h"
+#include "../lib/common/same-file.h"
 #include "../lib/common/util.h"
 #include "io/file-read.h"
 #include "io/file.h"
@@ -200,8 +201,8 @@ reopen_by_path (const struct file *file, int flags)
   struct stat st;
 
   if (fd != -1 &&
-      (fstat (fd, &st) == -1 || st.st_dev != file->st.st_dev ||
-       st.st_ino != file->st.st_ino || st.st_rdev != file->st.st_rdev)) {
+      (fstat (fd, &st) == -1 || !same_file (&st, &file->st) ||
+       st.st_rdev != file->st.st_rdev)) {
     close (fd);
     fd = -1;
   }
@@ -286,30 +287,6 @@ file_supports_direct (const struct file *file)
 }
 
 #endif
-
-/* ---- State --------------------------------------------------------------- */
-
-static bool
-is_same_file (const struct stat *a, const struct stat *b)
-{
-  return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
-}
-
-static bool
-has_same_mtime (const struct stat *a, const struct stat *b)
-{
-  return a->st_mtim.tv_sec == b->st_mtim.tv_sec &&
-    a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
-}
-
-/* Writes to a device cannot be detected. */
-static bool
-is_same_state (const struct stat *a, const struct stat *b)
-{
-  if (S_ISBLK (a->st_mode))
-    return a->st_rdev == b->st_rdev;
-  return a->st_size == b->st_size && has_same_mtime (a, b);
-}
 
 /* ---- Open and close ------------------------------------------------------ */
 
@@ -423,7 +400,7 @@ wait_for_tick (struct file *file, struct error *error)
     if (fstat (file->fd, &file->st) == -1)
       return error_errno (error, errno, "cannot read");
     file->size = file->st.st_size;
-    if (has_same_mtime (&file->st, &before))
+    if (same_mtime (&file->st, &before))
       break;
   }
   return 0;
@@ -571,7 +548,7 @@ file_check_unchanged (const struct file *file, bool force_share,
   if (now.st_size < file->st.st_size)
     return error_set (error, "%s%s%s was truncated while it was read", quote,
                       name, quote);
-  if (!force_share && !is_same_state (&file->st, &now))
+  if (!force_share && !same_state (&file->st, &now))
     return error_set (error, "%s%s%s changed while it was read", quote, name,
                       quote);
 
@@ -583,7 +560,7 @@ file_check_unchanged (const struct file *file, bool force_share,
   r = stat (file->path, &now);
   if (r == -1 && errno != ENOENT)
     return error_errno (error, errno, "cannot read '%s'", file->path);
-  if (r == -1 || !is_same_file (&file->st, &now))
+  if (r == -1 || !same_file (&file->st, &now))
     return error_set (error, "'%s' changed while it was read", file->path);
   return 0;
 }

@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../lib/common/same-file.h"
 #include "../lib/common/sums.h"
 #include "blkhash-manifest.h"
 #include "job/compare-input.h"
@@ -166,8 +167,7 @@ compare_input_is_same_pipe (const struct compare_input *a,
 {
   struct stat st_a, st_b;
 
-  return is_pipe (a, &st_a) && is_pipe (b, &st_b) &&
-    st_a.st_dev == st_b.st_dev && st_a.st_ino == st_b.st_ino;
+  return is_pipe (a, &st_a) && is_pipe (b, &st_b) && same_file (&st_a, &st_b);
 }
 
 void

@@ -12,6 +12,7 @@
 
 #include "blkhash-manifest.h"
 
+#include "../lib/common/same-file.h"
 #include "../lib/common/util.h"
 #include "io/file-read.h"
 #include "io/file.h"
@@ -27,8 +28,7 @@ is_source_file (const struct source *source, const struct stat *st)
   const struct files *files = source ? source->files : NULL;
   const struct file *file = files ? files->first : NULL;
 
-  while (file &&
-         (file->st.st_dev != st->st_dev || file->st.st_ino != st->st_ino))
+  while (file && !same_file (&file->st, st))
     file = file->next;
   return file != NULL;
 }

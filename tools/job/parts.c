@@ -34,6 +34,7 @@
 #include "blkhash-manifest.h"
 
 #include "../lib/common/clock.h"
+#include "../lib/common/same-file.h"
 #include "../lib/common/util.h"
 #include "io/file.h"
 #include "job/image-runs.h"
@@ -163,12 +164,9 @@ check_ctime (const struct parts *parts)
   struct stat now;
 
   for (; file && !parts->request->state; file = file->next) {
-    const struct timespec *ctime = &file->st.st_ctim;
-
     if (fstat (file->fd, &now) == -1)
       return error_errno (parts->error, errno, "cannot read");
-    if (now.st_ctim.tv_sec != ctime->tv_sec ||
-        now.st_ctim.tv_nsec != ctime->tv_nsec)
+    if (!same_ctime (&now, &file->st))
       return error_set (parts->error, "changed while it was read");
   }
   return 0;

@@ -31,6 +31,7 @@
 #include <unistd.h>
 
 #include "../lib/common/clock.h"
+#include "../lib/common/same-file.h"
 #include "qemu/qemu.h"
 #include "util/error.h"
 
@@ -453,8 +454,7 @@ qemu_nbd_refine_error (struct qemu_nbd *qemu, const char *target,
 }
 
 struct check {
-  dev_t dev, rdev;
-  ino_t ino;
+  const struct stat *image;
   bool allowed;                 /* no file but the image was seen so far */
 };
 
@@ -463,20 +463,16 @@ check_file (void *opaque, const struct stat *st)
 {
   struct check *check = opaque;
 
-  if (S_ISREG (st->st_mode) &&
-      (st->st_dev != check->dev || st->st_ino != check->ino))
-    check->allowed = false;
-  if (S_ISBLK (st->st_mode) && st->st_rdev != check->rdev)
+  if ((S_ISREG (st->st_mode) || S_ISBLK (st->st_mode)) &&
+      !same_disk (st, check->image))
     check->allowed = false;
 }
 
 int
-qemu_nbd_check_files (const struct qemu_nbd *qemu, dev_t dev, ino_t ino,
-                      dev_t rdev, struct error *error)
+qemu_nbd_check_files (const struct qemu_nbd *qemu, const struct stat *image,
+                      struct error *error)
 {
-  struct check check = {
-    .dev = dev, .rdev = rdev, .ino = ino, .allowed = true
-  };
+  struct check check = { .image = image, .allowed = true };
 
   if (open_files_visit (qemu->pid, check_file, &check) == -1)
     return error_set (error, "cannot determine which files qemu-nbd opened "

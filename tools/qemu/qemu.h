@@ -121,12 +121,12 @@ int qemu_nbd_start (struct qemu_nbd *qemu, char *const argv[], int image_fd,
 void qemu_nbd_refine_error (struct qemu_nbd *qemu, const char *target,
                             const char *name, struct error *error);
 
-/* Check that qemu-nbd, which inherited an image, has opened no regular file
- * other than the one with DEV and INO, and no block device other than RDEV.
- * Returns 0; or -1 with the reason if it has, or if this cannot be determined.
+/* Check that qemu-nbd, which inherited an image, has opened no regular file or
+ * block device other than the one that IMAGE describes.  Returns 0; or -1 with
+ * the reason if it has, or if this cannot be determined.
  */
-int qemu_nbd_check_files (const struct qemu_nbd *qemu, dev_t dev, ino_t ino,
-                          dev_t rdev, struct error *error);
+int qemu_nbd_check_files (const struct qemu_nbd *qemu, const struct stat *image,
+                          struct error *error);
 
 /* Check that qemu-nbd has not ended.  Returns 0 or -1. */
 int qemu_nbd_check_running (const struct qemu_nbd *qemu, struct error *error);

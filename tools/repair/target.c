@@ -20,6 +20,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "../lib/common/same-file.h"
 #include "../lib/common/util.h"
 #include "io/file-read.h"
 #include "io/file.h"
@@ -455,10 +456,7 @@ target_check_unmodified (const struct target *target, struct error *error)
     return -1;
   if (fstat (target->fd, &now) == -1)
     return error_errno (error, errno, "cannot read");
-  if (S_ISBLK (now.st_mode) ||
-      (now.st_size == target->st.st_size &&
-       now.st_mtim.tv_sec == target->st.st_mtim.tv_sec &&
-       now.st_mtim.tv_nsec == target->st.st_mtim.tv_nsec))
+  if (same_state (&target->st, &now))
     return 0;
   return error_set (error, "the file changed while it was read; "
                     "nothing was written");
@@ -469,7 +467,6 @@ target_check_same (const struct target *target, struct error *error)
 {
   struct stat now;
   uint64_t size;
-  bool same;
 
   if (find_size (target->fd, &size, error) == -1)
     return -1;
@@ -477,12 +474,8 @@ target_check_same (const struct target *target, struct error *error)
     return error_set (error, "changed its size from %llu to %llu bytes",
                       (unsigned long long) target->size,
                       (unsigned long long) size);
-  same = stat (target->path, &now) == 0;
-  if (same && S_ISBLK (target->st.st_mode))
-    same = S_ISBLK (now.st_mode) && now.st_rdev == target->st.st_rdev;
-  else if (same)
-    same = now.st_dev == target->st.st_dev && now.st_ino == target->st.st_ino;
-  return same ? 0 : error_set (error, "was replaced by another file");
+  return stat (target->path, &now) == 0 && same_disk (&target->st, &now) ? 0
+    : error_set (error, "was replaced by another file");
 }
 
 /* ---- Reading and writing ---- */

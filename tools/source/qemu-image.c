@@ -97,12 +97,8 @@ set_size (struct qemu_image *qi, uint64_t size, struct error *error)
 static int
 check_opened (const struct qemu_image *qi, struct error *error)
 {
-  const struct file *file = qi->file;
-
-  if (!qi->info.probed)
-    return 0;
-  return qemu_nbd_check_files (&qi->qemu, file->st.st_dev, file->st.st_ino,
-                               file->st.st_rdev, error);
+  return qi->info.probed
+    ? qemu_nbd_check_files (&qi->qemu, &qi->file->st, error) : 0;
 }
 
 int
