@@ -16,7 +16,7 @@
  * start fails and changes nothing.  Later, users and logrotate can put another
  * file at the path.  So the file that a new version replaces comes out under
  * the name PATH.blkhash-old, where it is examined, and put back if it is not
- * ours: see ../lib/common/replace-file.c.  The new version has this name
+ * ours: see ../lib/common/replace.c.  The new version has this name
  * before, so it never has a part of a version: whatever a crash leaves there is
  * examined like the file itself.
  *
@@ -44,7 +44,7 @@
 
 #include <nbdkit-filter.h>
 
-#include "../lib/common/replace-file.h"
+#include "../lib/common/replace.h"
 #include "../lib/common/same-file.h"
 #include "common/config-files.h"
 #include "common/output-file.h"

@@ -129,7 +129,7 @@ for beside in sums.blkhash-new sums.blkhash-old sums.blkhash-lock \
 done
 [ ! -e nothing ] || fail "created through a link"
 
-# A file of a user that could not be put back: see replace-file.c.
+# A file of a user that could not be put back: see replace.c.
 for old in sums.blkhash-old manifest.blkhash-old; do
   cp text $old
   keeps $old "$old $not_ours" null 1M blkhash-file=sums blkhash-manifest=manifest

@@ -10,7 +10,7 @@
  * linkat(2) cannot replace an existing file.
  *
  * While the file gets its final name, the replaced file can have the temporary
- * one: see ../lib/common/replace-file.c.  It may be a file of somebody else, so
+ * one: see ../lib/common/replace.c.  It may be a file of somebody else, so
  * a signal handler does not remove it then.
  */
 
@@ -28,7 +28,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../lib/common/replace-file.h"
+#include "../lib/common/replace.h"
 #include "io/new-file.h"
 #include "util/error.h"
 

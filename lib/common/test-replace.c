@@ -23,12 +23,12 @@
 
 #include <cmocka.h>
 
-#include "common/replace-file.h"
+#include "common/replace.h"
 
 #define FROM "from"
 #define PATH "path"
 
-static char directory[] = "/tmp/test-replace-file.XXXXXX";
+static char directory[] = "/tmp/test-replace.XXXXXX";
 
 /* ---- File systems ---- */
 

@@ -25,7 +25,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/replace-file.h"
+#include "common/replace.h"
 #include "common/same-file.h"
 
 #define MAX_TRIES 10            /* while a file appears and disappears */

@@ -6,8 +6,8 @@
  * Thread-safe, if no other thread or process uses the name FROM.
  */
 
-#ifndef BLKHASH_REPLACE_FILE_H
-#define BLKHASH_REPLACE_FILE_H
+#ifndef BLKHASH_REPLACE_H
+#define BLKHASH_REPLACE_H
 
 /* Opens the file at PATH, and checks that it may be replaced.  Returns its
  * descriptor; or -1 with errno if it may not be replaced, or could not be
@@ -37,4 +37,4 @@ enum replace_result replace_file (const char *from, const char *path,
                                   replace_judge *judge, void *opaque,
                                   int *old);
 
-#endif /* BLKHASH_REPLACE_FILE_H */
+#endif /* BLKHASH_REPLACE_H */
