@@ -18,13 +18,11 @@
 #include <config.h>
 
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <nbdkit-filter.h>
 
@@ -96,7 +94,7 @@ manifest_check (void)
     return 0;
   if (config_files_check (file.param, saving_path) == -1)
     return -1;
-  if (output_file_remove_leftover (saving_path) == -1) {
+  if (replacement_remove_leftover (saving_path) == -1) {
     nbdkit_error ("%s: cannot create %s for the new manifest: %m", file.param,
                   saving_path);
     return -1;
@@ -133,8 +131,11 @@ manifest_stop (void)
 /* ---- The new file ---- */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects: */
-static bool saving;             /* a thread owns the new file */
+static bool saving;             /* a thread owns NEW_FILE */
 static pthread_cond_t not_saving = PTHREAD_COND_INITIALIZER;
+
+/* Used only by the thread that owns it. */
+static struct replacement new_file = { .fd = -1 };
 
 static void
 begin (void)
@@ -149,7 +150,7 @@ begin (void)
 void
 manifest_end (void)
 {
-  output_file_remove_leftover (saving_path);
+  replacement_close (&new_file);
 
   SCOPED_LOCK (&lock);
   saving = false;
@@ -160,19 +161,14 @@ manifest_end (void)
 static int
 save (struct blkhash_leaves *l, unsigned char *md, unsigned *len)
 {
-  int fd, err;
+  int err;
 
-  if (output_file_remove_leftover (saving_path) == -1)
+  new_file = output_file_new (&file, saving_path);
+  if (replacement_remove_leftover (saving_path) == -1 ||
+      replacement_open (&new_file) == -1)
     return errno;
-  fd = open (saving_path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, MODE);
-  if (fd == -1)
-    return errno;
-  err = blkhash_leaves_save (l, fd, md, len);
-  if (err == 0 && fsync (fd) == -1)
-    err = errno;
-  if (close (fd) == -1 && err == 0)
-    err = errno;
-  return err;
+  err = blkhash_leaves_save (l, new_file.fd, md, len);
+  return err == 0 && replacement_sync (&new_file) == -1 ? errno : err;
 }
 
 int
@@ -207,7 +203,7 @@ manifest_fold (struct blkhash_leaves *l, unsigned char *md, unsigned *len,
 void
 manifest_move (void)
 {
-  output_file_move (&file, saving_path);
+  output_file_move (&file, &new_file);
 }
 
 void

@@ -4,11 +4,10 @@
  * An output file.  Each new version atomically replaces the previous one.
  *
  * A new version is written to a new file in the same directory,
- * PATH.blkhash-new, and the new file replaces the old one.  So a reader sees
- * either the old version or the new one.  The new file is synced before it gets
- * the path, so a crash leaves the old or the new version, and not a part of
- * one, which the next server would not recognize.  The directory is synced
- * afterwards: a later crash leaves the new version.
+ * PATH.blkhash-new, which replaces the old one, as ../lib/common/replace.c
+ * explains.  So a reader sees either the old version or the new one.  After a
+ * crash there is one of them, and not a part of one, which the next server
+ * would not recognize.
  *
  * Any file that this filter did not write may be valuable, such as the disk
  * itself.  At the start, an existing file that an earlier server wrote is
@@ -16,9 +15,8 @@
  * start fails and changes nothing.  Later, users and logrotate can put another
  * file at the path.  So the file that a new version replaces comes out under
  * the name PATH.blkhash-old, where it is examined, and put back if it is not
- * ours: see ../lib/common/replace.c.  The new version has this name
- * before, so it never has a part of a version: whatever a crash leaves there is
- * examined like the file itself.
+ * ours.  The new version has this name before, so it never has a part of a
+ * version: whatever a crash leaves there is examined like the file itself.
  *
  * The last version stays open, so that its inode number is not used for another
  * file: the file with this number is ours, and need not be examined.
@@ -44,7 +42,6 @@
 
 #include <nbdkit-filter.h>
 
-#include "../lib/common/replace.h"
 #include "../lib/common/same-file.h"
 #include "common/config-files.h"
 #include "common/output-file.h"
@@ -64,15 +61,6 @@ open_directory (struct output_file *file)
                   file->path);
   free (copy);
   return file->directory == -1 ? -1 : 0;
-}
-
-/* Some file systems cannot sync a directory, which is not an error. */
-static int
-sync_directory (const struct output_file *file)
-{
-  if (fsync (file->directory) == 0 || errno == EINVAL || errno == ENOTSUP)
-    return 0;
-  return -1;
 }
 
 /* ---- Is a file ours? ---- */
@@ -257,26 +245,12 @@ output_file_empty (struct output_file *file)
    * the path must not refer again to an earlier file that was removed.
    */
   r = ftruncate (file->current, 0) == -1 || fsync (file->current) == -1 ||
-    sync_directory (file) == -1 ? -1 : 0;
+    replace_sync_directory (file->directory) == -1 ? -1 : 0;
   if (r == -1)
     nbdkit_error ("%s: cannot empty %s: %m", file->param, file->path);
   output_file_keep (file);
   file->kept = false;
   return r;
-}
-
-int
-output_file_remove_leftover (const char *path)
-{
-  struct stat st;
-
-  if (lstat (path, &st) == -1)
-    return errno == ENOENT ? 0 : -1;
-  if (!S_ISREG (st.st_mode)) {
-    errno = EEXIST;
-    return -1;
-  }
-  return unlink (path);
 }
 
 /* Remove what a killed server may have left at OLD_PATH: the version that it
@@ -300,14 +274,23 @@ remove_old (const struct output_file *file)
   return -1;
 }
 
-static int
-open_new (const struct output_file *file)
+struct replacement
+output_file_new (const struct output_file *file, char *name)
 {
-  if (output_file_remove_leftover (file->new_path) == -1 ||
+  return (struct replacement) {
+    .path = file->path, .name = name, .examined = file->old_path,
+    .directory = file->directory, .mode = file->mode, .fd = -1
+  };
+}
+
+static int
+open_new (const struct output_file *file, struct replacement *new)
+{
+  *new = output_file_new (file, file->new_path);
+  if (replacement_remove_leftover (file->new_path) == -1 ||
       remove_old (file) == -1)
     return -1;
-  return open (file->new_path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
-               file->mode);
+  return replacement_open (new);
 }
 
 /* In a directory with the sticky bit, a file of another user cannot be replaced
@@ -326,7 +309,7 @@ check_kept (const struct output_file *file)
 int
 output_file_check (const struct output_file *file)
 {
-  int fd;
+  struct replacement new;
 
   if (!file->path)
     return 0;
@@ -334,14 +317,12 @@ output_file_check (const struct output_file *file)
       config_files_check (file->param, file->old_path) == -1 ||
       remove_old (file) == -1)
     return -1;
-  fd = open_new (file);
-  if (fd == -1) {
+  if (open_new (file, &new) == -1) {
     nbdkit_error ("%s: cannot create %s, which replaces the file: %m",
                   file->param, file->new_path);
     return -1;
   }
-  close (fd);
-  unlink (file->new_path);
+  replacement_close (&new);
   return file->kept ? check_kept (file) : 0;
 }
 
@@ -369,20 +350,6 @@ output_file_stop (struct output_file *file)
 
 /* ---- Writing ---- */
 
-static int
-write_text (int fd, const char *text)
-{
-  size_t len = strlen (text);
-  ssize_t n;
-
-  for (; len > 0; text += n, len -= n) {
-    n = write (fd, text, len);
-    if (n == -1)
-      return -1;
-  }
-  return fsync (fd);
-}
-
 /* Truncate FD, a file that is ours.  Returns 0, or -1 with errno. */
 static int
 truncate_ours (int fd)
@@ -401,7 +368,7 @@ withdraw (const struct output_file *file)
   int fd = open_ours (file, file->path, why), err = errno, r;
 
   if (fd == -1 && (err == ENOENT || err == EEXIST))
-    return sync_directory (file);
+    return replace_sync_directory (file->directory);
   if (fd == -1) {
     /* What is there is not known.  If it is the last version, empty that. */
     if (file->current != -1)
@@ -413,7 +380,7 @@ withdraw (const struct output_file *file)
   close_ours (file, fd);
   if (r == -1)
     r = unlink (file->path) == -1 && errno != ENOENT ? -1
-                                                     : sync_directory (file);
+      : replace_sync_directory (file->directory);
   return r;
 }
 
@@ -442,20 +409,22 @@ empty_old (const struct output_file *file, int old)
     unlink (file->path);
 }
 
-/* Replace the file by the one at OLD_PATH.  Returns 0; or -1 with errno, and
- * sets *DONE if it was replaced nevertheless.
- */
+/* Replace the file by NEW, which is closed.  Returns 0, or -1 with errno. */
 static int
-exchange (struct output_file *file, bool *done)
+publish (struct output_file *file, struct replacement *new)
 {
-  int old, err = EEXIST;
+  int old = -1, err = EEXIST;
+  struct stat st;
+  enum replace_result r = fstat (new->fd, &st) == -1 ? REPLACE_FAILED
+    : replacement_publish (new, judge, file, &old);
 
-  switch (replace_file (file->old_path, file->path, judge, file, &old)) {
+  switch (r) {
   case REPLACE_DONE:
-    *done = true;
-    err = sync_directory (file) == -1 ? errno : 0;
-    if (err)
-      empty_old (file, old);
+    err = 0;
+    break;
+  case REPLACE_NOT_SYNCED:
+    err = errno;
+    empty_old (file, old);
     break;
   case REPLACE_FAILED:
     err = errno;
@@ -468,46 +437,25 @@ exchange (struct output_file *file, bool *done)
     break;
   }
   close_ours (file, old);
+  if (r == REPLACE_DONE || r == REPLACE_NOT_SYNCED) {
+    set_current (file, new->fd, &st);
+    new->fd = -1;
+  }
+  replacement_close (new);
   errno = err;
   return err ? -1 : 0;
-}
-
-/* Replace the file by the one at FROM, whose descriptor is FD.  If that fails,
- * FROM is removed.  Returns 0, or -1 with errno.
- */
-static int
-move_over (struct output_file *file, const char *from, int fd)
-{
-  bool done = false;
-  struct stat st;
-  int r = -1, err;
-
-  if (fstat (fd, &st) == 0 && rename (from, file->old_path) == 0)
-    r = exchange (file, &done);
-  err = errno;
-  if (done)
-    set_current (file, fd, &st);
-  else {
-    unlink (from);
-    close (fd);
-  }
-  errno = err;
-  return r;
 }
 
 static int
 replace_text (struct output_file *file, const char *text)
 {
-  int fd = open_new (file), err;
+  struct replacement new;
 
-  if (fd == -1)
+  if (open_new (file, &new) == -1)
     return -1;
-  if (write_text (fd, text) == 0)
-    return move_over (file, file->new_path, fd);
-  err = errno;
-  close (fd);
-  unlink (file->new_path);
-  errno = err;
+  if (replacement_write (&new, text) == 0)
+    return publish (file, &new);
+  replacement_close (&new);
   return -1;
 }
 
@@ -536,15 +484,10 @@ output_file_write (struct output_file *file, const char *text)
 }
 
 void
-output_file_move (struct output_file *file, const char *from)
+output_file_move (struct output_file *file, struct replacement *new)
 {
-  int fd = remove_old (file) == -1 ? -1
-    : open (from, O_WRONLY | O_CLOEXEC | O_NOFOLLOW), err;
+  int r = remove_old (file) == -1 ? -1 : publish (file, new);
 
-  if (fd == -1) {
-    err = errno;
-    unlink (from);
-    errno = err;
-  }
-  written (file, fd == -1 ? -1 : move_over (file, from, fd));
+  replacement_close (new);
+  written (file, r);
 }

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <sys/stat.h>
 
+#include "../lib/common/replace.h"
 #include "common/lock-file.h"
 
 #define OUTPUT_FILE_MAX_WHY 160  /* bytes, with the NUL */
@@ -68,12 +69,6 @@ void output_file_keep (struct output_file *file);
  */
 void output_file_stop (struct output_file *file);
 
-/* Remove the file that a killed server may have left at PATH.  Returns 0, or -1
- * with errno.  If PATH is not a regular file, this filter cannot have created
- * it: it is not removed, and errno is EEXIST.
- */
-int output_file_remove_leftover (const char *path);
-
 /* Replace the content with TEXT.  If TEXT is NULL, because there was no memory
  * for it, the file is emptied.  Once this function has returned, even a crash
  * cannot bring back the old content.  If another file is at the path by now,
@@ -82,9 +77,14 @@ int output_file_remove_leftover (const char *path);
  */
 void output_file_write (struct output_file *file, const char *text);
 
-/* Like output_file_write, but replaces the file with FROM, which is
- * in the same directory and was synced.
+/* Returns a new version of the file, for replacement_open.  NAME is the name
+ * that it has until output_file_move, in the same directory.
  */
-void output_file_move (struct output_file *file, const char *from);
+struct replacement output_file_new (const struct output_file *file, char *name);
+
+/* Like output_file_write, but replaces the file with NEW, which was written,
+ * and closes NEW.
+ */
+void output_file_move (struct output_file *file, struct replacement *new);
 
 #endif /* NBDKIT_BLKHASH_OUTPUT_FILE_H */

@@ -40,12 +40,12 @@ manifest_file_is_stdout (const char *name)
 
 /* Open an unlinked temporary file for a manifest on standard output. */
 static int
-open_spool (struct new_file *file, struct error *error)
+open_spool (struct replacement *file, struct error *error)
 {
   const char *dir = getenv ("TMPDIR");
   char *path;
 
-  *file = (struct new_file) { .fd = -1 };
+  *file = (struct replacement) { .fd = -1 };
   if (asprintf (&path, "%s/blksum-XXXXXX", dir && *dir ? dir : "/tmp") == -1)
     return error_errno (error, ENOMEM, "cannot create a temporary file");
   file->fd = mkostemp (path, O_CLOEXEC);
@@ -59,7 +59,7 @@ open_spool (struct new_file *file, struct error *error)
 
 /* The writer computes the sum, and its output is not needed. */
 static int
-open_nothing (struct new_file *file, struct error *error)
+open_nothing (struct replacement *file, struct error *error)
 {
   file->fd = open ("/dev/null", O_WRONLY | O_CLOEXEC);
   return file->fd == -1 ? error_errno (error, errno, "cannot open /dev/null")

@@ -24,7 +24,7 @@ struct sum;
 struct manifest_file {
   bool to_stdout;
   bool spooled;                 /* written to FILE first, then to stdout */
-  struct new_file file;
+  struct replacement file;      /* without a path if it has no name */
   enum overwrite_policy policy; /* for a file that FILE replaces */
   const struct source *source;  /* the image, or NULL */
   struct blkhash_manifest_writer *writer;

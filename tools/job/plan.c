@@ -224,49 +224,48 @@ plan_has (const struct plan *plan, const struct blkhash_manifest_reader *reader)
 
 /* ---- Writing ---- */
 
-/* Create ".plan.HOST.PID.XXXXXX" in DIR: containers can have the same host name
- * and process id.  Stores the path in *PATH, which the caller frees in any
- * case.  Returns the descriptor, or -1 with errno set.
+/* Create the file PATH in DIR.  Until it is linked it is at ".plan.HOST...",
+ * because names that begin with a dot do not count as files of others.  Returns
+ * 0, or an errno value.
  */
 static int
-create_unlinked (const char *dir, char **path)
+create (const char *dir, const char *path, const char *text)
 {
-  char host[65] = "";
+  char host[65] = "", *prefix;
+  struct replacement file;
+  int err = 0;
 
   gethostname (host, sizeof host - 1);
   host[strcspn (host, "/")] = '\0';
-  if (asprintf (path, "%s/.plan.%s.%ld.XXXXXX", dir, host,
-                (long) getpid ()) == -1) {
-    *path = NULL;
-    return -1;
+  if (asprintf (&prefix, "%s/.plan.%s", dir, host) == -1)
+    return ENOMEM;
+  if (new_file_create (&file, path, prefix) == -1)
+    err = errno;
+  else {
+    if (replacement_write (&file, text) == -1 || replacement_link (&file) == -1)
+      err = errno;
+    new_file_close (&file);
   }
-  return mkostemp (*path, O_CLOEXEC);
+  free (prefix);
+  return err;
 }
 
 int
 plan_write (const char *dir, const char *text, struct error *error)
 {
-  char *path, *temporary;
   struct stat st;
-  int fd, err = 0;
+  char *path;
+  int err;
 
   if (asprintf (&path, "%s/plan", dir) == -1)
     return error_errno (error, ENOMEM, "cannot hash");
-  fd = create_unlinked (dir, &temporary);
-  if (fd == -1 || dprintf (fd, "%s", text) < 0 || fsync (fd) == -1 ||
-      link (temporary, path) == -1)
-    err = errno;
+  err = create (dir, path, text);
   if (err && stat (path, &st) == 0)
     err = 0;
-  if (fd != -1) {
-    close (fd);
-    unlink (temporary);
-  }
   if (err)
     error_errno (error, err, "cannot create %s", path);
   else
     new_file_sync_directory (path, error);
-  free (temporary);
   free (path);
   return error_is_set (error) ? -1 : 0;
 }
