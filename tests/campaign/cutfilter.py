@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The blkhash authors
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The jobs of the blkhash filter for test-power-cuts.py: a server whose disk,
-result file and manifest are on storage that forgets."""
+"""The jobs of our filters for test-power-cuts.py: a server whose disk, result
+file and manifest, or status and mapfile, are on storage that forgets."""
 
 import contextlib
 import os
@@ -14,6 +14,7 @@ import time
 import nbd
 import reference
 import refmanifest
+import verifyfiles
 from cutjobs import ERROR, RIGHT, content, need
 from forgetful import LIMIT, Failed
 
@@ -70,7 +71,7 @@ CLIENTS = ("", write), ("", write_unflushed), ("", trim)
 
 class Server:
     def __init__(self, job, directory):
-        self.directory = directory
+        self.directory, self.threads = directory, job.threads
         self.where = os.path.dirname(directory)
         self.socket = os.path.join(self.where, "socket")
         self.pid_file = os.path.join(self.where, "pid")
@@ -98,7 +99,8 @@ class Server:
 
     def is_idle(self):
         """All connections are closed."""
-        return len(os.listdir("/proc/%d/task" % self.process.pid)) <= 1
+        tasks = os.listdir("/proc/%d/task" % self.process.pid)
+        return len(tasks) <= self.threads
 
     def use(self, name, client, mount):
         h = nbd.NBD()
@@ -137,6 +139,7 @@ class Filter:
     """A server with PARAMETERS, in which %s is its directory, and CLIENTS."""
 
     no_reads_of = "disk"        # nobody can know that it was read wrong
+    threads = 1                 # of a server without clients
 
     def __init__(self, name, filter, disk, parameters, clients=CLIENTS,
                  flushes=False):
@@ -157,8 +160,11 @@ class Filter:
                     f.write(data)
 
     def run(self, directory, mount=None):
+        return self.serve(directory, mount, self.clients)
+
+    def serve(self, directory, mount, clients):
         server = Server(self, directory)
-        server.status = server.run(self.clients, mount)
+        server.status = server.run(clients, mount)
         server.disk = None
         with contextlib.suppress(OSError):      # the power was cut, or it fails
             server.disk = content(os.path.join(directory, "disk"))
@@ -203,6 +209,95 @@ class Filter:
         return RIGHT
 
 
+class Verify(Filter):
+    """A server of the verify filter with a disk of which a block differs.  The
+    files that an earlier server left say that all are right."""
+
+    threads = 2
+    FILES = ("file", "result"), ("status", "status"), ("mapfile", "map")
+
+    def __init__(self, filter, disk):
+        good = disk[:BLOCK] + b"g" + disk[BLOCK + 1:]
+        self.manifest = manifest_of(good)
+        self.line = "blk-sha256/64k (-) = " + sum_of(good)
+        self.old = {
+            "result": "# nbdkit-blkhash-verify-filter replaces this file\n" +
+                      self.line + "\n",
+            "status": '{\n  "program": "nbdkit-blkhash-verify-filter",\n}\n',
+            "map": verifyfiles.SIGNATURE + "0x00000000 ? 1\n0x0 0x1 +\n"}
+        super().__init__("filter, verify", filter, disk, [
+            "blkhash-verify-manifest=%s/manifest",
+            "blkhash-verify-sum=" + self.line,
+            *("blkhash-verify-%s=%%s/%s" % file for file in self.FILES)])
+
+    def prepare(self, store):
+        super().prepare(store)
+        for name, data in (("manifest", self.manifest), *(
+                (name, text.encode()) for name, text in self.old.items())):
+            with open(os.path.join(store, name), "wb") as f:
+                f.write(data)
+
+    def run(self, directory, mount=None):
+        """When a client can read, the server has withdrawn the old files."""
+        started = []
+
+        def read_blocks(h):
+            started.append(True)
+            for offset in range(0, SIZE, BLOCK):
+                with contextlib.suppress(nbd.Error):
+                    h.pread(min(BLOCK, SIZE - offset), offset)
+
+        server = self.serve(directory, mount, [("", read_blocks)])
+        server.started = bool(started)
+        return server
+
+    def judge(self, store, server, was_cut, events):
+        need(was_cut or server.status == 0 or server.status == 1 and
+             "nbdkit: error: " in server.messages, "status", server.status)
+        if not was_cut and "it may be wrong now" in server.messages:
+            return ERROR
+        found = {name: (content(os.path.join(store, name)) or b"").decode()
+                 for name in self.old}
+        stale = [name for name in found if found[name] == self.old[name]]
+        need(not stale or not server.started, "stale:", *stale)
+        try:
+            return self.judge_found(store, found, stale, was_cut)
+        except (verifyfiles.Wrong, ValueError, KeyError) as e:
+            raise Failed("wrong files: %r" % e) from None
+
+    def judge_found(self, store, found, stale, was_cut):
+        """Each file is whole, or empty, and does not say that all blocks are
+        right.  After a cut, they can be of different moments."""
+        blocks, is_final = verifyfiles.Blocks(SIZE, BLOCK), True
+        path = {name: os.path.join(store, name) for name in found}
+        if found["result"] and "result" not in stale:
+            lines = verifyfiles.read_result(path["result"])
+            need(len(lines) == 1 and re.match("# (differs|unknown) -: ",
+                                              lines[0]), "result:", *lines)
+            is_final = lines == ["# differs -: %d bytes" % BLOCK]
+        if found["status"] and "status" not in stale:
+            finished = '"finished": true' in found["status"]
+            exports = verifyfiles.read_status(path["status"], finished)
+            for export in exports.values():
+                verifyfiles.check_status(export, blocks)
+            is_final = is_final and finished
+        if found["map"] and "map" not in stale:
+            states = verifyfiles.read_mapfile(path["map"], blocks)
+            need(states != "+" * blocks.count, "map:", found["map"])
+            need(was_cut or not is_final or states.count("-") == 1,
+                 "map:", found["map"])
+        return RIGHT if is_final and all(found.values()) and not stale \
+            else ERROR
+
+    def judge_next(self, store):
+        server = self.run(store)
+        need(server.status == 0, "next run: status", server.status,
+             *re.findall("nbdkit: error: .*", server.messages))
+        need(self.judge(store, server, False, []) == RIGHT,
+             "next run: no result")
+        return RIGHT
+
+
 def jobs(filter, rng):
     disk = bytearray(rng.randbytes(SIZE))
     disk[4 * BLOCK:7 * BLOCK] = bytes(3 * BLOCK)
@@ -217,3 +312,5 @@ def jobs(filter, rng):
     names = [letter * 1000 for letter in "abc"]
     yield Filter("filter, names", filter, disk, [file], [
         (names[0], write), (names[1], write_unflushed), (names[2], trim)])
+    yield Verify(filter.replace("blkhash-filter", "blkhash-verify-filter"),
+                 disk)
