@@ -108,7 +108,7 @@ class Job:
         try:
             return Outcome(subprocess.run(
                 command, stdin=subprocess.DEVNULL, capture_output=True,
-                text=True, timeout=LIMIT))
+                text=True, errors="backslashreplace", timeout=LIMIT))
         except subprocess.TimeoutExpired:
             raise Failed("HANG") from None
 
