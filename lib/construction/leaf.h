@@ -13,12 +13,23 @@
 #ifndef BLKHASH_LEAF_H
 #define BLKHASH_LEAF_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "construction/leaf-hash.h"
-
 struct digest;
+
+/* The maximum number of blocks in a group. */
+#define LEAF_GROUP 32
+
+struct leaf_block {
+  const void *data;
+  size_t len;                   /* at least 1, at most the block size */
+  unsigned char *md;            /* output buffer for the leaf, digest_size
+                                 * bytes */
+  bool zero;                    /* set by leaf_batch: the block is all zero,
+                                 * and its leaf is not stored in MD */
+};
 
 struct leaf_engine;             /* thread-safe */
 

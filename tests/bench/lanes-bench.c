@@ -144,7 +144,7 @@ hash_one (size_t i)
   check (digest_final (ctx, md[i]), "digest_final");
 }
 
-/* As in leaf-hash.c, in groups of 32. */
+/* As in leaf.c, in groups of 32. */
 static void
 hash_by_choice (size_t count)
 {
