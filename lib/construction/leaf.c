@@ -1,7 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Compute the leaves of a batch of blocks.
+ * A thread hashes the blocks of a group with a kernel, a SIMD (multi-buffer)
+ * implementation of the digest, if there is one: see lanes.h.  Otherwise it
+ * hashes them one after the other, with the library that implements the digest.
  *
  * Batches of many threads are queued and hashed in groups.  If fewer threads
  * are hashing than there are CPUs, a thread takes a group of blocks from the
@@ -50,38 +52,7 @@
 #include "digest/digest.h"
 #include "lanes/lanes.h"
 
-/* Compute the leaves of a group of blocks, in the calling thread. */
-
-struct hashers;                 /* thread-safe */
-
-/* DIGEST must outlive the hashers.  Returns NULL with errno set on failure. */
-struct hashers *hashers_create (const struct digest *digest,
-                                uint32_t block_size);
-void hashers_free (struct hashers *hashers);
-
-/* Returns the number of blocks in a full group: larger groups are hardly faster
- * per block, so waiting for more blocks has little benefit.  Returns 0 if the
- * digest has no kernels, because then single blocks are as fast as groups.
- * hashers_measure can change the number.
- */
-size_t hashers_full_group (const struct hashers *hashers);
-
-/* Measure the speed of the kernels if a measurement is due, at most twice
- * per process and digest.  Call this after each hashers_hash, when no thread
- * waits for the caller: usually it returns immediately, but a measurement takes
- * some hundred microseconds.  Returns 0, or EIO if a kernel computes wrong
- * results.  Leaves computed before the error are correct.
- */
-int hashers_measure (struct hashers *hashers);
-
-/* Hash COUNT blocks, at most LEAF_GROUP, and store each leaf in the MD of its
- * block.  Returns 0, ENOMEM or EIO.
- */
-int hashers_hash (struct hashers *hashers, struct leaf_block *const *blocks,
-                  size_t count);
-
-/* The same for a block of LEN zero bytes, whose leaf is stored in MD. */
-int hashers_zeros (struct hashers *hashers, size_t len, unsigned char *md);
+/* ---- Hash a group of blocks, in the calling thread ---- */
 
 /* The state of a thread while it hashes.  Hashers are kept for reuse, so their
  * number is the maximum number of threads that hashed at the same time.
@@ -180,10 +151,11 @@ hash_full (const struct hashers *hashers, struct digest_ctx *ctx,
   return err;
 }
 
-/* Full blocks are hashed in lanes.  A short block, the last of an image, is
- * hashed alone.
+/* Hash COUNT blocks, at most LEAF_GROUP, and store each leaf in the MD of its
+ * block.  Full blocks are hashed in lanes.  A short block, the last of an image,
+ * is hashed alone.  Returns 0, ENOMEM or EIO.
  */
-int
+static int
 hashers_hash (struct hashers *hashers, struct leaf_block *const *blocks,
               size_t count)
 {
@@ -206,7 +178,8 @@ hashers_hash (struct hashers *hashers, struct leaf_block *const *blocks,
   return err;
 }
 
-int
+/* The same for a block of LEN zero bytes, whose leaf is stored in MD. */
+static int
 hashers_zeros (struct hashers *hashers, size_t len, unsigned char *md)
 {
   static const unsigned char zeros[4096];
@@ -217,7 +190,7 @@ hashers_zeros (struct hashers *hashers, size_t len, unsigned char *md)
     return ENOMEM;
   err = digest_init (hasher->ctx);
   while (len > 0 && err == 0) {
-    size_t n = len < sizeof zeros ? len : sizeof zeros;
+    size_t n = MIN (len, sizeof zeros);
 
     err = digest_update (hasher->ctx, zeros, n);
     len -= n;
@@ -228,22 +201,20 @@ hashers_zeros (struct hashers *hashers, size_t len, unsigned char *md)
   return err;
 }
 
-size_t
-hashers_full_group (const struct hashers *hashers)
-{
-  return hashers->lanes ? lanes_full_group (hashers->lanes) : 0;
-}
-
 static int
 update_single (void *ctx, const void *data, size_t len)
 {
   return digest_update (ctx, data, len);
 }
 
-/* If there is no memory for a hasher, the measurement remains due, and the next
- * call retries it.
+/* Measure the speed of the kernels if a measurement is due, at most twice per
+ * process and digest.  Called after each group, when no thread waits for the
+ * caller: usually it returns immediately, but a measurement takes some hundred
+ * microseconds.  If there is no memory for a hasher, the measurement remains
+ * due, and the next call retries it.  Returns 0, or EIO if a kernel computes
+ * wrong results.  Leaves computed before the error are correct.
  */
-int
+static int
 hashers_measure (struct hashers *hashers)
 {
   struct hasher *hasher;
@@ -279,7 +250,25 @@ create_lanes (struct hashers *hashers)
   return 0;
 }
 
-struct hashers *
+static void
+hashers_free (struct hashers *hashers)
+{
+  struct hasher *hasher;
+
+  if (!hashers)
+    return;
+  while ((hasher = hashers->idle)) {
+    hashers->idle = hasher->next;
+    digest_ctx_free (hasher->ctx);
+    free (hasher);
+  }
+  lanes_free (hashers->lanes);
+  pthread_mutex_destroy (&hashers->lock);
+  free (hashers);
+}
+
+/* DIGEST must outlive the hashers.  Returns NULL with errno set on failure. */
+static struct hashers *
 hashers_create (const struct digest *digest, uint32_t block_size)
 {
   struct hashers *hashers = calloc (1, sizeof *hashers);
@@ -299,22 +288,7 @@ hashers_create (const struct digest *digest, uint32_t block_size)
   return hashers;
 }
 
-void
-hashers_free (struct hashers *hashers)
-{
-  struct hasher *hasher;
-
-  if (!hashers)
-    return;
-  while ((hasher = hashers->idle)) {
-    hashers->idle = hasher->next;
-    digest_ctx_free (hasher->ctx);
-    free (hasher);
-  }
-  lanes_free (hashers->lanes);
-  pthread_mutex_destroy (&hashers->lock);
-  free (hashers);
-}
+/* ---- Groups of the blocks of several threads ---- */
 
 /* The maximum time that a batch waits for others, in nanoseconds.  In this time
  * a copy at 1 GB/s transfers 16 blocks of 64 KiB.  A slower copy needs little
@@ -395,13 +369,17 @@ wake_next_locked (struct leaf_engine *engine)
     pthread_cond_signal (&batch->changed);
 }
 
-/* Returns the size of a full group, or 0 if groups do not help: see
- * leaf-hash.h.
+/* Returns the number of blocks in a full group: larger groups are hardly faster
+ * per block, so waiting for more blocks has little benefit.  Returns 0 if the
+ * digest has no kernels, because then single blocks are as fast as groups.
+ * hashers_measure can change the number.
  */
 static size_t
 full_group (const struct leaf_engine *engine)
 {
-  return hashers_full_group (engine->hashers);
+  const struct lanes *lanes = engine->hashers->lanes;
+
+  return lanes ? lanes_full_group (lanes) : 0;
 }
 
 /* Returns true if blocks of several batches filled the lanes.  Otherwise the

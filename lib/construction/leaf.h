@@ -19,7 +19,7 @@
 
 struct digest;
 
-/* The maximum number of blocks in a group. */
+/* The maximum number of blocks that are hashed together. */
 #define LEAF_GROUP 32
 
 struct leaf_block {

@@ -17,6 +17,8 @@
 #include "construction/opts.h"
 #include "digest/digest.h"
 
+/* ---- Defaults and limits ---- */
+
 #define DEFAULT_DIGEST "sha256"
 #define DEFAULT_DIGEST_SIZE 32
 #define DEFAULT_BLOCK_SIZE (64 * 1024)
@@ -192,22 +194,10 @@ blkhash_opts_same_hash (const struct blkhash_opts *a,
     a->construction.linear == b->construction.linear;
 }
 
-size_t
-blkhash_digests (const char **names, size_t count)
-{
-  return digest_list (names, count);
-}
-
-const char *
-blkhash_version (void)
-{
-  return PACKAGE_VERSION;
-}
-
-/* The tag of options: a text that identifies the parameters of a hash, such as
- * blk-sha256/64k.
+/* ---- The tag ----
  *
- * The options of a parsed tag are formatted again and compared with the input.
+ * A text that identifies the parameters of a hash, such as blk-sha256/64k.  The
+ * options of a parsed tag are formatted again and compared with the input.
  * So only one spelling is valid: an alias of a digest, "1024k" instead of "1m",
  * and a leading zero are errors.
  */
@@ -266,4 +256,18 @@ blkhash_opts_from_tag (const char *tag)
     errno = EINVAL;
   blkhash_opts_free (opts);
   return NULL;
+}
+
+/* ---- The library ---- */
+
+size_t
+blkhash_digests (const char **names, size_t count)
+{
+  return digest_list (names, count);
+}
+
+const char *
+blkhash_version (void)
+{
+  return PACKAGE_VERSION;
 }
