@@ -23,6 +23,13 @@ struct blkhash_opts;
 
 struct manifest_index;
 
+/* Bytes of a piece, which is read and hashed as a whole.  It is small, so that
+ * small reads are cheap, but 128 times as large as its digest, which stays in
+ * memory.
+ */
+#define PINNED_PIECE 4096
+#define PINNED_CACHE 128        /* pieces in memory */
+
 /* Read the header of the manifest in FD, a regular file whose file offset is 0.
  * FD must stay open.  REASON, SIZE and the errors are those of
  * blkhash_manifest_reader_new, but REASON must not be NULL.  Other errors are

@@ -20,6 +20,7 @@
 #include "manifest/manifest-format.h"
 #include "manifest/manifest-reader.h"
 #include "manifest/manifest-sum.h"
+#include "manifest/manifest.h"
 
 #define FIRST_SIZE (64 * 1024)  /* initial size of the buffer, bytes */
 
@@ -269,6 +270,12 @@ int
 blkhash_manifest_reader_is_complete (const struct blkhash_manifest_reader *r)
 {
   return manifest_is_complete (&r->header);
+}
+
+const char *
+manifest_reader_plan (const struct blkhash_manifest_reader *r)
+{
+  return r->header.plan;
 }
 
 uint64_t

@@ -13,8 +13,6 @@
 #include "construction/opts.h"
 #include "leaves/leaves.h"
 #include "manifest/manifest-reader.h"
-#include "manifest/manifest-table.h"
-#include "manifest/manifest-writer.h"
 
 static int
 save (struct blkhash_leaves *l, struct blkhash_manifest_writer *w,
@@ -98,21 +96,4 @@ blkhash_leaves_load (struct blkhash_manifest_reader *r)
   blkhash_leaves_free (l);
   errno = err;
   return NULL;
-}
-
-int
-manifest_writer_set_plan (struct blkhash_manifest_writer *w, const char *plan)
-{
-  if (w->header_last || w->next != w->header.first ||
-      w->output.used != MANIFEST_HEADER_SIZE)
-    return EINVAL;
-  memcpy (w->header.plan, plan, MANIFEST_PLAN_DIGITS);
-  manifest_header_print (&w->header, w->output.buf);
-  return 0;
-}
-
-const char *
-manifest_reader_plan (const struct blkhash_manifest_reader *r)
-{
-  return r->header.plan;
 }

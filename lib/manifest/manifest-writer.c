@@ -27,6 +27,7 @@
 #include "manifest/manifest-format.h"
 #include "manifest/manifest-sum.h"
 #include "manifest/manifest-writer.h"
+#include "manifest/manifest.h"
 
 #define FIRST_SIZE 1024         /* initial size of the buffer, bytes */
 
@@ -201,6 +202,17 @@ begin (struct blkhash_manifest_writer *w)
   memset (bytes, 0, MANIFEST_HEADER_SIZE);
   w->start = lseek (w->output.fd, 0, SEEK_CUR);
   return w->start == -1 ? errno : 0;
+}
+
+int
+manifest_writer_set_plan (struct blkhash_manifest_writer *w, const char *plan)
+{
+  if (w->header_last || w->next != w->header.first ||
+      w->output.used != MANIFEST_HEADER_SIZE)
+    return EINVAL;
+  memcpy (w->header.plan, plan, MANIFEST_PLAN_DIGITS);
+  manifest_header_print (&w->header, w->output.buf);
+  return 0;
 }
 
 static int

@@ -32,7 +32,6 @@
 #include "blkhash-manifest.h"
 #include "common/util.h"
 #include "manifest/manifest-index.h"
-#include "manifest/pinned-file.h"
 
 #define MAX_RUN 3000            /* maximum number of blocks of a look-up */
 #define MiB (1024 * 1024)
@@ -440,7 +439,7 @@ test_sizes (void **state)
     }
 }
 
-/* Long records over many pieces of the file (see pinned-file.h), and many
+/* Long records over many pieces of the file (see PINNED_PIECE), and many
  * records in each piece.
  */
 static void

@@ -22,7 +22,7 @@
 #include <cmocka.h>
 
 #include "blkhash-manifest.h"
-#include "manifest/manifest-table.h"
+#include "manifest/manifest.h"
 
 #define BLOCK 65536
 #define BLOCKS 6

@@ -21,7 +21,7 @@
 
 #include "blkhash-manifest.h"
 
-#include "../lib/manifest/manifest-table.h"
+#include "../lib/manifest/manifest.h"
 #include "job/image-runs.h"
 #include "job/job.h"
 #include "job/manifest-file.h"

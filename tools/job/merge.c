@@ -26,7 +26,7 @@
 
 #include "../lib/common/clock.h"
 #include "../lib/common/text.h"
-#include "../lib/manifest/manifest-table.h"
+#include "../lib/manifest/manifest.h"
 #include "job/job.h"
 #include "job/manifest-file.h"
 #include "job/manifest-operand.h"

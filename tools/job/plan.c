@@ -29,7 +29,7 @@
 #include "../lib/common/text.h"
 #include "../lib/common/util.h"
 #include "../lib/digest/digest.h"
-#include "../lib/manifest/manifest-table.h"
+#include "../lib/manifest/manifest.h"
 #include "io/file.h"
 #include "io/new-file.h"
 #include "job/plan.h"

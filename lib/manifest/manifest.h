@@ -7,8 +7,8 @@
  * two manifests of one image are equal.
  */
 
-#ifndef BLKHASH_MANIFEST_PLAN_H
-#define BLKHASH_MANIFEST_PLAN_H
+#ifndef BLKHASH_MANIFEST_MANIFEST_H
+#define BLKHASH_MANIFEST_MANIFEST_H
 
 struct blkhash_manifest_reader;
 struct blkhash_manifest_writer;
@@ -25,4 +25,4 @@ int manifest_writer_set_plan (struct blkhash_manifest_writer *w,
  */
 const char *manifest_reader_plan (const struct blkhash_manifest_reader *r);
 
-#endif /* BLKHASH_MANIFEST_PLAN_H */
+#endif /* BLKHASH_MANIFEST_MANIFEST_H */
