@@ -1,9 +1,5 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
- *
- * Both manifests are read in parallel, one record at a time, so memory does not
- * grow with the images.  The constructions can differ, because a leaf does not
- * depend on the construction.
  */
 
 #include <config.h>
@@ -19,7 +15,7 @@
 #include "manifest/manifest-format.h"
 #include "manifest/manifest-reader.h"
 
-/* Compare the leaves of two images, and report the blocks that differ.
+/* ---- Two iterators ----
  *
  * Each image has a current run.  Blocks that are in both runs are compared and
  * removed; an empty run is replaced by the next one of its iterator.
@@ -33,8 +29,6 @@ leaf_diff_tail (uint64_t size_a, uint64_t size_b, uint32_t block_size)
   return size_a != size_b && size % block_size ? size / block_size
                                                : LEAF_DIFF_NO_BLOCK;
 }
-
-/* ---- Ranges ---- */
 
 int
 leaf_diff_flush (struct leaf_diff *diff)
@@ -80,8 +74,6 @@ may_differ (struct leaf_diff *diff)
   diff->tail_unknown = true;
   return diff->report_tail ? add (diff, diff->tail, 1) : 0;
 }
-
-/* ---- Runs ---- */
 
 /* Compare COUNT blocks, which are data in both runs. */
 static int
@@ -133,8 +125,6 @@ compare_alone (struct leaf_diff *diff, struct blkhash_manifest_run *run)
   return err;
 }
 
-/* ---- Both images ---- */
-
 struct input {
   struct leaf_runs *runs;
   struct blkhash_manifest_run run; /* the rest of the current run */
@@ -185,6 +175,13 @@ leaf_diff (struct leaf_diff *diff, struct leaf_runs *a, struct leaf_runs *b)
   return err;
 }
 
+/* ---- Two manifests ----
+ *
+ * Both manifests are read in parallel, one record at a time, so memory does not
+ * grow with the images.  The constructions can differ, because a leaf does not
+ * depend on the construction.
+ */
+
 struct manifest_runs {
   struct leaf_runs runs;
   struct blkhash_manifest_reader *reader;
@@ -207,8 +204,6 @@ fail (struct diff *diff, int err, const char *why)
   manifest_reader_set_error (diff->a.reader, err, "%s", why);
   return manifest_reader_set_error (diff->b.reader, err, "%s", why);
 }
-
-/* ---- What can be compared ---- */
 
 static bool
 have_same_leaf_params (const struct manifest_header *a,
@@ -252,12 +247,12 @@ check (struct diff *diff)
   return 0;
 }
 
-/* ---- The comparison ---- */
-
 static int
 next_run (struct leaf_runs *runs, struct blkhash_manifest_run *run)
 {
-  return blkhash_manifest_reader_next (((struct manifest_runs *) runs)->reader, run);
+  const struct manifest_runs *manifest = (struct manifest_runs *) runs;
+
+  return blkhash_manifest_reader_next (manifest->reader, run);
 }
 
 /* Report that COUNT blocks from FIRST on differ, as a range of bytes. */
@@ -327,8 +322,7 @@ blkhash_manifest_diff (struct blkhash_manifest_reader *a,
   if (err)
     return err;
   diff.block_size = diff.a.header->opts->block_size;
-  diff.size = diff.a.header->size > diff.b.header->size
-    ? diff.a.header->size : diff.b.header->size;
+  diff.size = MAX (diff.a.header->size, diff.b.header->size);
   diff.leaves.tail = leaf_diff_tail (diff.a.header->size, diff.b.header->size,
                                      diff.block_size);
   err = compare (&diff);

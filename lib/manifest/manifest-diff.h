@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Compare two images by their manifests.
+ * Compare two images by their leaves, the digests of their blocks.
  */
 
 #ifndef BLKHASH_MANIFEST_DIFF_H
@@ -12,8 +12,10 @@
 
 #include "blkhash-manifest.h"
 
-/* An iterator that returns the leaves (digests of blocks) of an image, in
- * order, as runs: consecutive blocks that are all data, or all zeros.
+/* ---- Runs of leaves ----
+ *
+ * An iterator that returns the leaves of an image, in order, as runs:
+ * consecutive blocks that are all data, or all zeros.
  *
  * Every producer of leaves implements it: a manifest, an image that is being
  * hashed, a combination of other iterators.  A consumer calls it from one
@@ -54,12 +56,12 @@ leaf_run_bytes (const struct blkhash_manifest_run *run, uint64_t size,
   return run->count > left / block_size ? left : run->count * block_size;
 }
 
-/* Compare the leaves (digests of blocks) of two images, and report the blocks
- * that differ.  Only one run of consecutive leaves of each image is in memory.
- * All functions run in the calling thread.
+/* ---- Two iterators ----
+ *
+ * Compare the leaves of two images, and report the blocks that differ.  Only
+ * one run of consecutive leaves of each image is in memory.  All functions run
+ * in the calling thread.
  */
-
-struct leaf_runs;
 
 #define LEAF_DIFF_NO_BLOCK UINT64_MAX
 
@@ -108,7 +110,7 @@ int leaf_diff (struct leaf_diff *diff, struct leaf_runs *a,
 /* Report the last range, if there is one.  Returns 0 or the error of DIFFER. */
 int leaf_diff_flush (struct leaf_diff *diff);
 
-struct blkhash_manifest_reader;
+/* ---- Two manifests ---- */
 
 /* Check that the sums of two manifests are consistent with their leaves.
  * DIFFER is true if the leaves differ.  The sums of images with the same size,

@@ -1,8 +1,5 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
- *
- * Print and parse the header of a manifest.  The header is lines of text, which
- * "head -c 512" shows.  A header that is parsed is untrusted.
  */
 
 #include <config.h>
@@ -21,7 +18,9 @@
 #include "common/cpu.h"
 #include "manifest/manifest-format.h"
 
-/* CRC32C, with the instructions of x86-64 and ARMv8 if the CPU has them.
+/* ---- The CRC ----
+ *
+ * CRC32C, with the instructions of x86-64 and ARMv8 if the CPU has them.
  *
  * Such an instruction has a latency of three cycles or more, but the CPU can
  * start one in each cycle.  So each 3 * PART bytes of a long buffer are divided
@@ -143,6 +142,12 @@ crc32c_portable (uint32_t crc, const void *buf, size_t len)
 {
   return ~portable (~crc, buf, len);
 }
+
+/* ---- The header ----
+ *
+ * The header is lines of text, which "head -c 512" shows.  A header that is
+ * parsed is untrusted.
+ */
 
 #define NAME "blkhash-manifest "
 #define FORMAT_VERSION "1"

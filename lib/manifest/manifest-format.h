@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * The encoding of a manifest: its header, which is text, and the binary numbers
- * in its records.  blkhash-manifest(5) describes the format.
+ * and the CRCs in its records.  blkhash-manifest(5) describes the format.
  */
 
 #ifndef BLKHASH_MANIFEST_FORMAT_H
@@ -11,19 +11,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-/* CRC32C, the CRC of Castagnoli's polynomial, as in RFC 3720.  Thread-safe.
- */
-
-/* Continue a CRC: CRC is that of the data before BUF, or 0 if there is none.
- * Returns the CRC of that data and the LEN bytes of BUF.
- */
-uint32_t crc32c (uint32_t crc, const void *buf, size_t len);
-
-/* The same, without the CPU's instructions for CRC32C.  For crc32c on a CPU
- * that lacks them, and for tests.
- */
-uint32_t crc32c_portable (uint32_t crc, const void *buf, size_t len);
 
 struct blkhash_opts;
 
@@ -91,5 +78,20 @@ manifest_get (const unsigned char *bytes, size_t size)
     value = value << 8 | bytes[--size];
   return value;
 }
+
+/* ---- The CRC ----
+ *
+ * CRC32C, the CRC of Castagnoli's polynomial, as in RFC 3720.  Thread-safe.
+ */
+
+/* Continue a CRC: CRC is that of the data before BUF, or 0 if there is none.
+ * Returns the CRC of that data and the LEN bytes of BUF.
+ */
+uint32_t crc32c (uint32_t crc, const void *buf, size_t len);
+
+/* The same, without the CPU's instructions for CRC32C.  For crc32c on a CPU
+ * that lacks them, and for tests.
+ */
+uint32_t crc32c_portable (uint32_t crc, const void *buf, size_t len);
 
 #endif /* BLKHASH_MANIFEST_FORMAT_H */

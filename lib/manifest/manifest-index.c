@@ -31,7 +31,9 @@
 #include "manifest/manifest-index.h"
 #include "manifest/manifest-reader.h"
 
-/* A file whose content must stay the same: a changed byte is never returned.
+/* ---- The pinned file ----
+ *
+ * A file whose content must stay the same: a changed byte is never returned.
  *
  * The caller reads the file once, and passes all bytes to pinned_file_add,
  * which hashes each piece.  A piece that pinned_file_read reads later must have
@@ -45,6 +47,7 @@
  */
 
 #define PINNED_SUM 32           /* bytes of SHA-256 */
+#define GROUP LEAF_GROUP        /* pieces that are hashed at a time */
 
 struct pinned_file {
   int fd;
@@ -67,36 +70,7 @@ struct pinned_file {
 /* FD must stay open.  Returns 0, ENOMEM, EIO, or EINVAL if SHA-256 is not
  * available; pinned_file_destroy must be called even after an error.
  */
-int pinned_file_init (struct pinned_file *file, int fd);
-void pinned_file_destroy (struct pinned_file *file);
-
-/* Pin the next LEN bytes of the file.  Only one thread at a time may call it.
- * An error is returned by pinned_file_finish.
- */
-void pinned_file_add (struct pinned_file *file, const void *bytes, size_t len);
-
-/* Call this after all bytes of the file were added.  Returns 0, or the first
- * error of pinned_file_add or of this call.
- */
-int pinned_file_finish (struct pinned_file *file);
-
-/* Store in MD the SHA-256 of the digests of all pieces.  Files with different
- * content have different ones.  Called after pinned_file_finish.  Returns 0,
- * ENOMEM or EIO.
- */
-int pinned_file_digest (const struct pinned_file *file,
-                        unsigned char md[PINNED_SUM]);
-
-/* Read to BUF the LEN bytes at OFFSET, which must have been added.  Thread-safe
- * after pinned_file_finish.  Returns 0; ESTALE if the file has changed; ENOMEM,
- * EIO, or an error of pread(2) or fstat(2).
- */
-int pinned_file_read (struct pinned_file *file, void *buf, size_t len,
-                      uint64_t offset);
-
-#define GROUP LEAF_GROUP        /* pieces that are hashed at a time */
-
-int
+static int
 pinned_file_init (struct pinned_file *file, int fd)
 {
   *file = (struct pinned_file) { .fd = fd };
@@ -112,7 +86,7 @@ pinned_file_init (struct pinned_file *file, int fd)
   return file->tail ? 0 : ENOMEM;
 }
 
-void
+static void
 pinned_file_destroy (struct pinned_file *file)
 {
   size_t i;
@@ -148,8 +122,6 @@ hash_pieces (const struct pinned_file *file, const unsigned char *bytes,
   return err;
 }
 
-/* ---- The first read ---- */
-
 /* Append the digests of the pieces in TAIL to SUMS. */
 static int
 add_sums (struct pinned_file *file)
@@ -169,7 +141,10 @@ add_sums (struct pinned_file *file)
   return hash_pieces (file, file->tail, file->tail_len, file->sums + first);
 }
 
-void
+/* Pin the next LEN bytes of the file.  Only one thread at a time may call it.
+ * An error is returned by pinned_file_finish.
+ */
+static void
 pinned_file_add (struct pinned_file *file, const void *bytes, size_t len)
 {
   while (len > 0 && file->err == 0) {
@@ -197,7 +172,10 @@ trim_sums (struct pinned_file *file)
     file->sums = sums;
 }
 
-int
+/* Call this after all bytes of the file were added.  Returns 0, or the first
+ * error of pinned_file_add or of this call.
+ */
+static int
 pinned_file_finish (struct pinned_file *file)
 {
   if (file->err == 0 && file->tail_len > 0)
@@ -209,7 +187,11 @@ pinned_file_finish (struct pinned_file *file)
   return file->err;
 }
 
-int
+/* Store in MD the SHA-256 of the digests of all pieces.  Files with different
+ * content have different ones.  Called after pinned_file_finish.  Returns 0,
+ * ENOMEM or EIO.
+ */
+static int
 pinned_file_digest (const struct pinned_file *file,
                     unsigned char md[PINNED_SUM])
 {
@@ -224,8 +206,6 @@ pinned_file_digest (const struct pinned_file *file,
   digest_ctx_free (ctx);
   return err;
 }
-
-/* ---- Later reads ---- */
 
 static int
 read_bytes (const struct pinned_file *file, uint64_t offset,
@@ -302,7 +282,11 @@ add_cached (struct pinned_file *file, uint64_t number,
   lru_use (&file->cache, entry, number);
 }
 
-int
+/* Read to BUF the LEN bytes at OFFSET, which must have been added.  Thread-safe
+ * after pinned_file_finish.  Returns 0; ESTALE if the file has changed; ENOMEM,
+ * EIO, or an error of pread(2) or fstat(2).
+ */
+static int
 pinned_file_read (struct pinned_file *file, void *buf, size_t len,
                   uint64_t offset)
 {
@@ -326,6 +310,8 @@ pinned_file_read (struct pinned_file *file, void *buf, size_t len,
   }
   return 0;
 }
+
+/* ---- The index ---- */
 
 /* In bytes.  Dozens of records begin in a section if they have few blocks.  The
  * memory for the marks is at most 1/64 of the size of the file, but at least

@@ -1,7 +1,5 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
- *
- * A manifest reader: create and free it, and read the header.
  */
 
 #include <config.h>
@@ -21,6 +19,8 @@
 #include "manifest/manifest-reader.h"
 #include "manifest/manifest-sum.h"
 #include "manifest/manifest.h"
+
+/* ---- Input ---- */
 
 #define FIRST_SIZE (64 * 1024)  /* initial size of the buffer, bytes */
 
@@ -121,19 +121,7 @@ manifest_input_take (struct manifest_input *input, size_t len)
     input->left -= MIN (len, input->left);
 }
 
-void
-blkhash_manifest_reader_free (struct blkhash_manifest_reader *r)
-{
-  int err = errno;
-
-  if (!r)
-    return;
-  manifest_sum_free (r->sum);
-  blkhash_opts_free (r->header.opts);
-  manifest_input_destroy (&r->input);
-  free (r);
-  errno = err;
-}
+/* ---- Errors ---- */
 
 const char *
 blkhash_manifest_reader_error (const struct blkhash_manifest_reader *r)
@@ -157,6 +145,13 @@ int
 manifest_reader_set_errno (struct blkhash_manifest_reader *r, int err)
 {
   return manifest_reader_set_error (r, err, "%s", strerror (err));
+}
+
+int
+manifest_reader_fail (struct blkhash_manifest_reader *r, int err)
+{
+  r->err = manifest_reader_set_errno (r, err);
+  return err;
 }
 
 /* ---- The header ---- */
@@ -203,6 +198,20 @@ read_header (struct blkhash_manifest_reader *r)
   return err ? manifest_reader_set_errno (r, err) : 0;
 }
 
+void
+blkhash_manifest_reader_free (struct blkhash_manifest_reader *r)
+{
+  int err = errno;
+
+  if (!r)
+    return;
+  manifest_sum_free (r->sum);
+  blkhash_opts_free (r->header.opts);
+  manifest_input_destroy (&r->input);
+  free (r);
+  errno = err;
+}
+
 struct blkhash_manifest_reader *
 manifest_reader_new_observed (int fd, unsigned flags,
                               const struct manifest_observer *observer,
@@ -244,82 +253,7 @@ manifest_reader_skip_sum (struct blkhash_manifest_reader *r)
   r->sum = NULL;
 }
 
-/* ---- Getters ---- */
-
-const struct blkhash_opts *
-blkhash_manifest_reader_opts (const struct blkhash_manifest_reader *r)
-{
-  return r->header.opts;
-}
-
-uint64_t
-blkhash_manifest_reader_size (const struct blkhash_manifest_reader *r)
-{
-  return r->header.size;
-}
-
-void
-blkhash_manifest_reader_blocks (const struct blkhash_manifest_reader *r,
-                                uint64_t *first, uint64_t *count)
-{
-  *first = r->header.first;
-  *count = r->header.count;
-}
-
-int
-blkhash_manifest_reader_is_complete (const struct blkhash_manifest_reader *r)
-{
-  return manifest_is_complete (&r->header);
-}
-
-const char *
-manifest_reader_plan (const struct blkhash_manifest_reader *r)
-{
-  return r->header.plan;
-}
-
-uint64_t
-manifest_reader_offset (const struct blkhash_manifest_reader *r)
-{
-  return r->input.offset;
-}
-
-/* ---- The end ---- */
-
-int
-blkhash_manifest_reader_sum (const struct blkhash_manifest_reader *r,
-                             unsigned char *md, unsigned int *len)
-{
-  if (!r->ended || !manifest_is_complete (&r->header))
-    return ENODATA;
-  memcpy (md, r->md, r->leaf_size);
-  if (len)
-    *len = r->leaf_size;
-  return 0;
-}
-
-bool
-manifest_reader_is_fresh (const struct blkhash_manifest_reader *r)
-{
-  return r->err == 0 && r->next == r->header.first;
-}
-
-int
-manifest_reader_fail (struct blkhash_manifest_reader *r, int err)
-{
-  r->err = manifest_reader_set_errno (r, err);
-  return err;
-}
-
-/* Read and validate the records of a manifest, which is untrusted.
- *
- * A record is returned only after all of it was read and its CRC matched.  Its
- * numbers are checked against the header, and its size against the remaining
- * bytes of the file, before memory is allocated for it.
- *
- * blkhash_manifest_reader_next returns ENOENT if the end record was valid and
- * no block is missing.
- */
+/* ---- Records ---- */
 
 /* Hashing so many leaves takes a few milliseconds.  A record of data never has
  * more, but one of zeros can have any number.
@@ -558,4 +492,62 @@ blkhash_manifest_reader_next (struct blkhash_manifest_reader *r,
   if (r->err == 0)
     r->err = read_record (r, run);
   return r->err;
+}
+
+/* ---- Getters ---- */
+
+const struct blkhash_opts *
+blkhash_manifest_reader_opts (const struct blkhash_manifest_reader *r)
+{
+  return r->header.opts;
+}
+
+uint64_t
+blkhash_manifest_reader_size (const struct blkhash_manifest_reader *r)
+{
+  return r->header.size;
+}
+
+void
+blkhash_manifest_reader_blocks (const struct blkhash_manifest_reader *r,
+                                uint64_t *first, uint64_t *count)
+{
+  *first = r->header.first;
+  *count = r->header.count;
+}
+
+int
+blkhash_manifest_reader_is_complete (const struct blkhash_manifest_reader *r)
+{
+  return manifest_is_complete (&r->header);
+}
+
+const char *
+manifest_reader_plan (const struct blkhash_manifest_reader *r)
+{
+  return r->header.plan;
+}
+
+uint64_t
+manifest_reader_offset (const struct blkhash_manifest_reader *r)
+{
+  return r->input.offset;
+}
+
+bool
+manifest_reader_is_fresh (const struct blkhash_manifest_reader *r)
+{
+  return r->err == 0 && r->next == r->header.first;
+}
+
+int
+blkhash_manifest_reader_sum (const struct blkhash_manifest_reader *r,
+                             unsigned char *md, unsigned int *len)
+{
+  if (!r->ended || !manifest_is_complete (&r->header))
+    return ENODATA;
+  memcpy (md, r->md, r->leaf_size);
+  if (len)
+    *len = r->leaf_size;
+  return 0;
 }

@@ -1,9 +1,14 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The internals of a manifest reader: manifest-reader.c reads the header,
- * manifest-records.c the records and the end.  One thread at a time uses a
- * reader.
+ * Read and validate a manifest, which is untrusted.  One thread at a time uses
+ * a reader.
+ *
+ * A record is returned only after all of it was read and its CRC matched.  Its
+ * numbers are checked against the header, and its size against the remaining
+ * bytes of the file, before memory is allocated for it.
+ * blkhash_manifest_reader_next returns ENOENT if the end record was valid and
+ * no block is missing.
  */
 
 #ifndef BLKHASH_MANIFEST_READER_H
@@ -17,8 +22,7 @@
 #include "manifest/manifest-format.h"
 #include "manifest/manifest-sum.h"
 
-/* Buffered input from a file or pipe, from its current offset to its end.
- */
+/* ---- Input ---- */
 
 /* READ is called with all bytes that are read from the file, in order.  POLL,
  * unless NULL, is called once for 65536 blocks, before these are added to the
@@ -31,6 +35,7 @@ struct manifest_observer {
   void *opaque;
 };
 
+/* Buffered input from a file or pipe, from its current offset to its end. */
 struct manifest_input {
   int fd;
   struct manifest_observer observer; /* all zero if there is none */
@@ -63,7 +68,7 @@ int manifest_input_peek (struct manifest_input *input, size_t len,
 /* Consume LEN bytes, which must be in the buffer. */
 void manifest_input_take (struct manifest_input *input, size_t len);
 
-struct manifest_sum;
+/* ---- The reader ---- */
 
 struct blkhash_manifest_reader {
   struct manifest_input input;

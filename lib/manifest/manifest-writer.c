@@ -1,12 +1,22 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Write a manifest, as leaves arrive: the sink, the header and the end.  All of
- * this runs in the calling thread.
+ * Write a manifest, as leaves arrive.  All of this runs in the calling thread,
+ * and one thread at a time uses a writer.
  *
- * The file does not depend on how the leaves are divided into calls: a record
- * of data ends where zeros begin, or when it is full, and a record of zeros
- * ends where data begins.
+ * The leaves of a sink are cut to the blocks of the manifest, added to the sum,
+ * and appended to records in a buffer.  A record is assembled there, because it
+ * begins with the number of its leaves.  The file does not depend on how the
+ * leaves are divided into calls: a record of data ends where zeros begin, or
+ * when it is full, and a record of zeros ends where data begins.
+ *
+ * The header is written when the first record begins, unless the size of the
+ * image is unknown; then its space is reserved, and it is written last.  The
+ * buffer is written at the end, and when a record of leaves ends and the buffer
+ * has WRITE_SIZE bytes or more.
+ *
+ * Functions that return int return 0, ENOMEM, the error of write(2), or that of
+ * the digest (EIO).
  */
 
 #include <config.h>
@@ -18,6 +28,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/types.h>
 #include <unistd.h>
 
 #include "blkhash-manifest.h"
@@ -26,13 +37,49 @@
 #include "digest/digest.h"
 #include "manifest/manifest-format.h"
 #include "manifest/manifest-sum.h"
-#include "manifest/manifest-writer.h"
 #include "manifest/manifest.h"
 
 #define FIRST_SIZE 1024         /* initial size of the buffer, bytes */
+#define WRITE_SIZE (256 * 1024) /* bytes; minimum size of a write */
 
-int
-manifest_output_init (struct manifest_output *output, int fd)
+/* Buffered output to a file or pipe, from its current offset. */
+struct manifest_output {
+  int fd;
+  unsigned char *buf;
+  size_t size, used;            /* bytes of BUF, and bytes of it that are not
+                                 * written yet */
+};
+
+struct blkhash_manifest_writer {
+  struct manifest_output output;
+  off_t start;                  /* offset of the header, if HEADER_LAST */
+  struct blkhash_opts opts;
+  struct manifest_header header;
+  bool header_last;             /* the size is unknown until the end, so the
+                                 * header is written last */
+  size_t leaf_size;
+  uint64_t next;                /* index of the next block */
+  uint64_t first, end;          /* blocks outside of this range are ignored */
+  int error;                    /* the first error */
+
+  struct manifest_zeros zeros_leaves;
+  struct manifest_sum *sum;     /* sum of the blocks before NEXT, or NULL */
+  bool zero_last;               /* block NEXT - 1, which is zero, is not in SUM
+                                 * yet */
+  bool finished;
+
+  size_t record;                /* start of the open record in OUTPUT */
+  size_t leaves;                /* number of leaves in it; 0 if no record is
+                                 * open */
+  uint64_t zeros;               /* number of zero blocks before NEXT that are in
+                                 * no record yet */
+};
+
+/* ---- The buffer ---- */
+
+/* Returns 0 or ENOMEM. */
+static int
+output_init (struct manifest_output *output, int fd)
 {
   *output = (struct manifest_output) {
     .fd = fd, .buf = malloc (FIRST_SIZE), .size = FIRST_SIZE
@@ -40,14 +87,17 @@ manifest_output_init (struct manifest_output *output, int fd)
   return output->buf ? 0 : ENOMEM;
 }
 
-void
-manifest_output_destroy (struct manifest_output *output)
+static void
+output_destroy (struct manifest_output *output)
 {
   free (output->buf);
 }
 
-unsigned char *
-manifest_output_append (struct manifest_output *output, size_t len)
+/* Append LEN bytes for the caller to fill, and return their address, which is
+ * valid until the next call.  Returns NULL if there is no memory.
+ */
+static unsigned char *
+output_append (struct manifest_output *output, size_t len)
 {
   unsigned char *bytes;
 
@@ -67,8 +117,11 @@ manifest_output_append (struct manifest_output *output, size_t len)
   return bytes;
 }
 
-int
-manifest_output_write (struct manifest_output *output)
+/* Write the buffer.  Returns 0, or the error of write(2).  After an error the
+ * caller must not write again, because part of the buffer may be in the file.
+ */
+static int
+output_write (struct manifest_output *output)
 {
   size_t done = 0;
 
@@ -82,6 +135,183 @@ manifest_output_write (struct manifest_output *output)
   }
   output->used = 0;
   return 0;
+}
+
+/* ---- Records ---- */
+
+static int
+append_number (struct blkhash_manifest_writer *w, uint64_t value, size_t size)
+{
+  unsigned char *bytes = output_append (&w->output, size);
+
+  if (!bytes)
+    return ENOMEM;
+  manifest_put (bytes, value, size);
+  return 0;
+}
+
+/* Append the head of a record.  FIRST is MANIFEST_END for the end record. */
+static int
+append_head (struct blkhash_manifest_writer *w, uint64_t first, uint64_t count)
+{
+  int err;
+
+  /* Write the header now, so that the reader of a pipe can begin. */
+  if (first == w->header.first && !w->header_last) {
+    err = output_write (&w->output);
+    if (err)
+      return err;
+  }
+  w->record = w->output.used;
+  err = append_number (w, first, 8);
+  return err ? err : append_number (w, count, 8);
+}
+
+/* End the record.  Its CRC continues from CRC, which is the CRC of the header
+ * for the end record, and 0 for all other records.
+ */
+static int
+append_tail (struct blkhash_manifest_writer *w, uint32_t crc)
+{
+  int err;
+
+  crc = crc32c (crc, w->output.buf + w->record, w->output.used - w->record);
+  err = append_number (w, crc, 4);
+  return err ? err : append_number (w, 0, 4);
+}
+
+/* End the open record of leaves, if there is one. */
+static int
+close_leaves (struct blkhash_manifest_writer *w)
+{
+  int err;
+
+  if (w->leaves == 0)
+    return 0;
+  manifest_put (w->output.buf + w->record + 8, w->leaves, 8);
+  w->leaves = 0;
+  err = append_tail (w, 0);
+  if (err == 0 && w->output.used >= WRITE_SIZE)
+    err = output_write (&w->output);
+  return err;
+}
+
+/* Append a record of zeros if W->zeros is not 0. */
+static int
+close_zeros (struct blkhash_manifest_writer *w)
+{
+  uint64_t count = w->zeros;
+  int err;
+
+  if (count == 0)
+    return 0;
+  w->zeros = 0;
+  err = append_head (w, w->next - count, count | MANIFEST_ZERO_RUN);
+  return err ? err : append_tail (w, 0);
+}
+
+/* Append the leaves of the next COUNT blocks, which must fit in the open
+ * record, or in a new one if no record is open.
+ */
+static int
+append_leaves (struct blkhash_manifest_writer *w, const unsigned char *leaves,
+               size_t count)
+{
+  unsigned char *bytes;
+  int err;
+
+  if (w->leaves == 0) {
+    err = append_head (w, w->next, 0);
+    if (err)
+      return err;
+  }
+  bytes = output_append (&w->output, count * w->leaf_size);
+  if (!bytes)
+    return ENOMEM;
+  memcpy (bytes, leaves, count * w->leaf_size);
+  w->leaves += count;
+  w->next += count;
+  if (w->leaves < MANIFEST_MAX_LEAVES)
+    return 0;
+  return close_leaves (w);
+}
+
+/* ---- The sum ----
+ *
+ * If sum_begin was not called, because this is the manifest of a part, the
+ * other functions do nothing.
+ */
+
+static int
+init_zeros (struct blkhash_manifest_writer *w, uint64_t size)
+{
+  int err = manifest_zeros_init (&w->zeros_leaves, &w->opts, size);
+
+  return err ? err : manifest_zeros_hash (&w->zeros_leaves);
+}
+
+/* While the size is unknown, only the leaf of a full block of zeros is needed.
+ */
+static int
+sum_begin (struct blkhash_manifest_writer *w)
+{
+  int err = init_zeros (w, w->header_last ? 0 : w->header.size);
+
+  if (err)
+    return err;
+  w->sum = manifest_sum_create (&w->opts, &w->zeros_leaves);
+  return w->sum ? 0 : errno;
+}
+
+static int
+sum_last_zero (struct blkhash_manifest_writer *w)
+{
+  if (!w->sum || !w->zero_last)
+    return 0;
+  w->zero_last = false;
+  return manifest_sum_zeros (w->sum, 1);
+}
+
+/* Add the next COUNT blocks, which are data. */
+static int
+sum_data (struct blkhash_manifest_writer *w, const unsigned char *leaves,
+          size_t count)
+{
+  int err = sum_last_zero (w);
+
+  return err || !w->sum ? err : manifest_sum_leaves (w->sum, leaves, count);
+}
+
+/* Add the next COUNT blocks, which are zeros.
+ *
+ * The last block of a run of zeros is added to the sum only when more blocks
+ * follow, or at the end: while the size of the image is unknown, it may be the
+ * short last block of the image, which has a different leaf.
+ */
+static int
+sum_zeros (struct blkhash_manifest_writer *w, uint64_t count)
+{
+  if (!w->sum)
+    return 0;
+  count -= !w->zero_last;
+  w->zero_last = true;
+  return count > 0 ? manifest_sum_zeros (w->sum, count) : 0;
+}
+
+/* Store the sum in MD.  Called at the end, when the size is known. */
+static int
+sum_final (struct blkhash_manifest_writer *w, unsigned char *md)
+{
+  uint64_t size = w->header.size;
+  int err = 0;
+
+  if (!w->sum)
+    return 0;
+  if (w->header_last && w->zero_last)
+    err = init_zeros (w, size);
+  if (err == 0)
+    err = sum_last_zero (w);
+  return err ? err : manifest_sum_final (w->sum, size, md);
 }
 
 /* ---- The sink ---- */
@@ -104,7 +334,7 @@ cut_to_part (const struct blkhash_manifest_writer *w, uint64_t *index,
   }
   if (*index >= w->end)
     return 0;
-  return count < w->end - *index ? count : w->end - *index;
+  return MIN (count, w->end - *index);
 }
 
 static int
@@ -122,14 +352,14 @@ write_data (void *opaque, uint64_t index, size_t count,
                         leaf_size != w->leaf_size))
     w->error = EINVAL;
   if (w->error == 0)
-    w->error = manifest_writer_sum_data (w, leaves, count);
+    w->error = sum_data (w, leaves, count);
   if (w->error == 0)
-    w->error = manifest_writer_close_zeros (w);
+    w->error = close_zeros (w);
   while (count > 0 && w->error == 0) {
     size_t room = MANIFEST_MAX_LEAVES - w->leaves;
     size_t n = MIN (count, room);
 
-    w->error = manifest_writer_leaves (w, leaves, n);
+    w->error = append_leaves (w, leaves, n);
     leaves += n * leaf_size;
     count -= n;
   }
@@ -147,9 +377,9 @@ write_zeros (void *opaque, uint64_t index, uint64_t count)
   if (w->error == 0 && (w->finished || index != w->next))
     w->error = EINVAL;
   if (w->error == 0)
-    w->error = manifest_writer_sum_zeros (w, count);
+    w->error = sum_zeros (w, count);
   if (w->error == 0)
-    w->error = manifest_writer_close_leaves (w);
+    w->error = close_leaves (w);
   w->zeros += count;
   w->next += count;
   return w->error;
@@ -185,8 +415,7 @@ check_fd (const struct blkhash_manifest_writer *w)
 static int
 begin (struct blkhash_manifest_writer *w)
 {
-  unsigned char *bytes =
-    manifest_output_append (&w->output, MANIFEST_HEADER_SIZE);
+  unsigned char *bytes = output_append (&w->output, MANIFEST_HEADER_SIZE);
   int err;
 
   if (!bytes)
@@ -246,33 +475,33 @@ append_end (struct blkhash_manifest_writer *w, const unsigned char *header,
 {
   size_t size = sum_size (w);
   unsigned char *sum;
-  int err = manifest_writer_head (w, MANIFEST_END, w->header.count);
+  int err = append_head (w, MANIFEST_END, w->header.count);
 
   if (err)
     return err;
-  sum = manifest_output_append (&w->output, size);
+  sum = output_append (&w->output, size);
   if (!sum)
     return ENOMEM;
   if (size > 0)
     memcpy (sum, md, size);
-  return manifest_writer_tail (w, crc32c (0, header, MANIFEST_HEADER_SIZE));
+  return append_tail (w, crc32c (0, header, MANIFEST_HEADER_SIZE));
 }
 
 static int
 finish (struct blkhash_manifest_writer *w, unsigned char *md)
 {
   unsigned char header[MANIFEST_HEADER_SIZE];
-  int err = manifest_writer_close_leaves (w);
+  int err = close_leaves (w);
 
   manifest_header_print (&w->header, header);
   if (err == 0)
-    err = manifest_writer_close_zeros (w);
+    err = close_zeros (w);
   if (err == 0)
-    err = manifest_writer_sum_final (w, md);
+    err = sum_final (w, md);
   if (err == 0)
     err = append_end (w, header, md);
   if (err == 0)
-    err = manifest_output_write (&w->output);
+    err = output_write (&w->output);
   if (err == 0 && w->header_last)
     err = write_header (w, header);
   return err;
@@ -346,12 +575,12 @@ prepare (struct blkhash_manifest_writer *w, const struct part *part, int fd)
   w->header.count = manifest_image_blocks (&w->header);
   err = part ? choose_blocks (w, part) : 0;
   if (err == 0)
-    err = manifest_output_init (&w->output, fd);
+    err = output_init (&w->output, fd);
   if (err == 0)
     err = begin (w);
   if (err || !(w->header_last || manifest_is_complete (&w->header)))
     return err;
-  return manifest_writer_sum_begin (w);
+  return sum_begin (w);
 }
 
 static struct blkhash_manifest_writer *
@@ -401,179 +630,7 @@ blkhash_manifest_writer_free (struct blkhash_manifest_writer *w)
   if (!w)
     return;
   manifest_sum_free (w->sum);
-  manifest_output_destroy (&w->output);
+  output_destroy (&w->output);
   free (w);
   errno = err;
-}
-
-/* Write the records of a manifest, as leaves arrive.
- *
- * A record is assembled in a buffer, because it begins with the number of its
- * leaves.  The header is written when the first record begins, unless the size
- * of the image is unknown.  The buffer is written at the end, and when a record
- * of leaves ends and the buffer has WRITE_SIZE bytes or more.
- */
-
-#define WRITE_SIZE (256 * 1024) /* bytes; minimum size of a write */
-
-static int
-append_number (struct blkhash_manifest_writer *w, uint64_t value, size_t size)
-{
-  unsigned char *bytes = manifest_output_append (&w->output, size);
-
-  if (!bytes)
-    return ENOMEM;
-  manifest_put (bytes, value, size);
-  return 0;
-}
-
-int
-manifest_writer_head (struct blkhash_manifest_writer *w, uint64_t first,
-                      uint64_t count)
-{
-  int err;
-
-  /* Write the header now, so that the reader of a pipe can begin. */
-  if (first == w->header.first && !w->header_last) {
-    err = manifest_output_write (&w->output);
-    if (err)
-      return err;
-  }
-  w->record = w->output.used;
-  err = append_number (w, first, 8);
-  return err ? err : append_number (w, count, 8);
-}
-
-int
-manifest_writer_tail (struct blkhash_manifest_writer *w, uint32_t crc)
-{
-  int err;
-
-  crc = crc32c (crc, w->output.buf + w->record, w->output.used - w->record);
-  err = append_number (w, crc, 4);
-  return err ? err : append_number (w, 0, 4);
-}
-
-int
-manifest_writer_close_leaves (struct blkhash_manifest_writer *w)
-{
-  int err;
-
-  if (w->leaves == 0)
-    return 0;
-  manifest_put (w->output.buf + w->record + 8, w->leaves, 8);
-  w->leaves = 0;
-  err = manifest_writer_tail (w, 0);
-  if (err == 0 && w->output.used >= WRITE_SIZE)
-    err = manifest_output_write (&w->output);
-  return err;
-}
-
-int
-manifest_writer_close_zeros (struct blkhash_manifest_writer *w)
-{
-  uint64_t count = w->zeros;
-  int err;
-
-  if (count == 0)
-    return 0;
-  w->zeros = 0;
-  err = manifest_writer_head (w, w->next - count, count | MANIFEST_ZERO_RUN);
-  return err ? err : manifest_writer_tail (w, 0);
-}
-
-int
-manifest_writer_leaves (struct blkhash_manifest_writer *w,
-                        const unsigned char *leaves, size_t count)
-{
-  unsigned char *bytes;
-  int err;
-
-  if (w->leaves == 0) {
-    err = manifest_writer_head (w, w->next, 0);
-    if (err)
-      return err;
-  }
-  bytes = manifest_output_append (&w->output, count * w->leaf_size);
-  if (!bytes)
-    return ENOMEM;
-  memcpy (bytes, leaves, count * w->leaf_size);
-  w->leaves += count;
-  w->next += count;
-  if (w->leaves < MANIFEST_MAX_LEAVES)
-    return 0;
-  return manifest_writer_close_leaves (w);
-}
-
-/* Compute the sum in the end record of a manifest from the leaves that were
- * written.
- */
-
-/* The last block of a run of zeros is added to the sum only when more blocks
- * follow, or at the end: while the size of the image is unknown, it may be the
- * short last block of the image, which has a different leaf.
- */
-int
-manifest_writer_sum_zeros (struct blkhash_manifest_writer *w, uint64_t count)
-{
-  if (!w->sum)
-    return 0;
-  count -= !w->zero_last;
-  w->zero_last = true;
-  return count > 0 ? manifest_sum_zeros (w->sum, count) : 0;
-}
-
-static int
-sum_last_zero (struct blkhash_manifest_writer *w)
-{
-  if (!w->sum || !w->zero_last)
-    return 0;
-  w->zero_last = false;
-  return manifest_sum_zeros (w->sum, 1);
-}
-
-int
-manifest_writer_sum_data (struct blkhash_manifest_writer *w,
-                          const unsigned char *leaves, size_t count)
-{
-  int err = sum_last_zero (w);
-
-  return err || !w->sum ? err : manifest_sum_leaves (w->sum, leaves, count);
-}
-
-static int
-init_zeros (struct blkhash_manifest_writer *w, uint64_t size)
-{
-  int err = manifest_zeros_init (&w->zeros_leaves, &w->opts, size);
-
-  return err ? err : manifest_zeros_hash (&w->zeros_leaves);
-}
-
-/* Called at the end, when the size is known. */
-int
-manifest_writer_sum_final (struct blkhash_manifest_writer *w, unsigned char *md)
-{
-  uint64_t size = w->header.size;
-  int err = 0;
-
-  if (!w->sum)
-    return 0;
-  if (w->header_last && w->zero_last)
-    err = init_zeros (w, size);
-  if (err == 0)
-    err = sum_last_zero (w);
-  return err ? err : manifest_sum_final (w->sum, size, md);
-}
-
-/* While the size is unknown, only the leaf of a full block of zeros is needed.
- */
-int
-manifest_writer_sum_begin (struct blkhash_manifest_writer *w)
-{
-  int err = init_zeros (w, w->header_last ? 0 : w->header.size);
-
-  if (err)
-    return err;
-  w->sum = manifest_sum_create (&w->opts, &w->zeros_leaves);
-  return w->sum ? 0 : errno;
 }
