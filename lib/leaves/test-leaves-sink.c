@@ -24,7 +24,7 @@
 #include <cmocka.h>
 
 #include "blkhash.h"
-#include "leaves/test-image.h"
+#include "leaves/test-leaves.h"
 
 #define MAX_SIZE (MAX_BLOCKS * BLOCK)
 

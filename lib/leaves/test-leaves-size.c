@@ -21,7 +21,7 @@
 
 #include "blkhash.h"
 #include "leaves/leaves-private.h"
-#include "leaves/test-image.h"
+#include "leaves/test-leaves.h"
 
 #define MAX_SIZE (MAX_BLOCKS * BLOCK)
 #define UNKNOWN BLKHASH_SIZE_UNKNOWN

@@ -5,8 +5,8 @@
  * which OpenSSL computes, without any code of libblkhash.
  */
 
-#ifndef BLKHASH_TEST_IMAGE_H
-#define BLKHASH_TEST_IMAGE_H
+#ifndef BLKHASH_TEST_LEAVES_H
+#define BLKHASH_TEST_LEAVES_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -157,4 +157,4 @@ image_ranges (struct range *ranges, size_t size)
   return count;
 }
 
-#endif /* BLKHASH_TEST_IMAGE_H */
+#endif /* BLKHASH_TEST_LEAVES_H */
