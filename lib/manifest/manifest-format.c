@@ -17,6 +17,7 @@
 #include "blkhash.h"
 #include "common/cpu.h"
 #include "manifest/manifest-format.h"
+#include "manifest/manifest.h"
 
 /* ---- The CRC ----
  *
@@ -149,7 +150,6 @@ crc32c_portable (uint32_t crc, const void *buf, size_t len)
  * parsed is untrusted.
  */
 
-#define NAME "blkhash-manifest "
 #define FORMAT_VERSION "1"
 
 uint64_t
@@ -175,7 +175,7 @@ manifest_header_print (const struct manifest_header *header,
   blkhash_opts_get_tag (header->opts, tag, sizeof tag);
   memset (bytes, 0, MANIFEST_HEADER_SIZE);
   snprintf ((char *) bytes, MANIFEST_HEADER_SIZE,
-            NAME FORMAT_VERSION "\nsum: %s\nsize: %" PRIu64 "\n"
+            MANIFEST_MAGIC FORMAT_VERSION "\nsum: %s\nsize: %" PRIu64 "\n"
             "blocks: %" PRIu64 ":%" PRIu64 "\n%s%s%s",
             tag, header->size, header->first, header->count,
             *header->plan ? "plan: " : "", header->plan,
@@ -309,12 +309,13 @@ is_text (const unsigned char *bytes, size_t len)
 static int
 parse_version (struct parser *parser, const char *line)
 {
-  if (strncmp (line, NAME, strlen (NAME)) != 0) {
+  if (strncmp (line, MANIFEST_MAGIC, strlen (MANIFEST_MAGIC)) != 0) {
     parser->why = "not a blkhash manifest";
     return EBADMSG;
   }
   parser->why = "unsupported version";
-  return strcmp (line + strlen (NAME), FORMAT_VERSION) == 0 ? 0 : ENOTSUP;
+  return strcmp (line + strlen (MANIFEST_MAGIC), FORMAT_VERSION) == 0
+    ? 0 : ENOTSUP;
 }
 
 /* Check that all required keys are present, and the blocks are in the image. */

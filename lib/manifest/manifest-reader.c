@@ -494,6 +494,25 @@ blkhash_manifest_reader_next (struct blkhash_manifest_reader *r,
   return r->err;
 }
 
+int
+manifest_validate (int fd, char *reason, size_t size)
+{
+  struct blkhash_manifest_reader *r =
+    blkhash_manifest_reader_new (fd, BLKHASH_MANIFEST_NO_SUM, reason, size);
+  struct blkhash_manifest_run run;
+  int err;
+
+  if (!r)
+    return errno;
+  do
+    err = blkhash_manifest_reader_next (r, &run);
+  while (err == 0);
+  if (err != ENOENT)
+    snprintf (reason, size, "%s", r->error);
+  blkhash_manifest_reader_free (r);
+  return err == ENOENT ? 0 : err;
+}
+
 /* ---- Getters ---- */
 
 const struct blkhash_opts *

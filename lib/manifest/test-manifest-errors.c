@@ -24,7 +24,7 @@
 
 #include "blkhash-manifest.h"
 #include "manifest/manifest-format.h"
-#include "manifest/manifest-format.h"
+#include "manifest/manifest.h"
 
 #define BLOCK 65536
 #define SIZE (3 * BLOCK + 100)  /* 4 blocks */
@@ -584,6 +584,82 @@ test_load (void **state)
   close (fd);
 }
 
+/* Check that the file is not a valid manifest, for the reason WHY, after BYTE
+ * was written at OFFSET; and that it is one after the byte was restored.
+ */
+static void
+assert_invalid (int fd, off_t offset, unsigned char byte, int err,
+                const char *why)
+{
+  char reason[BLKHASH_MAX_REASON_SIZE] = "";
+  unsigned char old;
+
+  assert_int_equal (pread (fd, &old, 1, offset), 1);
+  lseek (fd, offset, SEEK_SET);
+  assert_int_equal (write (fd, &byte, 1), 1);
+  lseek (fd, 0, SEEK_SET);
+  assert_int_equal (manifest_validate (fd, reason, sizeof reason), err);
+  assert_string_equal (reason, why);
+  lseek (fd, offset, SEEK_SET);
+  assert_int_equal (write (fd, &old, 1), 1);
+  lseek (fd, 0, SEEK_SET);
+  assert_int_equal (manifest_validate (fd, reason, sizeof reason), 0);
+}
+
+/* Write a wrong sum, with a valid CRC, to the manifest in FD of SIZE bytes. */
+static void
+write_wrong_sum (int fd, off_t size)
+{
+  unsigned char header[MANIFEST_HEADER_SIZE], crc[4];
+  unsigned char end[MANIFEST_HEAD_SIZE + LEAF];
+  off_t start = size - MANIFEST_TAIL_SIZE - sizeof end;
+
+  assert_int_equal (pread (fd, header, sizeof header, 0), sizeof header);
+  assert_int_equal (pread (fd, end, sizeof end, start), sizeof end);
+  end[MANIFEST_HEAD_SIZE] ^= 1;
+  manifest_put (crc, crc32c (crc32c (0, header, sizeof header), end,
+                             sizeof end), sizeof crc);
+  lseek (fd, start, SEEK_SET);
+  assert_int_equal (write (fd, end, sizeof end), sizeof end);
+  assert_int_equal (write (fd, crc, sizeof crc), sizeof crc);
+}
+
+/* A file is a manifest if all but its sum is valid. */
+static void
+test_validate (void **state)
+{
+  struct blkhash_leaves *l = full_table (0);
+  char reason[BLKHASH_MAX_REASON_SIZE] = "";
+  int fd = temporary (), fds[2];
+  off_t size;
+
+  (void) state;
+  give (l);
+  assert_int_equal (blkhash_leaves_save (l, fd, NULL, NULL), 0);
+  blkhash_leaves_free (l);
+  size = lseek (fd, 0, SEEK_END);
+
+  assert_invalid (fd, 0, 'B', EBADMSG, "not a blkhash manifest");
+  assert_invalid (fd, strlen (MANIFEST_MAGIC), '2', ENOTSUP,
+                  "unsupported version");
+  assert_invalid (fd, MANIFEST_HEADER_SIZE + MANIFEST_HEAD_SIZE, 0, EBADMSG,
+                  "the record at byte 512 has a wrong CRC");
+  write_wrong_sum (fd, size);
+  lseek (fd, 0, SEEK_SET);
+  assert_int_equal (manifest_validate (fd, reason, sizeof reason), 0);
+  assert_int_equal (ftruncate (fd, size - 1), 0);
+  lseek (fd, 0, SEEK_SET);
+  assert_int_equal (manifest_validate (fd, reason, sizeof reason), EBADMSG);
+  assert_string_equal (reason, "the manifest is cut off");
+  close (fd);
+
+  assert_int_equal (pipe (fds), 0);
+  assert_int_equal (manifest_validate (fds[1], reason, sizeof reason), EBADF);
+  assert_string_equal (reason, strerror (EBADF));
+  close (fds[0]);
+  close (fds[1]);
+}
+
 int
 main (void)
 {
@@ -600,6 +676,7 @@ main (void)
     cmocka_unit_test (test_read_errors),
     cmocka_unit_test (test_run_before_sum),
     cmocka_unit_test (test_load),
+    cmocka_unit_test (test_validate),
   };
 
   return cmocka_run_group_tests (tests, NULL, NULL);
