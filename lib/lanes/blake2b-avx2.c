@@ -10,8 +10,8 @@
 
 #include <immintrin.h>
 
-#include "lanes/blake2b.h"
 #include "common/cpu.h"
+#include "lanes/lane-kernel.h"
 
 #include "lanes/vector-avx2.h"
 #include "lanes/blake2b-vector.h"

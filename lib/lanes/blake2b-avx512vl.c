@@ -12,8 +12,8 @@
 
 #include <immintrin.h>
 
-#include "lanes/blake2b.h"
 #include "common/cpu.h"
+#include "lanes/lane-kernel.h"
 
 #include "lanes/vector-avx512vl.h"
 #include "lanes/blake2b-vector.h"

@@ -14,7 +14,7 @@
 
 #include <stddef.h>
 
-#include "lanes/blake2b.h"
+#include "lanes/lane-kernel.h"
 
 const uint64_t blake2b_iv[8] = {
   0x6a09e667f3bcc908, 0xbb67ae8584caa73b, 0x3c6ef372fe94f82b,

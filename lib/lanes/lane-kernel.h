@@ -107,4 +107,39 @@ void lane_kernel_hash (const struct lane_hash *hash,
                        const void *const data[], size_t len,
                        unsigned char *const md[], size_t count);
 
+/* ---- The hashes and their kernels ----
+ *
+ * A hash has a file with its constants and the list of its kernels, and one for
+ * each instruction set.
+ */
+
+/* BLAKE2b.  The state of a kernel is uint64_t[10][lanes].  A message block has
+ * 128 bytes.
+ */
+extern const struct lane_hash blake2b_256_lane_hash, blake2b_512_lane_hash;
+extern const struct lane_kernel blake2b_avx512_x8, blake2b_avx512_x4,
+  blake2b_avx2_x4;
+extern const uint64_t blake2b_iv[8];
+
+/* SHA-256.  The state of a kernel is uint32_t[8][lanes].  A message block has
+ * 64 bytes.
+ */
+extern const struct lane_hash sha256_lane_hash;
+extern const struct lane_kernel sha256_avx512sha_x4, sha256_avx512_x16,
+  sha256_avx512_x16s, sha256_avx512_x32, sha256_avx2_x8, sha256_shani_x2,
+  sha256_shani_x3, sha256_shani_x4, sha256_arm64_x2, sha256_arm64_x3,
+  sha256_arm64_x4;
+extern const uint32_t sha256_k[64]; /* of the rounds; aligned to 64 */
+
+/* SHA-512 and SHA-384.  The state of a kernel is uint64_t[8][lanes].  A message
+ * block has 128 bytes.
+ */
+extern const struct lane_hash sha384_lane_hash, sha512_lane_hash;
+extern const struct lane_kernel sha512_avx512_x16, sha512_avx512_x8,
+  sha512_avx512_x4, sha512_avx2_x4;
+extern const uint64_t sha512_k[80]; /* of the rounds; aligned to 64 */
+
+/* All of these hashes, terminated by NULL. */
+extern const struct lane_hash *const lane_hashes[];
+
 #endif /* BLKHASH_LANE_KERNEL_H */

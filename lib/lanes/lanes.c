@@ -42,10 +42,7 @@
 
 #include "common/cpu.h"
 #include "common/util.h"
-#include "lanes/blake2b.h"
 #include "lanes/lanes.h"
-#include "lanes/sha256.h"
-#include "lanes/sha512.h"
 
 const struct lane_hash *const lane_hashes[] = {
 #ifdef HAVE_LIBB2

@@ -15,13 +15,6 @@
 #include <stdint.h>
 
 #include "lanes/lane-kernel.h"
-#include "lanes/lane-kernel.h"        /* LANES_MAX */
-
-/* The hashes that have SIMD (multi-buffer) implementations, called kernels.
- */
-
-/* Terminated by NULL. */
-extern const struct lane_hash *const lane_hashes[];
 
 /* Select a kernel, which is a SIMD (multi-buffer) implementation of a hash, for
  * each number of messages.  The selection is a pure function of the costs of

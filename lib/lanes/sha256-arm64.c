@@ -29,7 +29,7 @@
 #include <arm_neon.h>
 
 #include "common/cpu.h"
-#include "lanes/sha256.h"
+#include "lanes/lane-kernel.h"
 
 #define TARGET __attribute__ ((target ("+crypto")))
 #define INLINE inline __attribute__ ((always_inline)) TARGET

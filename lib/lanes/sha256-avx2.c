@@ -12,7 +12,7 @@
 #include <stdbool.h>
 
 #include "common/cpu.h"
-#include "lanes/sha256.h"
+#include "lanes/lane-kernel.h"
 
 #define TARGET __attribute__ ((target ("avx2")))
 #define INLINE inline __attribute__ ((always_inline)) TARGET

@@ -34,7 +34,7 @@
 #include <stdbool.h>
 
 #include "common/cpu.h"
-#include "lanes/sha256.h"
+#include "lanes/lane-kernel.h"
 
 #define TARGET __attribute__ ((target ("avx512f,avx512bw,avx512vl,sha")))
 #define INLINE inline __attribute__ ((always_inline)) TARGET

@@ -13,7 +13,7 @@
 #include <immintrin.h>
 
 #include "common/cpu.h"
-#include "lanes/sha256.h"
+#include "lanes/lane-kernel.h"
 
 #define TARGET __attribute__ ((target ("sha,sse4.1")))
 #define INLINE inline __attribute__ ((always_inline)) TARGET

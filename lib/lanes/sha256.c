@@ -10,7 +10,7 @@
 #include <stdalign.h>
 #include <stddef.h>
 
-#include "lanes/sha256.h"
+#include "lanes/lane-kernel.h"
 
 alignas (64) const uint32_t sha256_k[64] = {
   0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1,

@@ -13,7 +13,7 @@
 #include <stdbool.h>
 
 #include "common/cpu.h"
-#include "lanes/sha512.h"
+#include "lanes/lane-kernel.h"
 
 #include "lanes/vector-avx512.h"
 #include "lanes/sha512-vector.h"

@@ -14,7 +14,7 @@
 #include <stdbool.h>
 
 #include "common/cpu.h"
-#include "lanes/sha512.h"
+#include "lanes/lane-kernel.h"
 
 #include "lanes/vector-avx512vl.h"
 #include "lanes/sha512-vector.h"

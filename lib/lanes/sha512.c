@@ -15,7 +15,7 @@
 #include <stdalign.h>
 #include <stddef.h>
 
-#include "lanes/sha512.h"
+#include "lanes/lane-kernel.h"
 
 alignas (64) const uint64_t sha512_k[80] = {
   0x428a2f98d728ae22, 0x7137449123ef65cd, 0xb5c0fbcfec4d3b2f,

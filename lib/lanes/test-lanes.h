@@ -15,7 +15,6 @@
 
 #include "common/cpu.h"
 #include "lanes/lanes.h"
-#include "lanes/lanes.h"
 
 #define MESSAGES 40
 #define LEN 1000                /* length of a message in bytes */

@@ -24,7 +24,6 @@
 #include "common/cpu.h"
 #include "digest/digest.h"
 #include "lanes/lanes.h"
-#include "lanes/lanes.h"
 
 #include "args.h"
 #include "clock.h"
