@@ -1,9 +1,6 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Parse a hash spec: the digest, block size and construction of a hash; and
- * create the library's options for it.
- *
  * The text is untrusted.  The parser checks only its form, and clamps numbers
  * so that they do not overflow.  The functions of the library check the values.
  */

@@ -152,8 +152,8 @@ hash_full (const struct hashers *hashers, struct digest_ctx *ctx,
 }
 
 /* Hash COUNT blocks, at most LEAF_GROUP, and store each leaf in the MD of its
- * block.  Full blocks are hashed in lanes.  A short block, the last of an image,
- * is hashed alone.  Returns 0, ENOMEM or EIO.
+ * block.  Full blocks are hashed in lanes.  A short block, the last of an
+ * image, is hashed alone.  Returns 0, ENOMEM or EIO.
  */
 static int
 hashers_hash (struct hashers *hashers, struct leaf_block *const *blocks,
@@ -325,7 +325,7 @@ struct leaf_engine {
   size_t queued;                /* untaken blocks */
 };
 
-struct group {
+struct leaf_group {
   size_t count;
   struct batch *batch[LEAF_GROUP]; /* batch of each block */
   struct leaf_block *block[LEAF_GROUP];
@@ -336,7 +336,7 @@ struct group {
  * as all blocks of the batch are hashed.
  */
 static void
-take_group_locked (struct leaf_engine *engine, struct group *group)
+take_group_locked (struct leaf_engine *engine, struct leaf_group *group)
 {
   for (group->count = 0; group->count < LEAF_GROUP && engine->queue;
        group->count++) {
@@ -386,7 +386,7 @@ full_group (const struct leaf_engine *engine)
  * wait was useless for all batches that have blocks in the group.
  */
 static bool
-is_gathered (const struct leaf_engine *engine, const struct group *group)
+is_gathered (const struct leaf_engine *engine, const struct leaf_group *group)
 {
   return group->count >= full_group (engine) &&
     group->batch[0] != group->batch[group->count - 1];
@@ -396,7 +396,7 @@ is_gathered (const struct leaf_engine *engine, const struct group *group)
 static void
 do_group_locked (struct leaf_engine *engine, struct batch *owner)
 {
-  struct group group;
+  struct leaf_group group;
   size_t i;
   int err;
 

@@ -1,8 +1,6 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The outer hash: computes the digest of the image from its leaves, in order.
- *
  * A chain is a digest that is computed over a sequence of leaves.  Flat is one
  * chain over all leaves and the size; linear is flat without the size.  With S
  * streams there are S chains, leaf i belongs to chain i mod S, and the result

@@ -34,50 +34,22 @@
 #include "hash/pipeline.h"
 #include "hash/pool.h"
 
-/* Asynchronous requests, and the queue of completed requests.  A request has
- * parts, and completes when all of its parts have completed.
+/* ---- Asynchronous requests ----
  *
- * One thread starts and reaps requests; any thread can complete a part.  A
- * request is in flight from its start until it is reaped.
+ * A request has parts, and completes when all of its parts have completed.  It
+ * is in the list UNUSED, or has parts that are not complete, or is in the list
+ * DONE until it is reaped.  From its start until it is reaped, it is in flight.
+ * All requests are allocated in advance, so starting one cannot fail for lack
+ * of memory.
+ *
+ * One thread starts and reaps requests; any thread can complete a part.
  */
 
-struct blkhash_completion;
 struct completions;
-struct request;
 
-/* DEPTH, at least 1, is the maximum number of requests in flight.  Returns NULL
- * with errno set on failure.  completions_free must be called after all threads
- * that complete parts have ended.
- */
-struct completions *completions_create (unsigned depth);
-void completions_free (struct completions *c);
-
-/* Start a request of PARTS parts, at least one.  Returns NULL if DEPTH requests
- * are in flight.
- */
-struct request *completions_start (struct completions *c, void *user_data,
-                                   size_t parts);
-
-/* Complete a part of REQUEST, with 0 or an errno value.  The first error of its
- * parts is the error of the request.
- */
-void request_part_done (void *request, int error);
-
-/* Returns a file descriptor that is readable when requests can be reaped. */
-int completions_fd (const struct completions *c);
-
-/* Store up to COUNT completed requests in OUT.  Returns their number. */
-unsigned completions_reap (struct completions *c,
-                           struct blkhash_completion *out, unsigned count);
-
-/* A request is in the list UNUSED, or has parts that are not complete, or is in
- * the list DONE until it is reaped.  All requests are allocated in advance, so
- * starting one cannot fail for lack of memory.
- */
-
-struct request {
+struct aio_request {
   struct completions *owner;
-  struct request *next;         /* in the list UNUSED or DONE */
+  struct aio_request *next;     /* in the list UNUSED or DONE */
   void *user_data;
   size_t parts;                 /* parts that have not completed; protected by
                                  * the lock */
@@ -88,9 +60,9 @@ struct completions {
   int fd[2];                    /* read end and write end of a pipe; or the same
                                  * eventfd twice */
   pthread_mutex_t lock;         /* protects the lists and requests' state */
-  struct request *unused;
-  struct request *done, **done_tail;
-  struct request requests[];
+  struct aio_request *unused;
+  struct aio_request *done, **done_tail;
+  struct aio_request requests[];
 };
 
 static int
@@ -112,7 +84,11 @@ open_fds (int fd[2])
 #endif
 }
 
-struct completions *
+/* DEPTH, at least 1, is the maximum number of requests in flight.  Returns NULL
+ * with errno set on failure.  completions_free must be called after all threads
+ * that complete parts have ended.
+ */
+static struct completions *
 completions_create (unsigned depth)
 {
   struct completions *c;
@@ -138,7 +114,7 @@ completions_create (unsigned depth)
   return c;
 }
 
-void
+static void
 completions_free (struct completions *c)
 {
   if (!c)
@@ -150,7 +126,8 @@ completions_free (struct completions *c)
   free (c);
 }
 
-int
+/* Returns a file descriptor that is readable when requests can be reaped. */
+static int
 completions_fd (const struct completions *c)
 {
   return c->fd[0];
@@ -169,7 +146,7 @@ notify (struct completions *c)
 }
 
 static void
-complete_locked (struct completions *c, struct request *request)
+complete_locked (struct completions *c, struct aio_request *request)
 {
   request->next = NULL;
   *c->done_tail = request;
@@ -177,10 +154,13 @@ complete_locked (struct completions *c, struct request *request)
   notify (c);
 }
 
-struct request *
+/* Start a request of PARTS parts, at least one.  Returns NULL if DEPTH requests
+ * are in flight.
+ */
+static struct aio_request *
 completions_start (struct completions *c, void *user_data, size_t parts)
 {
-  struct request *request;
+  struct aio_request *request;
   SCOPED_LOCK (&c->lock);
 
   request = c->unused;
@@ -193,10 +173,13 @@ completions_start (struct completions *c, void *user_data, size_t parts)
   return request;
 }
 
-void
+/* Complete a part of REQUEST, with 0 or an errno value.  The first error of its
+ * parts is the error of the request.
+ */
+static void
 request_part_done (void *opaque, int error)
 {
-  struct request *request = opaque;
+  struct aio_request *request = opaque;
   SCOPED_LOCK (&request->owner->lock);
 
   if (request->error == 0)
@@ -205,7 +188,8 @@ request_part_done (void *opaque, int error)
     complete_locked (request->owner, request);
 }
 
-unsigned
+/* Store up to COUNT completed requests in OUT.  Returns their number. */
+static unsigned
 completions_reap (struct completions *c, struct blkhash_completion *out,
                   unsigned count)
 {
@@ -213,7 +197,7 @@ completions_reap (struct completions *c, struct blkhash_completion *out,
   SCOPED_LOCK (&c->lock);
 
   for (n = 0; n < count && c->done; n++) {
-    struct request *request = c->done;
+    struct aio_request *request = c->done;
 
     c->done = request->next;
     if (!c->done)
@@ -228,6 +212,8 @@ completions_reap (struct completions *c, struct blkhash_completion *out,
     notify (c);
   return n;
 }
+
+/* ---- The hash ---- */
 
 struct blkhash {
   size_t block_size;            /* bytes */
@@ -346,7 +332,7 @@ head_length (const struct blkhash *h, size_t len)
 
   if (partial == 0)
     return 0;
-  return len < h->block_size - partial ? len : h->block_size - partial;
+  return MIN (len, h->block_size - partial);
 }
 
 int
@@ -388,7 +374,7 @@ blkhash_aio_update (struct blkhash *h, const void *buf, size_t len,
 {
   const unsigned char *data = buf;
   size_t head, middle, tail;
-  struct request *request;
+  struct aio_request *request;
   int err = check_append (h, len);
 
   if (err)

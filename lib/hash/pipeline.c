@@ -49,27 +49,26 @@
 #include "hash/pipeline.h"
 #include "hash/pool.h"
 
-/* The internals of a pipeline.  pipeline.c runs in the appending thread.  The
- * jobs of pipeline-job.c run in the threads of the pool, or in the appending
- * thread if no thread can be started.
- */
-
-struct leaf_engine;
-struct pipeline;
-struct outer;
+#define JOB_BYTES (2u << 20)    /* maximum bytes of data in a job, unless one
+                                 * block is larger */
+#define COPIES (48u << 20)      /* maximum bytes of all buffers for copies */
+#define JOB_BLOCKS 1024         /* maximum blocks in a job of data; bounds the
+                                 * leaves of tiny blocks */
+#define JOB_ZEROS 65536         /* a run of fewer zero blocks can be extended;
+                                 * folding this many takes about 1 ms */
 
 /* The bytes are aligned, because memcpy to unaligned memory is half as fast on
  * Zen 4.
  */
-struct buffer {
-  struct buffer *next;
+struct copy_buffer {
+  struct copy_buffer *next;
   alignas (64) unsigned char bytes[];
 };
 
 struct job {
   struct pool_task task;        /* must be first */
   struct pipeline *pipeline;
-  struct buffer *copy;          /* NULL if the data was not copied */
+  struct copy_buffer *copy;          /* NULL if the data was not copied */
   const unsigned char *data;
   size_t len;                   /* bytes of data; 0 in a run of zeros */
   uint64_t zeros;               /* number of zero blocks; 0 in a job of data */
@@ -96,7 +95,7 @@ struct pipeline {
   int error;                    /* the first error */
   struct job *filling;          /* the newest job, while bytes are copied to it,
                                  * or NULL */
-  struct buffer *spare;         /* free buffers for copies */
+  struct copy_buffer *spare;         /* free buffers for copies */
   unsigned copies_left;         /* buffers that may still be allocated */
   unsigned head, count, slots;  /* oldest job, jobs in use, jobs in RING */
   struct job *ring;
@@ -106,19 +105,111 @@ struct pipeline {
 };
 
 /* Returns the number of blocks in LEN bytes, the last of which may be short. */
-static inline size_t
-pipeline_blocks_in (const struct pipeline *pipeline, size_t len)
+static size_t
+blocks_in (const struct pipeline *pipeline, size_t len)
 {
   return DIV_ROUND_UP (len, pipeline->block_size);
 }
 
-#define JOB_BYTES (2u << 20)    /* maximum bytes of data in a job, unless one
-                                 * block is larger */
-#define COPIES (48u << 20)      /* maximum bytes of all buffers for copies */
-#define JOB_BLOCKS 1024         /* maximum blocks in a job of data; bounds the
-                                 * leaves of tiny blocks */
-#define JOB_ZEROS 65536         /* a run of fewer zero blocks can be extended;
-                                 * folding this many takes about 1 ms */
+/* ---- In a thread of the pool ----
+ *
+ * A job hashes data to leaves, in a thread of the pool, or in the appending
+ * thread if no thread can be started.  It belongs to the thread that runs it,
+ * until that thread marks it done under the pipeline's lock.
+ */
+
+/* Store in BLOCKS the next blocks of the jobs, from offset *OFFSET in *JOB on,
+ * and advance both.  Returns the number of blocks, at most LEAF_GROUP.
+ */
+static size_t
+take_blocks (const struct job **job, size_t *offset,
+             struct leaf_block *blocks)
+{
+  size_t n = 0;
+
+  while (n < LEAF_GROUP && *job) {
+    const struct pipeline *pipeline = (*job)->pipeline;
+    size_t left = (*job)->len - *offset;
+
+    blocks[n].data = (*job)->data + *offset;
+    blocks[n].len = MIN (left, pipeline->block_size);
+    blocks[n].md = (*job)->leaves
+      + *offset / pipeline->block_size * pipeline->leaf_size;
+    *offset += blocks[n++].len;
+    if (*offset == (*job)->len) {
+      *job = (const struct job *) (*job)->task.next;
+      *offset = 0;
+    }
+  }
+  return n;
+}
+
+/* Blocks of several jobs are hashed together, to fill the lanes.  An error is
+ * therefore recorded in all of these jobs.
+ */
+static int
+hash_jobs (const struct job *job)
+{
+  const struct pipeline *pipeline = job->pipeline;
+  struct leaf_block blocks[LEAF_GROUP];
+  size_t n, offset = 0;
+
+  while ((n = take_blocks (&job, &offset, blocks)) > 0) {
+    int err = leaf_batch (pipeline->engine, blocks, n);
+
+    for (size_t i = 0; i < n && err == 0; i++) {
+      if (!blocks[i].zero)
+        continue;
+      if (blocks[i].len == pipeline->block_size)
+        memcpy (blocks[i].md, leaf_zero_md (pipeline->engine),
+                pipeline->leaf_size);
+      else
+        err = leaf_hash_zeros (pipeline->engine, blocks[i].len, blocks[i].md);
+    }
+    if (err)
+      return err;
+  }
+  return 0;
+}
+
+static void
+end_job (struct job *job, int err)
+{
+  struct pipeline *pipeline = job->pipeline;
+  void (*done_cb) (void *, int) = job->done_cb;
+  void *opaque = job->opaque;
+
+  {
+    SCOPED_LOCK (&pipeline->lock);
+
+    job->error = err;
+    job->done = true;
+    pthread_cond_signal (&pipeline->job_done);
+  }
+  /* The appending thread may reuse the job from here on. */
+  if (done_cb)
+    done_cb (opaque, err);
+}
+
+static void
+run_jobs (struct pool_task *tasks)
+{
+  struct job *next, *job = (struct job *) tasks;
+  int err = hash_jobs (job);
+
+  for (; job; job = next) {
+    next = (struct job *) job->task.next;
+    end_job (job, err);
+  }
+}
+
+struct pool *
+pipeline_pool_create (unsigned threads)
+{
+  return pool_create (threads, LEAF_GROUP, run_jobs);
+}
+
+/* ---- In the appending thread ---- */
 
 static int
 fail (struct pipeline *pipeline, int err)
@@ -150,7 +241,7 @@ fold_head (struct pipeline *pipeline)
       err = outer_zeros (pipeline->outer, job->zeros);
     else
       err = outer_leaves (pipeline->outer, job->leaves,
-                          pipeline_blocks_in (pipeline, job->len));
+                          blocks_in (pipeline, job->len));
   }
   if (err)
     fail (pipeline, err);
@@ -188,7 +279,7 @@ new_job (struct pipeline *pipeline)
 static int
 submit_job (struct pipeline *pipeline, struct job *job)
 {
-  size_t blocks = pipeline_blocks_in (pipeline, job->len);
+  size_t blocks = blocks_in (pipeline, job->len);
 
   /* + 1: the leaves of the digest null have no bytes, but malloc (0) can return
    * NULL.
@@ -218,10 +309,10 @@ flush_copies (struct pipeline *pipeline)
 /* Get a buffer for copies, a spare or a new one.  If all are in use, wait for
  * the oldest jobs until a buffer is released.
  */
-static struct buffer *
+static struct copy_buffer *
 new_buffer (struct pipeline *pipeline)
 {
-  struct buffer *buffer;
+  struct copy_buffer *buffer;
 
   while (!pipeline->spare && pipeline->copies_left == 0) {
     head_is_done (pipeline, true);
@@ -232,7 +323,7 @@ new_buffer (struct pipeline *pipeline)
     pipeline->spare = buffer->next;
     return buffer;
   }
-  if (posix_memalign ((void **) &buffer, alignof (struct buffer),
+  if (posix_memalign ((void **) &buffer, alignof (struct copy_buffer),
                       sizeof *buffer + pipeline->copy_bytes) != 0)
     buffer = NULL;
   if (buffer)
@@ -245,7 +336,7 @@ new_buffer (struct pipeline *pipeline)
 static int
 start_filling (struct pipeline *pipeline)
 {
-  struct buffer *buffer = new_buffer (pipeline);
+  struct copy_buffer *buffer = new_buffer (pipeline);
   struct job *job;
 
   if (!buffer)
@@ -268,9 +359,7 @@ fill (struct pipeline *pipeline, const unsigned char *buf, size_t len)
     if (!pipeline->filling && start_filling (pipeline) != 0)
       return pipeline->error;
     job = pipeline->filling;
-    n = pipeline->copy_bytes - job->len;
-    if (n > len)
-      n = len;
+    n = MIN (len, pipeline->copy_bytes - job->len);
     if (buf) {
       memcpy (job->copy->bytes + job->len, buf, n);
       buf += n;
@@ -379,13 +468,9 @@ pipeline_finish (struct pipeline *pipeline)
 static size_t
 whole_blocks (size_t bytes, uint32_t block_size)
 {
-  size_t blocks = bytes / block_size;
+  size_t blocks = MAX (bytes / block_size, 1);
 
-  if (blocks == 0)
-    blocks = 1;
-  if (blocks > JOB_BLOCKS)
-    blocks = JOB_BLOCKS;
-  return blocks * block_size;
+  return MIN (blocks, JOB_BLOCKS) * block_size;
 }
 
 struct pipeline *
@@ -404,12 +489,8 @@ pipeline_create (struct leaf_engine *engine, struct outer *outer,
   pipeline->block_size = block_size;
   pipeline->leaf_size = leaf_size;
   pipeline->job_bytes = whole_blocks (JOB_BYTES, block_size);
-  pipeline->copy_bytes = whole_blocks (copy_bytes < JOB_BYTES ? copy_bytes
-                                                              : JOB_BYTES,
-                                       block_size);
-  pipeline->copies_left = threads + 2;
-  if (pipeline->copies_left > COPIES / pipeline->copy_bytes)
-    pipeline->copies_left = COPIES / pipeline->copy_bytes;
+  pipeline->copy_bytes = whole_blocks (MIN (copy_bytes, JOB_BYTES), block_size);
+  pipeline->copies_left = MIN (threads + 2, COPIES / pipeline->copy_bytes);
   pipeline->slots = 2 * threads + 2 + depth;
   pipeline->ring = calloc (pipeline->slots, sizeof *pipeline->ring);
   if (!pipeline->ring) {
@@ -424,7 +505,7 @@ pipeline_create (struct leaf_engine *engine, struct outer *outer,
 void
 pipeline_free (struct pipeline *pipeline)
 {
-  struct buffer *buffer;
+  struct copy_buffer *buffer;
   unsigned i;
 
   if (!pipeline)
@@ -441,102 +522,4 @@ pipeline_free (struct pipeline *pipeline)
   pthread_mutex_destroy (&pipeline->lock);
   free (pipeline->ring);
   free (pipeline);
-}
-
-/* The jobs of a pipeline: each hashes data to leaves, in a thread of the pool,
- * or in the appending thread if no thread can be started.
- *
- * A job belongs to the thread that runs it, until that thread marks it done
- * under the pipeline's lock.
- */
-
-/* Store in BLOCKS the next blocks of the jobs, from offset *OFFSET in *JOB on,
- * and advance both.  Returns the number of blocks, at most LEAF_GROUP.
- */
-static size_t
-take_blocks (const struct job **job, size_t *offset,
-             struct leaf_block *blocks)
-{
-  size_t n = 0;
-
-  while (n < LEAF_GROUP && *job) {
-    const struct pipeline *pipeline = (*job)->pipeline;
-    size_t left = (*job)->len - *offset;
-
-    blocks[n].data = (*job)->data + *offset;
-    blocks[n].len = MIN (left, pipeline->block_size);
-    blocks[n].md = (*job)->leaves
-      + *offset / pipeline->block_size * pipeline->leaf_size;
-    *offset += blocks[n++].len;
-    if (*offset == (*job)->len) {
-      *job = (const struct job *) (*job)->task.next;
-      *offset = 0;
-    }
-  }
-  return n;
-}
-
-/* Blocks of several jobs are hashed together, to fill the lanes.  An error is
- * therefore recorded in all of these jobs.
- */
-static int
-hash_jobs (const struct job *job)
-{
-  const struct pipeline *pipeline = job->pipeline;
-  struct leaf_block blocks[LEAF_GROUP];
-  size_t n, offset = 0;
-
-  while ((n = take_blocks (&job, &offset, blocks)) > 0) {
-    int err = leaf_batch (pipeline->engine, blocks, n);
-
-    for (size_t i = 0; i < n && err == 0; i++) {
-      if (!blocks[i].zero)
-        continue;
-      if (blocks[i].len == pipeline->block_size)
-        memcpy (blocks[i].md, leaf_zero_md (pipeline->engine),
-                pipeline->leaf_size);
-      else
-        err = leaf_hash_zeros (pipeline->engine, blocks[i].len, blocks[i].md);
-    }
-    if (err)
-      return err;
-  }
-  return 0;
-}
-
-static void
-end_job (struct job *job, int err)
-{
-  struct pipeline *pipeline = job->pipeline;
-  void (*done_cb) (void *, int) = job->done_cb;
-  void *opaque = job->opaque;
-
-  {
-    SCOPED_LOCK (&pipeline->lock);
-
-    job->error = err;
-    job->done = true;
-    pthread_cond_signal (&pipeline->job_done);
-  }
-  /* The appending thread may reuse the job from here on. */
-  if (done_cb)
-    done_cb (opaque, err);
-}
-
-static void
-run_jobs (struct pool_task *tasks)
-{
-  struct job *next, *job = (struct job *) tasks;
-  int err = hash_jobs (job);
-
-  for (; job; job = next) {
-    next = (struct job *) job->task.next;
-    end_job (job, err);
-  }
-}
-
-struct pool *
-pipeline_pool_create (unsigned threads)
-{
-  return pool_create (threads, LEAF_GROUP, run_jobs);
 }

@@ -1,7 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * A thread pool with a queue of tasks.
+ * A thread pool with a queue of tasks.  Any thread can submit a task.  Threads
+ * are started on demand.  Stopping sets a flag, and drops the tasks that have
+ * not started.
  */
 
 #ifndef BLKHASH_POOL_H

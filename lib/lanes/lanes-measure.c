@@ -33,8 +33,9 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "common/clock.h"
+#include "common/util.h"
 #include "lanes/lanes.h"
 
 #define SINGLE_BYTES 8192       /* bytes in a call of the caller's hash */
@@ -65,10 +66,7 @@ struct candidates {
 uint64_t
 lane_time (void)
 {
-  struct timespec t;
-
-  clock_gettime (CLOCK_MONOTONIC, &t);
-  return (uint64_t) t.tv_sec * 1000000000 + t.tv_nsec;
+  return clock_ns ();
 }
 
 /* Let C hash BLOCKS message blocks in each lane.  Set *NS to the time for one
@@ -152,9 +150,7 @@ add_kernels (struct candidates *all, unsigned usable, double single_ns,
       return err;
     if (too_slow)
       continue;
-    c.blocks = CALL_BYTES / (hash->block * c.kernel->lanes);
-    if (c.blocks < CALL_BLOCKS)
-      c.blocks = CALL_BLOCKS;
+    c.blocks = MAX (CALL_BYTES / (hash->block * c.kernel->lanes), CALL_BLOCKS);
     all->candidate[all->count++] = c;
   }
   return 0;

@@ -1,10 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Hash many messages at a time, with the best SIMD (multi-buffer)
- * implementation for their number.  These implementations are called kernels.
- *
- * A plan selects the kernel for each number of messages.  All users of a hash
+ * All users of a hash
  * in a process share its plan, so each kernel is tested once and measured
  * twice.  The kernels of the guessed plan are tested before the plan is used,
  * and all other kernels before the first measurement, so a process that hashes
@@ -52,8 +49,10 @@ const struct lane_hash *const lane_hashes[] = {
   &sha512_lane_hash, NULL
 };
 
-/* Select a kernel, which is a SIMD (multi-buffer) implementation of a hash, for
- * each number of messages, by dynamic programming over the costs of calls.
+/* ---- Make a plan ----
+ *
+ * A kernel is selected for each number of messages, by dynamic programming over
+ * the costs of calls.
  */
 
 /* A group of messages is full, so that it need not wait for more messages, if
@@ -120,6 +119,8 @@ lane_plan_make (struct lane_plan *plan, const struct lane_hash *hash,
   }
   plan->full_group = full_group (least);
 }
+
+/* ---- Guess and measure plans ---- */
 
 /* The cost of one message in OpenSSL on a CPU with instructions for the hash.
  */
@@ -334,7 +335,7 @@ lanes_hash (const struct lanes *lanes, const void *const data[], size_t len,
             unsigned char *const md[], size_t count)
 {
   const struct lane_plan *plan = current_plan (lanes);
-  const size_t n = count < LANES_MAX ? count : LANES_MAX;
+  const size_t n = MIN (count, LANES_MAX);
 
   if (plan->kernel[n] == LANE_NO_KERNEL)
     return 0;

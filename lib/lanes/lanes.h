@@ -16,51 +16,6 @@
 
 #include "lanes/lane-kernel.h"
 
-/* Select a kernel, which is a SIMD (multi-buffer) implementation of a hash, for
- * each number of messages.  The selection is a pure function of the costs of
- * calls, which are measured or guessed elsewhere.
- */
-
-#define LANE_MAX_KERNELS 16     /* maximum number of kernels of a hash */
-#define LANE_NO_KERNEL 255      /* means the caller's hash of one message */
-
-/* Costs in any unit, below 2^32.  A call of a kernel costs the same for one
- * message as for a message in each of its lanes.
- */
-struct lane_costs {
-  uint64_t single;              /* cost of a message with the caller's own
-                                 * hash */
-  uint64_t call[LANE_MAX_KERNELS]; /* cost of a call of each kernel, in the
-                                    * order of the hash's kernels; 0 if the
-                                    * kernel must not be used */
-};
-
-struct lane_plan {
-  /* Both arrays are indexed by the number of messages that are not hashed yet.
-   * NEXT is the number of messages to hash in the next call; KERNEL is the
-   * index of the kernel to use, or LANE_NO_KERNEL to hash one message with the
-   * caller's hash.
-   */
-  uint8_t next[LANES_MAX + 1];
-  uint8_t kernel[LANES_MAX + 1];
-  /* The smallest number of messages whose cost per message is close to the
-   * minimum.
-   */
-  size_t full_group;
-};
-
-/* Make the plan that has the least cost for each number of messages.  If two
- * choices of the next call cost the same, the one with more messages is
- * selected; if two kernels cost the same, the first one in the hash's list.
- */
-void lane_plan_make (struct lane_plan *plan, const struct lane_hash *hash,
-                     const struct lane_costs *costs);
-
-/* Measure the costs of the SIMD (multi-buffer) implementations of a hash,
- * called kernels, on this CPU, and the cost of the caller's hash of one
- * message.
- */
-
 /* The caller's own hash of one message.  UPDATE adds LEN bytes of DATA to the
  * message, and returns 0 or an errno value.
  */
@@ -68,20 +23,6 @@ struct single_hash {
   int (*update) (void *opaque, const void *data, size_t len);
   void *opaque;
 };
-
-/* Measure the costs, as times in picoseconds.  COSTS->single is the time in
- * which SINGLE hashes one message block, and COSTS->call[i] the time in which
- * kernel i of HASH hashes one message block in every lane.  COSTS->call[i] is 0
- * if bit i of USABLE is not set, or if the kernel is far slower than SINGLE.
- * The kernels in USABLE must have passed their self-test.  A measurement takes
- * some hundred microseconds.  Returns 0, or the error that SINGLE returned.
- */
-int lane_costs_measure (const struct lane_hash *hash, unsigned usable,
-                        const struct single_hash *single,
-                        struct lane_costs *costs);
-
-/* Returns the time of the monotonic clock, in nanoseconds. */
-uint64_t lane_time (void);
 
 struct lanes;                   /* thread-safe */
 
@@ -129,5 +70,61 @@ int lanes_measure (struct lanes *lanes, const struct single_hash *single);
  */
 bool lane_kernel_is_usable (const struct lane_kernel *kernel,
                             unsigned features, const char *list);
+
+/* ---- The plan: lanes.c ----
+ *
+ * The plan is a pure function of the costs of calls.
+ */
+
+#define LANE_MAX_KERNELS 16     /* maximum number of kernels of a hash */
+#define LANE_NO_KERNEL 255      /* means the caller's hash of one message */
+
+/* Costs in any unit, below 2^32.  A call of a kernel costs the same for one
+ * message as for a message in each of its lanes.
+ */
+struct lane_costs {
+  uint64_t single;              /* cost of a message with the caller's own
+                                 * hash */
+  uint64_t call[LANE_MAX_KERNELS]; /* cost of a call of each kernel, in the
+                                    * order of the hash's kernels; 0 if the
+                                    * kernel must not be used */
+};
+
+struct lane_plan {
+  /* Both arrays are indexed by the number of messages that are not hashed yet.
+   * NEXT is the number of messages to hash in the next call; KERNEL is the
+   * index of the kernel to use, or LANE_NO_KERNEL to hash one message with the
+   * caller's hash.
+   */
+  uint8_t next[LANES_MAX + 1];
+  uint8_t kernel[LANES_MAX + 1];
+  /* The smallest number of messages whose cost per message is close to the
+   * minimum.
+   */
+  size_t full_group;
+};
+
+/* Make the plan that has the least cost for each number of messages.  If two
+ * choices of the next call cost the same, the one with more messages is
+ * selected; if two kernels cost the same, the first one in the hash's list.
+ */
+void lane_plan_make (struct lane_plan *plan, const struct lane_hash *hash,
+                     const struct lane_costs *costs);
+
+/* ---- The measurement: lanes-measure.c ---- */
+
+/* Measure the costs, as times in picoseconds.  COSTS->single is the time in
+ * which SINGLE hashes one message block, and COSTS->call[i] the time in which
+ * kernel i of HASH hashes one message block in every lane.  COSTS->call[i] is 0
+ * if bit i of USABLE is not set, or if the kernel is far slower than SINGLE.
+ * The kernels in USABLE must have passed their self-test.  A measurement takes
+ * some hundred microseconds.  Returns 0, or the error that SINGLE returned.
+ */
+int lane_costs_measure (const struct lane_hash *hash, unsigned usable,
+                        const struct single_hash *single,
+                        struct lane_costs *costs);
+
+/* Returns the time of the monotonic clock, in nanoseconds. */
+uint64_t lane_time (void);
 
 #endif /* BLKHASH_LANES_H */

@@ -1,9 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The leaf tree: stores the state and the leaf of each block of an image.
- *
- * It is a radix tree with 64 slots in each node.  Its height depends on the
+ * The leaf tree is a radix tree with 64 slots in each node.  Its height depends on the
  * highest block that was set, so an image of unknown size takes no more memory
  * than others.  A node at the bottom holds the states of 64 blocks, and their
  * leaves.  A slot of an inner node points to a child, or has a uniform state:

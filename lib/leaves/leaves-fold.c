@@ -100,7 +100,7 @@ sink_zeros (struct sink *sink, uint64_t count)
  * otherwise ZEROS is 0, and LEAVES has COUNT leaves.  ZERO is set for all zero
  * blocks, also for a short last block, whose leaf is in LEAVES.
  */
-struct batch {
+struct fold_batch {
   uint64_t zeros;
   size_t count;
   bool zero;
@@ -113,7 +113,7 @@ struct batch {
  */
 static int
 take_batch_locked (struct blkhash_leaves *l, uint64_t index,
-                   struct batch *batch)
+                   struct fold_batch *batch)
 {
   struct leaf_run run = leaf_tree_run (l->tree, index);
   uint64_t full = leaves_size (l) / l->block_size;
@@ -132,9 +132,9 @@ take_batch_locked (struct blkhash_leaves *l, uint64_t index,
       return leaf_hash_zeros (l->engine, blocks_length (l, index, 1),
                               batch->leaves);
     }
-    batch->zeros = run.count < full - index ? run.count : full - index;
-    if (batch->zeros > BATCH_ZEROS && !l->no_sum)
-      batch->zeros = BATCH_ZEROS;
+    batch->zeros = MIN (run.count, full - index);
+    if (!l->no_sum)
+      batch->zeros = MIN (batch->zeros, BATCH_ZEROS);
     return 0;
   case LEAF_PARTIAL:
     if (pieces_find (l->pieces, index)->on_zeros)
@@ -148,7 +148,8 @@ take_batch_locked (struct blkhash_leaves *l, uint64_t index,
 
 /* OUTER is NULL if no sum is computed. */
 static int
-fold_batch (struct outer *outer, struct sink *sink, const struct batch *batch)
+fold_batch (struct outer *outer, struct sink *sink,
+            const struct fold_batch *batch)
 {
   int err = 0;
 
@@ -210,7 +211,7 @@ report_zeros_locked (struct blkhash_leaves *l)
 int
 leaves_fold_early_locked (struct blkhash_leaves *l)
 {
-  struct batch batch;
+  struct fold_batch batch;
 
   if (l->folding) {
     wait_for_folding_locked (l); /* the folding thread folds our blocks, too */
@@ -300,7 +301,7 @@ static int
 fold_all (struct blkhash_leaves *l, struct outer *outer, struct sink *sink)
 {
   uint64_t index, generation = 0;
-  struct batch batch;
+  struct fold_batch batch;
 
   for (index = 0; index < l->blocks; index += batch.zeros + batch.count) {
     int err;

@@ -182,14 +182,14 @@ leaf_diff (struct leaf_diff *diff, struct leaf_runs *a, struct leaf_runs *b)
  * depend on the construction.
  */
 
-struct manifest_runs {
+struct diff_operand {
   struct leaf_runs runs;
   struct blkhash_manifest_reader *reader;
   const struct manifest_header *header;
 };
 
 struct diff {
-  struct manifest_runs a, b;
+  struct diff_operand a, b;
   struct leaf_diff leaves;
   int (*differ) (void *opaque, uint64_t start, uint64_t len);
   void *opaque;
@@ -250,7 +250,7 @@ check (struct diff *diff)
 static int
 next_run (struct leaf_runs *runs, struct blkhash_manifest_run *run)
 {
-  const struct manifest_runs *manifest = (struct manifest_runs *) runs;
+  const struct diff_operand *manifest = (struct diff_operand *) runs;
 
   return blkhash_manifest_reader_next (manifest->reader, run);
 }

@@ -537,7 +537,7 @@ blkhash_manifest_writer_finish (struct blkhash_manifest_writer *w,
 
 /* ---- Create and free ---- */
 
-struct part {
+struct block_range {
   uint64_t first, count;        /* blocks */
 };
 
@@ -546,7 +546,8 @@ struct part {
  * ignored, so blkhash_manifest_writer_finish fails.
  */
 static int
-choose_blocks (struct blkhash_manifest_writer *w, const struct part *part)
+choose_blocks (struct blkhash_manifest_writer *w,
+               const struct block_range *part)
 {
   uint64_t blocks = w->header.count;
 
@@ -562,7 +563,8 @@ choose_blocks (struct blkhash_manifest_writer *w, const struct part *part)
 
 /* PART is the range of blocks, or NULL for all. */
 static int
-prepare (struct blkhash_manifest_writer *w, const struct part *part, int fd)
+prepare (struct blkhash_manifest_writer *w, const struct block_range *part,
+         int fd)
 {
   struct digest *digest = digest_create (w->opts.digest_name);
   int err;
@@ -585,7 +587,7 @@ prepare (struct blkhash_manifest_writer *w, const struct part *part, int fd)
 
 static struct blkhash_manifest_writer *
 create (const struct blkhash_opts *opts, uint64_t size,
-        const struct part *part, int fd)
+        const struct block_range *part, int fd)
 {
   struct blkhash_manifest_writer *w = calloc (1, sizeof *w);
   int err;
@@ -617,7 +619,7 @@ blkhash_manifest_writer_new_part (const struct blkhash_opts *opts,
                                   uint64_t size, uint64_t first,
                                   uint64_t count, int fd)
 {
-  const struct part part = { first, count };
+  const struct block_range part = { first, count };
 
   return create (opts, size, &part, fd);
 }
