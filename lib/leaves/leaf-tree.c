@@ -1,13 +1,13 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The leaf tree is a radix tree with 64 slots in each node.  Its height depends on the
- * highest block that was set, so an image of unknown size takes no more memory
- * than others.  A node at the bottom holds the states of 64 blocks, and their
- * leaves.  A slot of an inner node points to a child, or has a uniform state:
- * it is NULL if all blocks below it are missing, or ALL_ZERO if all blocks
- * below it are zero.  So a hole of 8 EiB takes only a few slots, and a fully
- * allocated image takes little more memory than its leaves.
+ * The leaf tree is a radix tree with 64 slots in each node.  Its height depends
+ * on the highest block that was set, so an image of unknown size takes no more
+ * memory than others.  A node at the bottom holds the states of 64 blocks, and
+ * their leaves.  A slot of an inner node points to a child, or has a uniform
+ * state: it is NULL if all blocks below it are missing, or ALL_ZERO if all
+ * blocks below it are zero.  So a hole of 8 EiB takes only a few slots, and a
+ * fully allocated image takes little more memory than its leaves.
  *
  * Freed memory is kept for the next allocation.  The malloc library would keep
  * it too, but in the arena of the thread that allocated it, where the thread
@@ -24,11 +24,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/util.h"
 #include "leaves/leaf-tree.h"
-
-/* The internals of the leaf tree: leaf-tree.c has the inner nodes,
- * leaf-tree-bottom.c the bottom nodes.
- */
 
 #define BITS 6
 #define WAYS (1u << BITS)
@@ -67,7 +64,7 @@ struct leaf_tree {
 
 /* Keep free memory for the next allocation.  There is one list for each size.
  */
-static inline void
+static void
 spare_keep (struct spare **list, void *memory)
 {
   struct spare *spare = memory;
@@ -78,7 +75,7 @@ spare_keep (struct spare **list, void *memory)
   *list = spare;
 }
 
-static inline void *
+static void *
 spare_take (struct spare **list, size_t size)
 {
   struct spare *spare = *list;
@@ -89,7 +86,7 @@ spare_take (struct spare **list, size_t size)
   return spare;
 }
 
-static inline void
+static void
 spare_free (struct spare *spare)
 {
   struct spare *next;
@@ -100,25 +97,11 @@ spare_free (struct spare *spare)
   }
 }
 
-/* ---- Bottom nodes; I is the index of a block in the node ---- */
-
-/* Set blocks to LEAF_MISSING, LEAF_ZERO or LEAF_PARTIAL. */
-void bottom_set (const struct leaf_tree *tree, struct bottom *bottom,
-                 unsigned first, unsigned count, enum leaf_state state);
-
-/* Set a block to LEAF_DATA.  Returns 0 or ENOMEM. */
-int bottom_set_data (struct leaf_tree *tree, struct bottom *bottom, unsigned i,
-                     const unsigned char *leaf);
-
-/* Returns the run of blocks in one state from block I on, within the node. */
-struct leaf_run bottom_run (const struct leaf_tree *tree,
-                            const struct bottom *bottom, unsigned i);
-
-/* Keep the array of leaves as spare memory, before the caller frees BOTTOM. */
-void bottom_drop_leaves (struct leaf_tree *tree, struct bottom *bottom);
-
-/* The bottom nodes of the leaf tree.  Each has the states of 64 blocks in three
- * bitmaps, and the leaves of its blocks of data in an array without gaps.
+/* ---- Bottom nodes ----
+ *
+ * Each has the states of 64 blocks in three bitmaps, and the leaves of its
+ * blocks of data in an array without gaps.  I is the index of a block in the
+ * node.
  */
 
 /* Returns the list of spare arrays with room for ROOM leaves, a power of two up
@@ -130,15 +113,17 @@ spare_leaves (struct leaf_tree *tree, unsigned room)
   return &tree->spare_leaves[__builtin_ctz (room)];
 }
 
+/* Returns the size in bytes of such an array. */
 static size_t
-leaves_size (const struct leaf_tree *tree, unsigned room)
+array_size (const struct leaf_tree *tree, unsigned room)
 {
   size_t size = room * tree->leaf_size;
 
-  return size < sizeof (struct spare) ? sizeof (struct spare) : size;
+  return MAX (size, sizeof (struct spare));
 }
 
-void
+/* Keep the array of leaves as spare memory, before the caller frees BOTTOM. */
+static void
 bottom_drop_leaves (struct leaf_tree *tree, struct bottom *bottom)
 {
   if (bottom->leaves)
@@ -182,7 +167,7 @@ insert_leaf (struct leaf_tree *tree, struct bottom *bottom, unsigned i)
   if (all == bottom->room) {
     unsigned room = all ? 2 * all : 1;
     unsigned char *bigger = spare_take (spare_leaves (tree, room),
-                                        leaves_size (tree, room));
+                                        array_size (tree, room));
 
     if (!bigger)
       return ENOMEM;
@@ -216,7 +201,8 @@ set_bits (struct bottom *bottom, unsigned first, unsigned count,
   }
 }
 
-void
+/* Set blocks to LEAF_MISSING, LEAF_ZERO or LEAF_PARTIAL. */
+static void
 bottom_set (const struct leaf_tree *tree, struct bottom *bottom,
             unsigned first, unsigned count, enum leaf_state state)
 {
@@ -224,21 +210,22 @@ bottom_set (const struct leaf_tree *tree, struct bottom *bottom,
   set_bits (bottom, first, count, state);
 }
 
-int
+/* Set a block to LEAF_DATA.  Returns 0 or ENOMEM. */
+static int
 bottom_set_data (struct leaf_tree *tree, struct bottom *bottom, unsigned i,
                  const unsigned char *leaf)
 {
   unsigned at = leaves_before (bottom, i);
 
-  if (!(bottom->data >> i & 1) &&
-      insert_leaf (tree, bottom, at) != 0)
+  if (!(bottom->data >> i & 1) && insert_leaf (tree, bottom, at) != 0)
     return ENOMEM;
   memcpy (bottom->leaves + at * tree->leaf_size, leaf, tree->leaf_size);
   set_bits (bottom, i, 1, LEAF_DATA);
   return 0;
 }
 
-struct leaf_run
+/* Returns the run of blocks in one state from block I on, within the node. */
+static struct leaf_run
 bottom_run (const struct leaf_tree *tree, const struct bottom *bottom,
             unsigned i)
 {
@@ -263,6 +250,8 @@ bottom_run (const struct leaf_tree *tree, const struct bottom *bottom,
   return run;
 }
 
+/* ---- Nodes ---- */
+
 static const char all_zero;
 #define ALL_ZERO ((void *) &all_zero) /* this object is never written */
 
@@ -279,36 +268,6 @@ reaches (unsigned height, uint64_t index)
   unsigned bits = (height + 1) * BITS;
 
   return bits >= 64 || index >> bits == 0;
-}
-
-struct leaf_tree *
-leaf_tree_create (uint64_t blocks, size_t leaf_size)
-{
-  struct leaf_tree *tree = calloc (1, sizeof *tree);
-
-  if (!tree)
-    return NULL;
-  tree->blocks = blocks;
-  tree->leaf_size = leaf_size;
-  return tree;
-}
-
-void
-leaf_tree_set_blocks (struct leaf_tree *tree, uint64_t blocks)
-{
-  tree->blocks = blocks;
-}
-
-/* ---- Memory ---- */
-
-size_t
-leaf_tree_path_size (const struct leaf_tree *tree)
-{
-  unsigned height = 0;
-
-  while (tree->blocks > 0 && !reaches (height, tree->blocks - 1))
-    height++;
-  return sizeof (struct bottom) + height * sizeof (struct inner);
 }
 
 /* HEIGHT is the height of the node in the slot: 0 for a bottom node. */
@@ -332,21 +291,6 @@ free_slot (struct leaf_tree *tree, void *slot, unsigned height)
   }
 }
 
-void
-leaf_tree_free (struct leaf_tree *tree)
-{
-  unsigned i;
-
-  if (!tree)
-    return;
-  free_slot (tree, tree->root, tree->height);
-  for (i = 0; i < LEAF_ARRAY_SIZES; i++)
-    spare_free (tree->spare_leaves[i]);
-  spare_free (tree->spare_bottoms);
-  spare_free (tree->spare_inners);
-  free (tree);
-}
-
 static void *
 new_node (struct leaf_tree *tree, unsigned height)
 {
@@ -356,8 +300,6 @@ new_node (struct leaf_tree *tree, unsigned height)
 
   return node ? memset (node, 0, size) : NULL;
 }
-
-/* ---- Nodes ---- */
 
 /* Add levels at the top, until the tree reaches block INDEX. */
 static int
@@ -471,10 +413,8 @@ set_slot (struct leaf_tree *tree, void **slot, unsigned height,
 
     while (count > 0 && err == 0) {
       uint64_t below = first & ((UINT64_C (1) << shift) - 1);
-      uint64_t n = (UINT64_C (1) << shift) - below;
+      uint64_t n = MIN (count, (UINT64_C (1) << shift) - below);
 
-      if (n > count)
-        n = count;
       err = set_slot (tree, &inner->slot[first >> shift], height - 1, below,
                       n, state);
       first += n;
@@ -484,6 +424,51 @@ set_slot (struct leaf_tree *tree, void **slot, unsigned height,
   if (err == 0)
     merge_slot (tree, slot, height);
   return err;
+}
+
+/* ---- The tree ---- */
+
+struct leaf_tree *
+leaf_tree_create (uint64_t blocks, size_t leaf_size)
+{
+  struct leaf_tree *tree = calloc (1, sizeof *tree);
+
+  if (!tree)
+    return NULL;
+  tree->blocks = blocks;
+  tree->leaf_size = leaf_size;
+  return tree;
+}
+
+void
+leaf_tree_set_blocks (struct leaf_tree *tree, uint64_t blocks)
+{
+  tree->blocks = blocks;
+}
+
+void
+leaf_tree_free (struct leaf_tree *tree)
+{
+  unsigned i;
+
+  if (!tree)
+    return;
+  free_slot (tree, tree->root, tree->height);
+  for (i = 0; i < LEAF_ARRAY_SIZES; i++)
+    spare_free (tree->spare_leaves[i]);
+  spare_free (tree->spare_bottoms);
+  spare_free (tree->spare_inners);
+  free (tree);
+}
+
+size_t
+leaf_tree_path_size (const struct leaf_tree *tree)
+{
+  unsigned height = 0;
+
+  while (tree->blocks > 0 && !reaches (height, tree->blocks - 1))
+    height++;
+  return sizeof (struct bottom) + height * sizeof (struct inner);
 }
 
 int
@@ -548,7 +533,6 @@ leaf_tree_run (const struct leaf_tree *tree, uint64_t index)
                              (index & ((UINT64_C (1) << shift) - 1))
                            : UINT64_MAX;
   }
-  if (run.count > tree->blocks - index)
-    run.count = tree->blocks - index;
+  run.count = MIN (run.count, tree->blocks - index);
   return run;
 }

@@ -1,10 +1,20 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The leaf table: whole blocks that are given, observed or forgotten.
+ * The leaf table: whole blocks and pieces of blocks that are given, observed or
+ * forgotten.
  *
  * Blocks are hashed by leaf_batch before the lock is taken.  leaf_batch can
  * leave them to another thread, which hashes them together with its own.
+ *
+ * When the last piece completes a block, the calling thread hashes the block
+ * without holding the lock.  Meanwhile the block stays in the pieces, marked as
+ * busy.  If another thread changes the block, that thread removes the busy
+ * partial from the pieces, and the hashing thread discards the leaf.
+ *
+ * When data is written into a block of zeros, the block is complete
+ * immediately, but more writes to it are likely.  So the block is hashed only
+ * when its memory is needed or released, or when the table is folded.
  */
 
 #include <config.h>
@@ -21,6 +31,8 @@
 #include "leaves/leaves.h"
 #include "leaves/pieces.h"
 
+/* ---- The state of blocks ---- */
+
 int
 leaves_set_error_locked (struct blkhash_leaves *l, int err)
 {
@@ -29,11 +41,12 @@ leaves_set_error_locked (struct blkhash_leaves *l, int err)
   return l->error;
 }
 
-/* A block that is busy (being hashed) is only removed from the pieces; the
- * thread that hashes it frees it.
+/* Remove a block from the pieces, and free it, unless it is busy (being
+ * hashed): then the thread that hashes it frees it.  The caller sets the state
+ * of the block in the tree.
  */
-void
-leaves_drop_partial_locked (struct blkhash_leaves *l, struct partial *partial)
+static void
+drop_partial_locked (struct blkhash_leaves *l, struct partial *partial)
 {
   pieces_remove (l->pieces, partial);
   if (!partial->busy)
@@ -53,7 +66,7 @@ drop_partials_locked (struct blkhash_leaves *l, uint64_t first,
       struct partial *partial = pieces_find (l->pieces, first);
 
       if (partial)              /* NULL is possible only after an error */
-        leaves_drop_partial_locked (l, partial);
+        drop_partial_locked (l, partial);
       run.count = 1;
     }
     first += run.count;
@@ -87,6 +100,28 @@ leaves_store_locked (struct blkhash_leaves *l, uint64_t index,
   return err ? leaves_set_error_locked (l, err) : 0;
 }
 
+/* Called when an observation contradicts the table: make the blocks missing,
+ * and record them.
+ */
+static int
+contradict_locked (struct blkhash_leaves *l, uint64_t index, uint64_t count)
+{
+  size_t n = l->nr_contradicted;
+  struct contradicted *last = n > 0 && n <= LEAVES_CONTRADICTED
+    ? &l->contradicted[n - 1] : NULL;
+
+  if (last && last->index + last->count == index)
+    last->count += count;
+  else if (n <= LEAVES_CONTRADICTED) {
+    if (n < LEAVES_CONTRADICTED)
+      l->contradicted[n] = (struct contradicted) { index, count };
+    __atomic_store_n (&l->nr_contradicted, n + 1, __ATOMIC_RELEASE);
+  }
+  return leaves_set_locked (l, index, count, LEAF_MISSING);
+}
+
+/* ---- Whole blocks ---- */
+
 /* Returns 0, the error of the table, or, with BLKHASH_LEAVES_ONCE, EEXIST if
  * one of these blocks, or a piece of it, was already given.
  */
@@ -109,24 +144,6 @@ check_new_locked (struct blkhash_leaves *l, uint64_t first, uint64_t count)
     first += run.count;
   }
   return 0;
-}
-
-int
-leaves_contradict_locked (struct blkhash_leaves *l, uint64_t index,
-                          uint64_t count)
-{
-  size_t n = l->nr_contradicted;
-  struct contradicted *last = n > 0 && n <= LEAVES_CONTRADICTED
-    ? &l->contradicted[n - 1] : NULL;
-
-  if (last && last->index + last->count == index)
-    last->count += count;
-  else if (n <= LEAVES_CONTRADICTED) {
-    if (n < LEAVES_CONTRADICTED)
-      l->contradicted[n] = (struct contradicted) { index, count };
-    __atomic_store_n (&l->nr_contradicted, n + 1, __ATOMIC_RELEASE);
-  }
-  return leaves_set_locked (l, index, count, LEAF_MISSING);
 }
 
 /* BLOCK is the observed content of block INDEX.  If it contradicts the table,
@@ -156,7 +173,7 @@ observe_block_locked (struct blkhash_leaves *l, uint64_t index,
     break;
   }
   if (!agrees)
-    return leaves_contradict_locked (l, index, 1);
+    return contradict_locked (l, index, 1);
   if (run.state == LEAF_ZERO || run.state == LEAF_DATA)
     return 0;
   return leaves_store_locked (l, index, block);
@@ -202,8 +219,7 @@ observe_zeros_locked (struct blkhash_leaves *l, uint64_t index,
   while (index < end && err == 0) {
     struct leaf_run run = leaf_tree_run (l->tree, index);
 
-    if (run.count > end - index)
-      run.count = end - index;
+    run.count = MIN (run.count, end - index);
     switch (run.state) {
     case LEAF_MISSING:
       err = leaves_set_locked (l, index, run.count, LEAF_ZERO);
@@ -211,7 +227,7 @@ observe_zeros_locked (struct blkhash_leaves *l, uint64_t index,
     case LEAF_ZERO:
       break;
     case LEAF_DATA:
-      err = leaves_contradict_locked (l, index, run.count);
+      err = contradict_locked (l, index, run.count);
       break;
     case LEAF_PARTIAL:
       run.count = 1;
@@ -219,7 +235,7 @@ observe_zeros_locked (struct blkhash_leaves *l, uint64_t index,
                           blocks_length (l, index, 1), 0))
         err = leaves_store_locked (l, index, &zero);
       else
-        err = leaves_contradict_locked (l, index, 1);
+        err = contradict_locked (l, index, 1);
       break;
     }
     index += run.count;
@@ -304,17 +320,7 @@ leaves_put_blocks (struct blkhash_leaves *l, enum leaves_op op,
              : put_zeros (l, op, index, count);
 }
 
-/* The leaf table: pieces of blocks that are given, observed or forgotten.
- *
- * When the last piece completes a block, the calling thread hashes the block
- * without holding the lock.  Meanwhile the block stays in the pieces, marked as
- * busy.  If another thread changes the block, that thread removes the busy
- * partial from the pieces, and the hashing thread discards the leaf.
- *
- * When data is written into a block of zeros, the block is complete
- * immediately, but more writes to it are likely.  So the block is hashed only
- * when its memory is needed or released, or when the table is folded.
- */
+/* ---- Pieces ---- */
 
 /* What the caller has to do after it releases the lock.  An error value cannot
  * mean RETRY, because the sticky error of the table can have any value, even
@@ -416,7 +422,7 @@ open_partial_locked (struct blkhash_leaves *l, uint64_t index,
      */
     if (busy_is_zero (l, old))
       state = LEAF_ZERO;
-    leaves_drop_partial_locked (l, old);
+    drop_partial_locked (l, old);
   }
   pieces_add (l->pieces, *partial, index);
   if (state == LEAF_ZERO)
@@ -491,7 +497,7 @@ observe_piece_locked (struct blkhash_leaves *l, const unsigned char *buf,
       return !partial->busy;
   }
   if (state == LEAF_PARTIAL || (state == LEAF_ZERO && buf))
-    leaves_contradict_locked (l, index, 1);
+    contradict_locked (l, index, 1);
   return false;
 }
 

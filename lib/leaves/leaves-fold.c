@@ -30,15 +30,19 @@
 #include "leaves/leaves-private.h"
 #include "leaves/leaves.h"
 
-/* Pass leaves, in order, to the callbacks of a program.
+/* ---- The sink ----
  *
- * A run of zeros is held back until its end is known, or sink_end is called.
- * leaves-fold.c calls sink_end within a run only if no sum is computed.
+ * Leaves are passed, in order, to the callbacks of a program.  A run of zeros
+ * is held back until its end is known, so that it is one call, or until
+ * sink_end is called.  That is called within a run only if no sum is computed.
  * Otherwise the calls for zeros depend only on the image, and not on the order
  * in which its parts were hashed.  Leaves of data are passed as they come.
  */
 
-void
+/* USER is copied.  It is NULL if the program passed no callbacks; then the
+ * other functions only count the blocks.
+ */
+static void
 sink_init (struct sink *sink, const struct blkhash_leaf_sink *user,
            size_t leaf_size)
 {
@@ -47,19 +51,24 @@ sink_init (struct sink *sink, const struct blkhash_leaf_sink *user,
     sink->user = *user;
 }
 
-bool
+/* Returns true if there are callbacks. */
+static bool
 sink_is_used (const struct sink *sink)
 {
   return sink->user.data != NULL;
 }
 
-bool
+/* Returns true if any zeros are held back. */
+static bool
 sink_has_zeros (const struct sink *sink)
 {
   return sink->zeros > 0;
 }
 
-int
+/* Pass the zeros that are held back.  Zeros after them are a new run.  Returns
+ * 0, or the error of the callback.
+ */
+static int
 sink_end (struct sink *sink)
 {
   uint64_t zeros = sink->zeros;
@@ -70,7 +79,8 @@ sink_end (struct sink *sink)
   return sink->user.zero (sink->user.opaque, sink->next - zeros, zeros);
 }
 
-int
+/* Pass the next COUNT blocks, whose leaves are in the array LEAVES. */
+static int
 sink_data (struct sink *sink, const unsigned char *leaves, size_t count)
 {
   uint64_t index = sink->next;
@@ -83,13 +93,15 @@ sink_data (struct sink *sink, const unsigned char *leaves, size_t count)
                           sink->leaf_size);
 }
 
-int
+/* Hold back the next COUNT blocks, which are zeros. */
+static void
 sink_zeros (struct sink *sink, uint64_t count)
 {
   sink->next += count;
   sink->zeros += count;
-  return 0;
 }
+
+/* ---- Batches of leaves ---- */
 
 #define BATCH_LEAVES 64
 #define MAX_UNFOLDED 32768      /* limit of unfolded leaves while a thread
@@ -158,9 +170,13 @@ fold_batch (struct outer *outer, struct sink *sink,
                        : outer_leaves (outer, batch->leaves, batch->count);
   if (err)
     return err;
-  return batch->zero ? sink_zeros (sink, batch->zeros + batch->count)
-                     : sink_data (sink, batch->leaves, batch->count);
+  if (!batch->zero)
+    return sink_data (sink, batch->leaves, batch->count);
+  sink_zeros (sink, batch->zeros + batch->count);
+  return 0;
 }
+
+/* ---- Fold early: with ONCE ---- */
 
 /* Other threads may hash blocks faster than the folding thread folds their
  * leaves.  They wait here while too many leaves are unfolded.  The folding
@@ -296,6 +312,8 @@ finish_early_fold (struct blkhash_leaves *l, unsigned char *md)
   return l->error;
 }
 
+/* ---- Fold from the first leaf: without ONCE ---- */
+
 /* Fold all leaves.  Returns EBUSY if the table changes during the fold. */
 static int
 fold_all (struct blkhash_leaves *l, struct outer *outer, struct sink *sink)
@@ -395,6 +413,8 @@ fold_in_turn (struct blkhash_leaves *l, unsigned char *md)
   }
   return err;
 }
+
+/* ---- The API ---- */
 
 static void
 store_result (const struct blkhash_leaves *l, const unsigned char *result,

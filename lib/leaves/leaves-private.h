@@ -1,10 +1,19 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The internals of a leaf table.  leaves.c cuts ranges into blocks and pieces,
- * which leaves-blocks.c and leaves-pieces.c store; leaves-release.c releases
- * the memory of pieces, leaves-size.c handles the size of the image,
- * leaves-query.c reports missing ranges, and leaves-fold.c computes the digest.
+ * The internals of the leaf table, which collects the content of an image in
+ * any order, from any thread, and folds the leaves to the digest of the image.
+ *
+ * The tree has the state and the leaf of each block; the pieces have the
+ * content of partial blocks.  leaves.c creates the table, cuts ranges into
+ * whole blocks and pieces of blocks, and answers what is missing;
+ * leaves-blocks.c hashes the blocks without the lock, or copies the pieces, and
+ * stores them; leaves-fold.c computes the digest.
+ *
+ * After an operation has failed midway, the table can have leaves of outdated
+ * content.  So the error is sticky: later calls that give, forget or fold
+ * content, or query what is missing, return the same error, and no digest is
+ * ever computed from the table.
  */
 
 #ifndef BLKHASH_LEAVES_PRIVATE_H
@@ -21,14 +30,9 @@
 #include "leaves/leaf-tree.h"
 #include "leaves/pieces.h"
 
-/* Pass leaves (digests of blocks), in order, to the callbacks of a program.
- *
- * Zeros are held back until the run of zeros ends, so that a run is one call,
- * unless sink_end is called earlier.
- *
- * A sink is used by one thread at a time.
+/* Passes leaves, in order, to the callbacks of a program: see leaves-fold.c.
+ * It is used by one thread at a time.
  */
-
 struct sink {
   struct blkhash_leaf_sink user; /* the callbacks, which are NULL if the
                                   * program passed none */
@@ -38,35 +42,10 @@ struct sink {
                                  * held back */
 };
 
-/* USER is copied.  It is NULL if the program passed no callbacks; then the
- * other functions only count the blocks.
- */
-void sink_init (struct sink *sink, const struct blkhash_leaf_sink *user,
-                size_t leaf_size);
-
-/* Returns true if there are callbacks. */
-bool sink_is_used (const struct sink *sink);
-
-/* Pass the next COUNT blocks: data, whose leaves are in the array LEAVES; or
- * zeros, which are held back.  Returns 0, or the error of the callback.
- */
-int sink_data (struct sink *sink, const unsigned char *leaves, size_t count);
-int sink_zeros (struct sink *sink, uint64_t count);
-
-/* Returns true if any zeros are held back. */
-bool sink_has_zeros (const struct sink *sink);
-
-/* Pass the zeros that are held back.  Zeros after them are a new run.  Returns
- * 0, or the error of the callback.
- */
-int sink_end (struct sink *sink);
-
-struct blkhash_opts;
 struct digest;
 struct leaf_block;
 struct leaf_engine;
 struct outer;
-struct partial;
 
 #define LEAVES_CONTRADICTED 64  /* maximum number of recorded ranges */
 
@@ -131,7 +110,7 @@ struct blkhash_leaves {
 };
 
 /* Returns the size of the image, or the maximum size while it is unknown.  All
- * ranges that leaves_enter_range accepted lie within this size, even if the
+ * ranges that enter_range accepted lie within this size, even if the
  * size of the image becomes known during a call.
  */
 static inline uint64_t
@@ -152,6 +131,8 @@ blocks_length (const struct blkhash_leaves *l, uint64_t index,
   return count > left / l->block_size ? left : count * l->block_size;
 }
 
+/* ---- leaves-blocks.c ---- */
+
 #define LEAVES_BATCH 64         /* maximum number of blocks of data in a call of
                                  * leaves_put_blocks */
 
@@ -160,17 +141,6 @@ blocks_length (const struct blkhash_leaves *l, uint64_t index,
  * missing.
  */
 enum leaves_op { GIVE, OBSERVE, FORGET };
-
-/* Set the size of the image to SIZE bytes, or to BLKHASH_SIZE_UNKNOWN. */
-void leaves_init_size (struct blkhash_leaves *l, uint64_t size);
-
-/* Begin a call on *LEN bytes at OFFSET.  Returns 0, or EINVAL if they are not
- * in the image.  While the size is unknown, a range to give or observe is
- * recorded, so that the size cannot later be set to less than its end; and a
- * range to forget is cut at the end of all ranges that were given or observed.
- */
-int leaves_enter_range (struct blkhash_leaves *l, enum leaves_op op,
-                        uint64_t offset, uint64_t *len);
 
 /* Put COUNT blocks from block INDEX on.  BUF has their data, and COUNT is at
  * most LEAVES_BATCH.  If BUF is NULL, the blocks are zero, or become missing
@@ -200,12 +170,6 @@ int leaves_set_locked (struct blkhash_leaves *l, uint64_t first,
 int leaves_store_locked (struct blkhash_leaves *l, uint64_t index,
                          const struct leaf_block *block);
 
-/* Called when an observation contradicts the table: make the blocks missing,
- * and record them.
- */
-int leaves_contradict_locked (struct blkhash_leaves *l, uint64_t index,
-                              uint64_t count);
-
 /* Returns true if all bytes of the block are known. */
 static inline bool
 leaves_is_complete (const struct blkhash_leaves *l,
@@ -219,16 +183,20 @@ leaves_is_complete (const struct blkhash_leaves *l,
  */
 int leaves_hash_busy (struct blkhash_leaves *l, struct partial *partial);
 
-/* Remove a block from the pieces, and free it unless it is busy.  The caller
- * sets the state of the block in the tree.
- */
-void leaves_drop_partial_locked (struct blkhash_leaves *l,
-                                 struct partial *partial);
-
 /* Record an error after which leaves can be wrong.  Returns the first error
  * that was recorded.
  */
 int leaves_set_error_locked (struct blkhash_leaves *l, int err);
+
+/* ---- leaves.c ---- */
+
+/* Hash the partial blocks that are complete, from the oldest to the first that
+ * is incomplete.  Returns 0, ENODATA if a block is incomplete, or an error of
+ * the table.
+ */
+int leaves_hash_complete (struct blkhash_leaves *l);
+
+/* ---- leaves-fold.c ---- */
 
 /* Fold the leaves before the first missing block.  The caller holds the lock,
  * which is released during the call.  Returns 0, or the error of the table.
@@ -243,17 +211,5 @@ int leaves_fold_early_locked (struct blkhash_leaves *l);
  */
 int leaves_fold_next_locked (struct blkhash_leaves *l, uint64_t count,
                              const unsigned char *leaves);
-
-/* Hash the partial blocks that are complete, from the oldest to the first that
- * is incomplete.  Returns 0, ENODATA if a block is incomplete, or an error of
- * the table.
- */
-int leaves_hash_complete (struct blkhash_leaves *l);
-
-/* Callback for struct pieces: release the memory of the oldest block, by
- * hashing it if it is complete, or evicting it.  Returns false if there is no
- * block, or if another thread holds the lock of the table.
- */
-bool leaves_evict_oldest (void *opaque);
 
 #endif /* BLKHASH_LEAVES_PRIVATE_H */

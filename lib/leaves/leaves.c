@@ -1,17 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The leaf table: collects the content of an image in any order, from any
- * thread, and folds the leaves to the digest of the image.
- *
- * The tree has the state and the leaf of each block; the pieces have the
- * content of partial blocks.  A range is cut into whole blocks, which are
- * hashed without the lock, and pieces of blocks, which are copied.
- *
- * After an operation has failed midway, the table can have leaves of outdated
- * content.  So the error is sticky: later calls that give, forget or fold
- * content, or query what is missing, return the same error, and no digest is
- * ever computed from the table.
+ * The leaf table: create it, set its content and its size, find what is
+ * missing, and release the memory of partial blocks.  See leaves-private.h.
  */
 
 #include <config.h>
@@ -31,6 +22,195 @@
 #include "leaves/leaves.h"
 #include "leaves/pieces.h"
 
+/* ---- The size of the image ----
+ *
+ * It can become known only after the content.  While it is unknown, the image
+ * has the maximum size, UINT64_MAX bytes.  A size is refused if a range that
+ * was given or observed ends after it.  So setting the size affects no call in
+ * progress, and no block but the last.
+ */
+
+/* Set the size of the image to SIZE bytes, or to BLKHASH_SIZE_UNKNOWN. */
+static void
+init_size (struct blkhash_leaves *l, uint64_t size)
+{
+  l->blocks = size / l->block_size + (size % l->block_size != 0);
+  l->size = size;
+  l->size_known = size != BLKHASH_SIZE_UNKNOWN;
+}
+
+/* Record the end of a range that is given or observed, or truncate a range to
+ * forget.  Returns false, and does nothing, if the size has become known.
+ */
+static bool
+enter_unknown (struct blkhash_leaves *l, enum leaves_op op, uint64_t offset,
+               uint64_t *len)
+{
+  uint64_t end = offset + *len;
+  SCOPED_LOCK (&l->lock);
+
+  if (l->size_known)
+    return false;
+  if (op != FORGET) {
+    if (l->given_end < end && *len > 0)
+      l->given_end = end;
+  }
+  else if (offset >= l->given_end)
+    *len = 0;
+  else if (end > l->given_end)
+    *len = l->given_end - offset;
+  return true;
+}
+
+/* Begin a call on *LEN bytes at OFFSET.  Returns 0, or EINVAL if they are not
+ * in the image.  While the size is unknown, a range to give or observe is
+ * recorded, so that the size cannot later be set to less than its end; and a
+ * range to forget is cut at the end of all ranges that were given or observed.
+ */
+static int
+enter_range (struct blkhash_leaves *l, enum leaves_op op, uint64_t offset,
+             uint64_t *len)
+{
+  if (offset > UINT64_MAX - *len)
+    return EINVAL;
+  if (!l->size_known && enter_unknown (l, op, offset, len))
+    return 0;
+  return offset + *len > l->size ? EINVAL : 0;
+}
+
+int
+blkhash_leaves_set_size (struct blkhash_leaves *l, uint64_t size)
+{
+  {
+    SCOPED_LOCK (&l->lock);
+
+    if (l->size_known || size < l->given_end)
+      return EINVAL;
+    if (l->error)
+      return l->error;
+    init_size (l, size);
+    l->size_known = true;       /* even if SIZE is UINT64_MAX */
+    leaf_tree_set_blocks (l->tree, l->blocks);
+  }
+  return size % l->block_size ? leaves_end_piece (l, size / l->block_size) : 0;
+}
+
+/* ---- Release the memory of pieces ----
+ *
+ * Complete blocks are hashed, and others are evicted.  If tables share a
+ * budget, this can be done by a thread that needs room for another table.
+ */
+
+/* Hash a complete block while the lock of the table is held.  The lock is not
+ * released and taken again, because this could deadlock: the caller of
+ * evict_oldest holds users_lock (see pieces.h), and another thread could wait
+ * for users_lock while it holds the lock of the table.
+ */
+static void
+hash_locked (struct blkhash_leaves *l, const struct partial *partial)
+{
+  unsigned char leaf[BLKHASH_MAX_MD_SIZE];
+  uint64_t index = partial->index;
+  struct leaf_block block = {
+    .data = partial->bytes, .len = blocks_length (l, index, 1), .md = leaf
+  };
+  int err = leaf_batch (l->engine, &block, 1);
+
+  if (err) {
+    leaves_set_locked (l, index, 1, LEAF_MISSING);
+    leaves_set_error_locked (l, err);
+  }
+  else
+    leaves_store_locked (l, index, &block);
+}
+
+/* Callback for struct pieces: release the memory of the oldest block, by
+ * hashing it if it is complete, or evicting it.  Called by a thread that needs
+ * room for another table with the same budget, if share_make_room has selected
+ * this table.  That thread holds users_lock, so this table cannot be freed
+ * during the call.  Returns false if there is no block, or if another thread
+ * holds the lock of the table.
+ */
+static bool
+evict_oldest (void *opaque)
+{
+  struct blkhash_leaves *l = opaque;
+  struct partial *oldest;
+
+  if (pthread_mutex_trylock (&l->lock) != 0)
+    return false;
+  oldest = pieces_oldest (l->pieces);
+  if (oldest && leaves_is_complete (l, oldest))
+    hash_locked (l, oldest);
+  else if (oldest)
+    leaves_set_locked (l, oldest->index, 1, LEAF_MISSING);
+  pthread_mutex_unlock (&l->lock);
+  return oldest != NULL;
+}
+
+/* Hash the oldest block.  Returns 0; ENODATA if it is incomplete; ENOENT if
+ * there is no block; or an error of the table.
+ */
+static int
+hash_oldest (struct blkhash_leaves *l)
+{
+  struct partial *oldest;
+
+  {
+    SCOPED_LOCK (&l->lock);
+
+    oldest = pieces_oldest (l->pieces);
+    if (!oldest)
+      return ENOENT;
+    if (!leaves_is_complete (l, oldest))
+      return ENODATA;
+    partial_set_busy (l->pieces, oldest);
+  }
+  return leaves_hash_busy (l, oldest);
+}
+
+int
+leaves_hash_complete (struct blkhash_leaves *l)
+{
+  int err;
+
+  do
+    err = hash_oldest (l);
+  while (err == 0);
+  return err == ENOENT ? 0 : err;
+}
+
+/* Evict the oldest block, unless it is complete by now. */
+static void
+evict_incomplete (struct blkhash_leaves *l)
+{
+  SCOPED_LOCK (&l->lock);
+  struct partial *oldest = pieces_oldest (l->pieces);
+
+  if (oldest && !leaves_is_complete (l, oldest))
+    leaves_set_locked (l, oldest->index, 1, LEAF_MISSING);
+}
+
+void
+leaves_set_idle (struct blkhash_leaves *l, bool idle)
+{
+  l->pieces->idle = idle;
+}
+
+void
+leaves_release_pieces (struct blkhash_leaves *l)
+{
+  int err;
+
+  do {
+    err = hash_oldest (l);
+    if (err == ENODATA)
+      evict_incomplete (l);
+  } while (err == 0 || err == ENODATA);
+}
+
+/* ---- Create and free ---- */
+
 #define PIECES_BOUND (64 * 1024 * 1024) /* bytes of the table's own budget */
 
 static int
@@ -49,7 +229,7 @@ start (struct blkhash_leaves *l, const struct blkhash_opts *opts,
     return -1;
   l->pieces = pieces_create (opts->block_size, leaf_tree_path_size (l->tree),
                              budget ? budget : &l->own_budget,
-                             leaves_evict_oldest, l);
+                             evict_oldest, l);
   if (!l->pieces)
     return -1;
   if (l->once && !l->no_sum) {
@@ -88,7 +268,7 @@ leaves_new_in_budget (const struct blkhash_opts *opts, uint64_t size,
   if (!l)
     return NULL;
   l->block_size = opts->block_size;
-  leaves_init_size (l, size);
+  init_size (l, size);
   l->construction = opts->construction;
   l->once = flags & BLKHASH_LEAVES_ONCE;
   l->no_sum = flags & BLKHASH_LEAVES_NO_SUM;
@@ -140,6 +320,8 @@ leaves_describe (struct blkhash_leaves *l, struct blkhash_opts *opts,
   return 0;
 }
 
+/* ---- Give, observe and forget ---- */
+
 /* Returns the number of whole blocks at the start of LEN bytes at OFFSET. */
 static uint64_t
 whole_blocks (const struct blkhash_leaves *l, uint64_t len, uint64_t offset)
@@ -169,7 +351,7 @@ put (struct blkhash_leaves *l, enum leaves_op op, const unsigned char *buf,
      uint64_t len, uint64_t offset)
 {
   bool refused = op == FORGET && l->once && len > 0;
-  int err = leaves_enter_range (l, op, offset, &len);
+  int err = enter_range (l, op, offset, &len);
 
   if (err || refused)
     return err ? err : EEXIST;
@@ -232,75 +414,7 @@ leaves_observe_zero (struct blkhash_leaves *l, uint64_t len, uint64_t offset)
   return put (l, OBSERVE, NULL, len, offset);
 }
 
-/* The leaf table: an image whose size becomes known only after its content.
- *
- * While the size is unknown, the image has the maximum size, UINT64_MAX bytes.
- * A size is refused if a range that was given or observed ends after it.  So
- * setting the size affects no call in progress, and no block but the last.
- */
-
-/* Record the end of a range that is given or observed, or truncate a range to
- * forget.  Returns false, and does nothing, if the size has become known.
- */
-static bool
-enter_unknown (struct blkhash_leaves *l, enum leaves_op op, uint64_t offset,
-               uint64_t *len)
-{
-  uint64_t end = offset + *len;
-  SCOPED_LOCK (&l->lock);
-
-  if (l->size_known)
-    return false;
-  if (op != FORGET) {
-    if (l->given_end < end && *len > 0)
-      l->given_end = end;
-  }
-  else if (offset >= l->given_end)
-    *len = 0;
-  else if (end > l->given_end)
-    *len = l->given_end - offset;
-  return true;
-}
-
-int
-leaves_enter_range (struct blkhash_leaves *l, enum leaves_op op,
-                    uint64_t offset, uint64_t *len)
-{
-  if (offset > UINT64_MAX - *len)
-    return EINVAL;
-  if (!l->size_known && enter_unknown (l, op, offset, len))
-    return 0;
-  return offset + *len > l->size ? EINVAL : 0;
-}
-
-void
-leaves_init_size (struct blkhash_leaves *l, uint64_t size)
-{
-  l->blocks = size / l->block_size + (size % l->block_size != 0);
-  l->size = size;
-  l->size_known = size != BLKHASH_SIZE_UNKNOWN;
-}
-
-int
-blkhash_leaves_set_size (struct blkhash_leaves *l, uint64_t size)
-{
-  {
-    SCOPED_LOCK (&l->lock);
-
-    if (l->size_known || size < l->given_end)
-      return EINVAL;
-    if (l->error)
-      return l->error;
-    leaves_init_size (l, size);
-    l->size_known = true;       /* even if SIZE is UINT64_MAX */
-    leaf_tree_set_blocks (l->tree, l->blocks);
-  }
-  return size % l->block_size ? leaves_end_piece (l, size / l->block_size) : 0;
-}
-
-/* The leaf table: finds missing ranges, counts known bytes, and returns
- * contradicted ranges and the best batch size.  Called from any thread.
- */
+/* ---- Queries ---- */
 
 /* Find the first gap in a partial block at or after START.  Returns false if
  * there is none.  All of a busy block counts as missing, because the call that
@@ -446,114 +560,4 @@ size_t
 blkhash_leaves_batch (const struct blkhash_leaves *l)
 {
   return leaf_best_count (l->engine) * l->block_size;
-}
-
-/* The leaf table: release the memory of pieces.  Complete blocks are hashed,
- * and others are evicted.  If tables share a budget, this can be done by a
- * thread that needs room for another table.
- */
-
-/* Hash a complete block while the lock of the table is held.  The lock is not
- * released and taken again, because this could deadlock: the caller of
- * leaves_evict_oldest holds users_lock (see pieces-budget.h), and another
- * thread could wait for users_lock while it holds the lock of the table.
- */
-static void
-hash_locked (struct blkhash_leaves *l, const struct partial *partial)
-{
-  unsigned char leaf[BLKHASH_MAX_MD_SIZE];
-  uint64_t index = partial->index;
-  struct leaf_block block = {
-    .data = partial->bytes, .len = blocks_length (l, index, 1), .md = leaf
-  };
-  int err = leaf_batch (l->engine, &block, 1);
-
-  if (err) {
-    leaves_set_locked (l, index, 1, LEAF_MISSING);
-    leaves_set_error_locked (l, err);
-  }
-  else
-    leaves_store_locked (l, index, &block);
-}
-
-/* Called by a thread that needs room for another table with the same budget, if
- * pieces-share.c has selected this table.  That thread holds users_lock, so
- * this table cannot be freed during the call.
- */
-bool
-leaves_evict_oldest (void *opaque)
-{
-  struct blkhash_leaves *l = opaque;
-  struct partial *oldest;
-
-  if (pthread_mutex_trylock (&l->lock) != 0)
-    return false;
-  oldest = pieces_oldest (l->pieces);
-  if (oldest && leaves_is_complete (l, oldest))
-    hash_locked (l, oldest);
-  else if (oldest)
-    leaves_set_locked (l, oldest->index, 1, LEAF_MISSING);
-  pthread_mutex_unlock (&l->lock);
-  return oldest != NULL;
-}
-
-/* Hash the oldest block.  Returns 0; ENODATA if it is incomplete; ENOENT if
- * there is no block; or an error of the table.
- */
-static int
-hash_oldest (struct blkhash_leaves *l)
-{
-  struct partial *oldest;
-
-  {
-    SCOPED_LOCK (&l->lock);
-
-    oldest = pieces_oldest (l->pieces);
-    if (!oldest)
-      return ENOENT;
-    if (!leaves_is_complete (l, oldest))
-      return ENODATA;
-    partial_set_busy (l->pieces, oldest);
-  }
-  return leaves_hash_busy (l, oldest);
-}
-
-int
-leaves_hash_complete (struct blkhash_leaves *l)
-{
-  int err;
-
-  do
-    err = hash_oldest (l);
-  while (err == 0);
-  return err == ENOENT ? 0 : err;
-}
-
-/* Evict the oldest block, unless it is complete by now. */
-static void
-evict_incomplete (struct blkhash_leaves *l)
-{
-  SCOPED_LOCK (&l->lock);
-  struct partial *oldest = pieces_oldest (l->pieces);
-
-  if (oldest && !leaves_is_complete (l, oldest))
-    leaves_set_locked (l, oldest->index, 1, LEAF_MISSING);
-}
-
-void
-leaves_set_idle (struct blkhash_leaves *l, bool idle)
-{
-  l->pieces->idle = idle;
-}
-
-void
-leaves_release_pieces (struct blkhash_leaves *l)
-{
-  int err;
-
-  do {
-    err = hash_oldest (l);
-    if (err == ENODATA)
-      evict_incomplete (l);
-  } while (err == 0 || err == ENODATA);
 }

@@ -1,9 +1,6 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Partial blocks: blocks whose content is kept, because only some pieces are
- * known, or because they are not hashed yet.
- *
  * Partial blocks are in a hash table by block index, and in a list by the time
  * when a piece was last added.  The budget counts allocated bytes and not bytes
  * of content, because a block of 4 bytes takes far more memory than 4 bytes.
@@ -21,7 +18,7 @@
 #include "common/zero.h"
 #include "leaves/pieces.h"
 
-/* Memory for pieces of blocks, within a bound.
+/* ---- The budget ----
  *
  * The first allocation maps as many bytes as the bound, and chunks are cut from
  * this mapping in order, so pages that no chunk has used take no memory.  Free
@@ -42,8 +39,8 @@
 #define MAP_ANONYMOUS MAP_ANON
 #endif
 
-struct spare {
-  struct spare *next;
+struct spare_chunk {
+  struct spare_chunk *next;
 };
 
 void
@@ -63,7 +60,10 @@ budget_destroy (struct pieces_budget *budget)
   pthread_mutex_destroy (&budget->users_lock);
 }
 
-void
+/* Add a table that uses chunks of CHUNK bytes, a multiple of 64 that is the
+ * same for all tables.
+ */
+static void
 budget_add_table (struct pieces_budget *budget, size_t chunk)
 {
   SCOPED_LOCK (&budget->lock);
@@ -106,7 +106,8 @@ reset_locked (struct pieces_budget *budget)
     unmap_locked (budget);
 }
 
-void
+/* Remove a table.  The last removal releases all memory. */
+static void
 budget_remove_table (struct pieces_budget *budget)
 {
   SCOPED_LOCK (&budget->lock);
@@ -138,12 +139,18 @@ cut_chunk_locked (struct pieces_budget *budget, bool *zero)
   return chunk;
 }
 
-void *
+/* Allocate a chunk, and account for OVERHEAD bytes that the caller allocates
+ * for it elsewhere.  If *ZERO is set, a zeroed chunk is preferred; on return
+ * *ZERO says if the chunk is zeroed.  Returns NULL with errno set to ENOMEM, or
+ * to ENOBUFS if the bound would be exceeded.  With ENOBUFS, *SEEN is set for
+ * budget_wait.
+ */
+static void *
 budget_get (struct pieces_budget *budget, size_t overhead, bool *zero,
             uint64_t *seen)
 {
   SCOPED_LOCK (&budget->lock);
-  struct spare *spare = budget->spare;
+  struct spare_chunk *spare = budget->spare;
   size_t room = budget->bound - budget->used;
   void *chunk = spare;
 
@@ -165,11 +172,12 @@ budget_get (struct pieces_budget *budget, size_t overhead, bool *zero,
   return chunk;
 }
 
-void
+/* Free CHUNK.  OVERHEAD is the same as in budget_get. */
+static void
 budget_put (struct pieces_budget *budget, void *chunk, size_t overhead)
 {
   SCOPED_LOCK (&budget->lock);
-  struct spare *spare = chunk;
+  struct spare_chunk *spare = chunk;
 
   spare->next = budget->spare;
   budget->spare = spare;
@@ -181,7 +189,11 @@ budget_put (struct pieces_budget *budget, void *chunk, size_t overhead)
     pthread_cond_broadcast (&budget->has_freed);
 }
 
-void
+/* Called with true before a chunk is hashed, and with false after the chunk was
+ * hashed and freed.  If the chunk were freed after the call with false,
+ * budget_wait could return false although a chunk is about to be freed.
+ */
+static void
 budget_busy (struct pieces_budget *budget, bool begins)
 {
   SCOPED_LOCK (&budget->lock);
@@ -202,7 +214,9 @@ budget_wait (struct pieces_budget *budget, uint64_t seen)
   return budget->freed != seen;
 }
 
-/* The users of a memory budget are the tables that have pieces of blocks.
+/* ---- The users of a budget ----
+ *
+ * They are the tables that have pieces of blocks.
  *
  * A table that needs room holds its own lock, so it must not wait for the lock
  * of another table: a user whose lock is held is skipped.
@@ -236,7 +250,8 @@ remove_user_locked (struct pieces *pieces)
   pieces->listed = false;
 }
 
-void
+/* Add PIECES, which holds a block, to the list of users, unless it is there. */
+static void
 share_add_user (struct pieces *pieces)
 {
   if (pieces->listed)
@@ -247,7 +262,7 @@ share_add_user (struct pieces *pieces)
     add_user_locked (pieces);
 }
 
-void
+static void
 share_remove_user (struct pieces *pieces)
 {
   SCOPED_LOCK (&pieces->budget->users_lock);
@@ -323,6 +338,8 @@ share_make_room (struct pieces *pieces, struct partial **oldest)
   return ENOBUFS;
 }
 
+/* ---- The blocks ---- */
+
 #define MIN_BUCKETS 64
 #define MIN_RANGES 64           /* in a block, unless it is too small to have
                                  * as many */
@@ -336,16 +353,12 @@ share_make_room (struct pieces *pieces, struct partial **oldest)
 static size_t
 max_ranges (uint32_t block_size)
 {
-  size_t n = block_size / 128;
+  size_t n = MIN (MAX (block_size / 128, MIN_RANGES), MAX_RANGES);
 
-  if (n < MIN_RANGES)
-    n = MIN_RANGES;
-  if (n > MAX_RANGES)
-    n = MAX_RANGES;
   /* A block has at most block_size / 2 ranges: every other byte.  The limit is
    * higher, because a block that has reached the limit cannot be changed.
    */
-  return n < block_size / 2 + 2 ? n : block_size / 2 + 2;
+  return MIN (n, block_size / 2 + 2);
 }
 
 struct pieces *
@@ -541,6 +554,8 @@ pieces_oldest (const struct pieces *pieces)
     partial = partial->newer;
   return partial;
 }
+
+/* ---- The ranges of a block ---- */
 
 /* Returns the index of the first range that ends at or after START. */
 static size_t

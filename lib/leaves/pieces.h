@@ -17,12 +17,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Memory for pieces of blocks, in chunks of one size, within a bound that any
+/* ---- The budget ----
+ *
+ * Memory for pieces of blocks, in chunks of one size, within a bound that any
  * number of tables share.  All functions except budget_init and budget_destroy
  * are thread-safe.
  */
-
-struct pieces;
 
 struct pieces_budget {
   size_t bound;                 /* bytes; set once */
@@ -47,7 +47,7 @@ struct pieces_budget {
   size_t cut;                   /* bytes from BASE on that are cut into
                                  * chunks */
   size_t dirty;                 /* bytes from BASE on that may be nonzero */
-  struct spare *spare;          /* free chunks */
+  struct spare_chunk *spare;    /* free chunks */
   size_t chunks_in_use;         /* cut from BASE, and not in SPARE */
 };
 
@@ -58,32 +58,7 @@ struct pieces_budget {
 void budget_init (struct pieces_budget *budget, size_t bound);
 void budget_destroy (struct pieces_budget *budget);
 
-/* Add and remove a table that uses chunks of CHUNK bytes, a multiple of 64 that
- * is the same for all tables.  The last removal releases all memory.
- */
-void budget_add_table (struct pieces_budget *budget, size_t chunk);
-void budget_remove_table (struct pieces_budget *budget);
-
-/* Allocate a chunk, and account for OVERHEAD bytes that the caller allocates
- * for it elsewhere.  If *ZERO is set, a zeroed chunk is preferred; on return
- * *ZERO says if the chunk is zeroed.  Returns NULL with errno set to ENOMEM, or
- * to ENOBUFS if the bound would be exceeded.  With ENOBUFS, *SEEN is set for
- * budget_wait.  budget_put frees CHUNK; its OVERHEAD must be the same.
- */
-void *budget_get (struct pieces_budget *budget, size_t overhead, bool *zero,
-                  uint64_t *seen);
-void budget_put (struct pieces_budget *budget, void *chunk, size_t overhead);
-
-/* Called with true before a chunk is hashed, and with false after the chunk was
- * hashed and freed.  If the chunk were freed after the call with false,
- * budget_wait could return false although a chunk is about to be freed.
- */
-void budget_busy (struct pieces_budget *budget, bool begins);
-
-/* Returns true when a chunk was freed after budget_get had stored SEEN.  Waits
- * for this only while a chunk is being hashed; otherwise returns false.
- */
-bool budget_wait (struct pieces_budget *budget, uint64_t seen);
+/* ---- Partial blocks ---- */
 
 /* A range of known bytes of a partial block.  The ranges of a block are sorted,
  * disjoint, and not adjacent to each other.
@@ -124,7 +99,7 @@ struct pieces {
   struct partial **buckets;
   struct partial *oldest, *newest;
 
-  /* For other users of the budget: see pieces-share.h. */
+  /* For other users of the budget: see share_make_room. */
   _Atomic size_t held;          /* bytes of the budget that these pieces use;
                                  * changed under the lock of the table */
   atomic_bool idle;             /* blocks of idle users are evicted first */
@@ -159,6 +134,11 @@ struct partial *pieces_find (struct pieces *pieces, uint64_t index);
  */
 struct partial *pieces_reserve (struct pieces *pieces, bool zero,
                                 uint64_t *seen);
+
+/* Returns true when a chunk was freed after pieces_reserve had stored SEEN.
+ * Waits for this only while a chunk is being hashed; otherwise returns false.
+ */
+bool budget_wait (struct pieces_budget *budget, uint64_t seen);
 
 /* Add PARTIAL as block INDEX, which must not have a partial yet. */
 void pieces_add (struct pieces *pieces, struct partial *partial,
@@ -204,25 +184,12 @@ bool partial_agrees (const struct partial *partial, const void *buf,
 int pieces_forget (struct pieces *pieces, struct partial *partial,
                    uint32_t len, uint32_t start);
 
-/* The users of a budget for pieces of blocks: the tables that have such pieces.
- * When there is no room, the largest idle user evicts a block, or the largest
- * user if none is idle.
- */
-
-struct partial;
-struct pieces;
-
-/* Add PIECES, which holds a block, to the list of users, or remove it from the
- * list.
- */
-void share_add_user (struct pieces *pieces);
-void share_remove_user (struct pieces *pieces);
-
-/* Make room for PIECES: the largest idle user, or the largest user if none is
- * idle, hashes or evicts its oldest block.  If that user cannot, the next one
- * in this order does.  Returns 0 if a block was released; EAGAIN if it is the
- * turn of PIECES itself, and the caller must hash or evict *OLDEST; or ENOBUFS
- * if no user can release a block now.  The caller holds the lock of its table.
+/* Make room for PIECES: the largest idle user of the budget, or the largest
+ * user if none is idle, hashes or evicts its oldest block.  If that user
+ * cannot, the next one in this order does.  Returns 0 if a block was released;
+ * EAGAIN if it is the turn of PIECES itself, and the caller must hash or evict
+ * *OLDEST; or ENOBUFS if no user can release a block now.  The caller holds the
+ * lock of its table.
  */
 int share_make_room (struct pieces *pieces, struct partial **oldest);
 
