@@ -7,13 +7,11 @@
 #include <config.h>
 
 #include <errno.h>
-#include <strings.h>
 
 #include <blake2.h>
 
 #include "digest/digest-family.h"
 
-#define NAME "blake2b-256"
 #define SIZE 32
 
 static int
@@ -44,23 +42,10 @@ static const struct digest_ops ops = {
   .final = blake2b_256_final,
 };
 
-static int
-find (const char *name, struct digest *digest)
-{
-  if (strcasecmp (name, NAME) != 0)
-    return EINVAL;
-  *digest = (struct digest) {
-    .ops = &ops, .name = NAME, .size = SIZE, .replaceable = true
-  };
-  return 0;
-}
-
-static void
-list (void (*yield) (const char *name, void *opaque), void *opaque)
-{
-  yield (NAME, opaque);
-}
+static const struct digest blake2b_256 = {
+  .ops = &ops, .name = "blake2b-256", .size = SIZE, .replaceable = true
+};
 
 const struct digest_family digest_blake2b = {
-  .find = find, .list = list
+  .digests = &blake2b_256, .count = 1
 };

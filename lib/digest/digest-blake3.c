@@ -6,14 +6,9 @@
 
 #include <config.h>
 
-#include <errno.h>
-#include <strings.h>
-
 #include <blake3.h>
 
 #include "digest/digest-family.h"
-
-#define NAME "blake3"
 
 static int
 blake3_init (const struct digest *digest, void *state)
@@ -44,23 +39,10 @@ static const struct digest_ops ops = {
   .final = blake3_final,
 };
 
-static int
-find (const char *name, struct digest *digest)
-{
-  if (strcasecmp (name, NAME) != 0)
-    return EINVAL;
-  *digest = (struct digest) {
-    .ops = &ops, .name = NAME, .size = BLAKE3_OUT_LEN
-  };
-  return 0;
-}
-
-static void
-list (void (*yield) (const char *name, void *opaque), void *opaque)
-{
-  yield (NAME, opaque);
-}
+static const struct digest blake3 = {
+  .ops = &ops, .name = "blake3", .size = BLAKE3_OUT_LEN
+};
 
 const struct digest_family digest_blake3 = {
-  .find = find, .list = list
+  .digests = &blake3, .count = 1
 };

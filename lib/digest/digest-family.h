@@ -38,7 +38,13 @@ struct digest_ops {
   void (*release) (struct digest *digest);
 };
 
+/* A family has either a table of its digests, or functions, if their number is
+ * not known.
+ */
 struct digest_family {
+  const struct digest *digests;
+  size_t count;                 /* of DIGESTS */
+
   /* Initialize DIGEST for NAME.  Returns 0, EINVAL if the family has no such
    * digest, or another errno value.
    */
@@ -51,6 +57,5 @@ extern const struct digest_family digest_openssl;
 extern const struct digest_family digest_blake2b;
 extern const struct digest_family digest_blake3;
 extern const struct digest_family digest_xxhash;
-extern const struct digest_family digest_null;
 
 #endif /* BLKHASH_DIGEST_FAMILY_H */

@@ -11,7 +11,6 @@
 
 #include <errno.h>
 #include <string.h>
-#include <strings.h>
 
 #include <xxhash.h>
 
@@ -126,30 +125,6 @@ static const struct digest digests[] = {
     .accidents_only = true },
 };
 
-#define NR_DIGESTS (sizeof digests / sizeof digests[0])
-
-static int
-find (const char *name, struct digest *digest)
-{
-  size_t i;
-
-  for (i = 0; i < NR_DIGESTS; i++)
-    if (strcasecmp (name, digests[i].name) == 0) {
-      *digest = digests[i];
-      return 0;
-    }
-  return EINVAL;
-}
-
-static void
-list (void (*yield) (const char *name, void *opaque), void *opaque)
-{
-  size_t i;
-
-  for (i = 0; i < NR_DIGESTS; i++)
-    yield (digests[i].name, opaque);
-}
-
 const struct digest_family digest_xxhash = {
-  .find = find, .list = list
+  .digests = digests, .count = sizeof digests / sizeof digests[0]
 };

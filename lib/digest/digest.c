@@ -1,7 +1,5 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
- *
- * Find a digest by name, in all families.
  */
 
 #include <config.h>
@@ -14,11 +12,11 @@
 #include "digest/digest-family.h"
 #include "digest/digest.h"
 
-/* null: an empty digest of any message, to measure the overhead without
+/* ---- The digest null ----
+ *
+ * It is an empty digest of any message, to measure the overhead without
  * hashing.  Its length is 0, as in other programs that support the digest null.
  */
-
-#define NAME "null"
 
 static int
 null_init (const struct digest *digest, void *state)
@@ -46,31 +44,20 @@ null_final (const struct digest *digest, void *state, unsigned char *md)
   return 0;
 }
 
-static const struct digest_ops ops = {
+static const struct digest_ops null_ops = {
   .state_size = 1,
   .init = null_init,
   .update = null_update,
   .final = null_final,
 };
 
-static int
-find (const char *name, struct digest *digest)
-{
-  if (strcasecmp (name, NAME) != 0)
-    return EINVAL;
-  *digest = (struct digest) { .ops = &ops, .name = NAME };
-  return 0;
-}
+static const struct digest null_digest = { .ops = &null_ops, .name = "null" };
 
-static void
-list (void (*yield) (const char *name, void *opaque), void *opaque)
-{
-  yield (NAME, opaque);
-}
-
-const struct digest_family digest_null = {
-  .find = find, .list = list
+static const struct digest_family digest_null = {
+  .digests = &null_digest, .count = 1
 };
+
+/* ---- Find a digest ---- */
 
 /* In search order.  OpenSSL is last, so that a digest that a later version of
  * OpenSSL adds cannot replace one of another family with the same name.
@@ -90,12 +77,22 @@ static const struct digest_family *const families[] = {
 };
 
 #define NR_FAMILIES (sizeof families / sizeof families[0])
-#define STATE_ALIGN 64
 
-struct digest_ctx {
-  const struct digest *digest;
-  void *state;
-};
+static int
+find_in (const struct digest_family *family, const char *name,
+         struct digest *digest)
+{
+  size_t i;
+
+  if (family->find)
+    return family->find (name, digest);
+  for (i = 0; i < family->count; i++)
+    if (strcasecmp (name, family->digests[i].name) == 0) {
+      *digest = family->digests[i];
+      return 0;
+    }
+  return EINVAL;
+}
 
 struct digest *
 digest_create (const char *name)
@@ -106,9 +103,8 @@ digest_create (const char *name)
 
   if (!digest)
     return NULL;
-  for (i = 0; i < NR_FAMILIES && err == EINVAL; i++) {
-    err = families[i]->find (name, digest);
-  }
+  for (i = 0; i < NR_FAMILIES && err == EINVAL; i++)
+    err = find_in (families[i], name, digest);
   if (err) {
     free (digest);
     errno = err;
@@ -151,6 +147,8 @@ digest_is_cryptographic (const struct digest *digest)
   return digest->size > 0 && !digest->accidents_only;
 }
 
+/* ---- List the digests ---- */
+
 struct name_list {
   const char **names;
   size_t room, count;
@@ -188,10 +186,14 @@ size_t
 digest_list (const char **names, size_t count)
 {
   struct name_list list = { 0 };
-  size_t i, usable = 0;
+  size_t i, j, usable = 0;
 
-  for (i = 0; i < NR_FAMILIES; i++)
-    families[i]->list (add_name, &list);
+  for (i = 0; i < NR_FAMILIES; i++) {
+    if (families[i]->list)
+      families[i]->list (add_name, &list);
+    for (j = 0; j < families[i]->count; j++)
+      add_name (families[i]->digests[j].name, &list);
+  }
   /* OpenSSL can list digests that its configuration does not allow. */
   for (i = 0; i < list.count; i++) {
     struct digest *digest = digest_create (list.names[i]);
@@ -206,6 +208,15 @@ digest_list (const char **names, size_t count)
   free (list.names);
   return list.count;
 }
+
+/* ---- Hash a message ---- */
+
+#define STATE_ALIGN 64          /* bytes */
+
+struct digest_ctx {
+  const struct digest *digest;
+  void *state;
+};
 
 struct digest_ctx *
 digest_ctx_create (const struct digest *digest)
