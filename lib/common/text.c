@@ -4,15 +4,62 @@
 
 #include <config.h>
 
-#include <stdint.h>
-
 #include "common/text.h"
+#include "common/util.h"
 
-/* Write a string of JSON.
- *
- * All characters that control a terminal are escaped, even those that JSON
- * allows unescaped, because these strings are also printed on terminals.
- */
+const char *
+number_parse (const char *text, uint64_t *number)
+{
+  const char *p = text;
+
+  for (*number = 0; *p >= '0' && *p <= '9'; p++) {
+    unsigned digit = *p - '0';
+
+    if (*number > (UINT64_MAX - digit) / 10)
+      return NULL;
+    *number = 10 * *number + digit;
+  }
+  return p > text ? p : NULL;
+}
+
+enum line_end
+line_read (FILE *in, char *text, size_t size, size_t *len)
+{
+  size_t n = 0;
+  int c;
+
+  while ((c = getc_unlocked (in)) != EOF && c != '\n' && c != '\0') {
+    if (n < size - 1)
+      text[n] = c;
+    if (n < size)
+      n++;
+  }
+  text[MIN (n, size - 1)] = '\0';
+  *len = n;
+  return c == EOF ? LINE_FILE_END : c == '\0' ? LINE_NUL : LINE_NEWLINE;
+}
+
+size_t
+utf8_length (const char *text)
+{
+  static const uint32_t min[] = { 0, 0, 0x80, 0x800, 0x10000 };
+  const unsigned char *s = (const unsigned char *) text;
+  size_t i, n = s[0] < 0x80 ? 1 : s[0] < 0xc0 ? 0 : s[0] < 0xe0 ? 2 :
+    s[0] < 0xf0 ? 3 : s[0] < 0xf8 ? 4 : 0;
+  uint32_t c;
+
+  if (n < 2)
+    return n;
+  c = s[0] & (0xff >> (n + 1));
+  for (i = 1; i < n; i++) {
+    if ((s[i] & 0xc0) != 0x80)
+      return 0;
+    c = c << 6 | (s[i] & 0x3f);
+  }
+  return c < min[n] || c > 0x10ffff || (c >= 0xd800 && c < 0xe000) ? 0 : n;
+}
+
+/* ---- Strings of JSON ---- */
 
 /* Returns the code point of the control character at TEXT, or -1. */
 static int
@@ -51,24 +98,4 @@ json_string (FILE *out, const char *text)
     text += len ? len : 1;
   }
   return r && putc ('"', out) != EOF;
-}
-
-size_t
-utf8_length (const char *text)
-{
-  static const uint32_t min[] = { 0, 0, 0x80, 0x800, 0x10000 };
-  const unsigned char *s = (const unsigned char *) text;
-  size_t i, n = s[0] < 0x80 ? 1 : s[0] < 0xc0 ? 0 : s[0] < 0xe0 ? 2 :
-    s[0] < 0xf0 ? 3 : s[0] < 0xf8 ? 4 : 0;
-  uint32_t c;
-
-  if (n < 2)
-    return n;
-  c = s[0] & (0xff >> (n + 1));
-  for (i = 1; i < n; i++) {
-    if ((s[i] & 0xc0) != 0x80)
-      return 0;
-    c = c << 6 | (s[i] & 0x3f);
-  }
-  return c < min[n] || c > 0x10ffff || (c >= 0xd800 && c < 0xe000) ? 0 : n;
 }

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Write a JSON string.
+ * Read and write text: numbers, lines, characters in UTF-8, strings of JSON,
+ * and streams in memory.
  */
 
 #ifndef BLKHASH_TEXT_H
@@ -10,28 +11,42 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Write TEXT in quotes, with control characters escaped.  TEXT, for
- * instance a file name, need not be valid UTF-8, but JSON must be.  So each
- * byte that is not part of a valid character is written as U+FFFD.
+/* Parse the decimal digits at the start of TEXT, which can have leading zeros,
+ * but no sign and no blanks.  Returns the text after them; or NULL if there are
+ * none, or the number is above UINT64_MAX.
+ */
+const char *number_parse (const char *text, uint64_t *number);
+
+/* How a line ended. */
+enum line_end { LINE_NEWLINE, LINE_NUL, LINE_FILE_END };
+
+/* Read a line from IN into TEXT, which has room for SIZE bytes, without the
+ * character that ends it, and terminate it with a NUL.  Stores its length in
+ * *LEN.  If the line is too long, *LEN is SIZE, and the text is truncated.  At
+ * the end of the file, and after an error of IN, LINE_FILE_END is returned with
+ * the text that was read before.
+ */
+enum line_end line_read (FILE *in, char *text, size_t size, size_t *len);
+
+/* Returns the length in bytes of the character in UTF-8 at S, in a string that
+ * ends with a null byte; or 0 if the bytes at S are not valid UTF-8.
+ */
+size_t utf8_length (const char *s);
+
+/* Write TEXT as a string of JSON, in quotes.  TEXT, for instance a file name,
+ * need not be valid UTF-8, but JSON must be.  So each byte that is not part of
+ * a valid character is written as U+FFFD.  All characters that control a
+ * terminal are escaped, even those that JSON allows unescaped, because these
+ * strings are also printed on terminals.
  *
  * Returns false if a part could not be written.  Callers cannot rely on ferror:
  * a stream of open_memstream sets no error flag if there is no memory.
  */
 bool json_string (FILE *out, const char *text);
-
-/* Characters in UTF-8.  A name can have any bytes, but most names are UTF-8.
- */
-
-/* Returns the length in bytes of the character at S, in a string that ends with
- * a null byte; or 0 if the bytes at S are not valid UTF-8.
- */
-size_t utf8_length (const char *s);
-
-/* Close a stream of open_memstream, and get its text.
- */
 
 /* Close OUT, which open_memstream opened for TEXT.  Returns *TEXT, which the
  * caller frees; or NULL with errno set to ENOMEM if there is no memory.  The

@@ -16,6 +16,7 @@
 
 #include "blkhash.h"
 #include "common/cpu.h"
+#include "common/text.h"
 #include "manifest/manifest-format.h"
 #include "manifest/manifest.h"
 
@@ -188,18 +189,11 @@ manifest_header_print (const struct manifest_header *header,
 static const char *
 parse_number (const char *text, char end, uint64_t *value)
 {
-  const char *p = text;
+  const char *rest = number_parse (text, value);
 
-  for (*value = 0; *p >= '0' && *p <= '9'; p++) {
-    unsigned digit = *p - '0';
-
-    if (*value > (UINT64_MAX - digit) / 10)
-      return NULL;
-    *value = 10 * *value + digit;
-  }
-  if (p == text || (*text == '0' && p > text + 1) || *p != end)
+  if (!rest || *rest != end || (*text == '0' && rest > text + 1))
     return NULL;
-  return p + 1;
+  return rest + 1;
 }
 
 /* Each key sets a bit in SEEN.  SEEN_ALL has the bits of the required keys. */
