@@ -1,7 +1,5 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
- *
- * Parse an expected sum: its hash parameters, and its value.
  */
 
 #include <config.h>
@@ -18,6 +16,8 @@
 #include "blkhash.h"
 #include "common/hash-spec.h"
 #include "common/sums.h"
+
+/* ---- Format a line ---- */
 
 char *
 sum_line_escape (const char *name)
@@ -99,7 +99,9 @@ sum_line (const struct blkhash_opts *opts,
   return line;
 }
 
-/* A line that is not a checksum is either text or damaged.  Text is skipped
+/* ---- Parse a line ----
+ *
+ * A line that is not a checksum is either text or damaged.  Text is skipped
  * with a warning, so that a list can be part of another text, such as a signed
  * mail.  A line that looks like a checksum, but in which a character is missing
  * or wrong, is damaged.  Damage is an error: if the line were skipped, the
@@ -146,8 +148,6 @@ unescape (char *name)
   *to = '\0';
   return true;
 }
-
-/* ---- Lines without a checksum ---- */
 
 /* Returns true if TEXT contains something that looks like a checksum, or like a
  * checksum in which one character is wrong.
@@ -298,8 +298,6 @@ parse_comment (char *text, struct sums_line *line)
     line->type = SUMS_NOTHING;
 }
 
-/* ---- Checksums ---- */
-
 /* Set LINE to a checksum, or to SUMS_DAMAGED if NAME is invalid.  NAME is
  * decoded if ESCAPED is set, and NULL if there is none.
  */
@@ -410,8 +408,6 @@ sums_line_parse (char *text, size_t len, struct sums_line *line)
     set_damaged (line, "it has no name");
 }
 
-/* ---- A text with one sum ---- */
-
 /* Returns why LINE is not allowed in a text with one sum, or NULL. */
 static const char *
 why_refused (const struct sums_line *line)
@@ -457,6 +453,8 @@ sums_line_parse_text (char *text, struct sums_line *sum)
   if (why)
     set_damaged (sum, why);
 }
+
+/* ---- An expected sum ---- */
 
 /* Set REASON, and return EINVAL. */
 static int __attribute__ ((format (printf, 2, 3)))

@@ -1,8 +1,13 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Format a checksum as a line of text.  blksum, except with --output=json, and
- * the nbdkit filters print checksums in this form.
+ * Checksums as text: format a line, as blksum, except with --output=json, and
+ * the nbdkit filters print it; parse a line of a list of such lines; and parse
+ * an expected sum.
+ *
+ * A sum is "HEX", "blk-SPEC = HEX" or "blk-SPEC:HEX".  With a name it is
+ * "HEX  NAME", "HEX *NAME" or "blk-SPEC (NAME) = HEX"; the name is escaped if
+ * the line begins with a backslash.
  */
 
 #ifndef BLKHASH_SUMS_H
@@ -13,6 +18,8 @@
 
 #include "blkhash-manifest.h"
 #include "blkhash.h"
+
+/* ---- Format a line ---- */
 
 /* The size of a buffer for any checksum in hexadecimal digits. */
 #define SUM_HEX_SIZE (2 * BLKHASH_MAX_MD_SIZE + 1)
@@ -47,13 +54,11 @@ void sum_line_hex (const unsigned char *md, size_t md_len, char *hex);
 void sum_line_text (const struct blkhash_opts *opts, const unsigned char *md,
                     char text[SUM_TEXT_SIZE]);
 
-/* Parse a line of a list of checksums, as blksum and the filters write it, or a
- * single sum.  The caller checks the name of the digest and the length of the
- * sum: see expected-sum.h.
+/* ---- Parse a line ----
  *
- * A sum is "HEX", "blk-SPEC = HEX" or "blk-SPEC:HEX".  With a name it is
- * "HEX  NAME", "HEX *NAME" or "blk-SPEC (NAME) = HEX"; the name is escaped if
- * the line begins with a backslash.  A carriage return at the end is ignored.
+ * The line is one of a list, or a single sum.  A carriage return at the end is
+ * ignored.  The caller checks the name of the digest and the length of the sum:
+ * see expected_sum_init.
  */
 
 enum sums_type {
@@ -92,10 +97,7 @@ void sums_line_parse (char *text, size_t len, struct sums_line *line);
  */
 void sums_line_parse_text (char *text, struct sums_line *sum);
 
-/* An expected sum, which a user or a list gives.
- */
-
-struct sums_line;
+/* ---- An expected sum, which a user or a list gives ---- */
 
 struct expected_sum {
   struct blkhash_opts *opts;    /* hash parameters */
