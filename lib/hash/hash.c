@@ -65,17 +65,18 @@ struct completions {
   struct aio_request requests[];
 };
 
+/* Returns 0, or an errno value. */
 static int
 open_fds (int fd[2])
 {
 #ifdef HAVE_EVENTFD
   fd[0] = fd[1] = eventfd (0, EFD_NONBLOCK | EFD_CLOEXEC);
-  return fd[0] == -1 ? -1 : 0;
+  return fd[0] == -1 ? errno : 0;
 #else
   int i;
 
   if (pipe (fd) == -1)
-    return -1;
+    return errno;
   for (i = 0; i < 2; i++) {
     fcntl (fd[i], F_SETFL, O_NONBLOCK);
     fcntl (fd[i], F_SETFD, FD_CLOEXEC);
@@ -93,13 +94,13 @@ completions_create (unsigned depth)
 {
   struct completions *c;
   unsigned i;
+  int err;
 
   c = calloc (1, sizeof *c + depth * sizeof c->requests[0]);
   if (!c)
     return NULL;
-  if (open_fds (c->fd) == -1) {
-    int err = errno;
-
+  err = open_fds (c->fd);
+  if (err) {
     free (c);
     errno = err;
     return NULL;
@@ -229,32 +230,33 @@ struct blkhash {
   struct completions *completions; /* NULL if the queue depth is 0 */
 };
 
+/* Returns 0, or an errno value. */
 static int
 start (struct blkhash *h, const struct blkhash_opts *opts)
 {
   h->block_size = opts->block_size;
   h->digest = digest_create (opts->digest_name);
   if (!h->digest)
-    return -1;
+    return errno;
   h->engine = leaf_engine_create (h->digest, opts->block_size);
   if (!h->engine)
-    return -1;
+    return errno;
   h->outer = outer_create (h->digest, &opts->construction,
                            leaf_zero_md (h->engine));
   if (!h->outer)
-    return -1;
+    return errno;
   h->pool = pipeline_pool_create (opts->threads);
   if (!h->pool)
-    return -1;
+    return errno;
   h->pipeline = pipeline_create (h->engine, h->outer, h->pool, opts->block_size,
                                  digest_size (h->digest), opts->threads,
                                  opts->queue_depth);
   if (!h->pipeline)
-    return -1;
+    return errno;
   if (opts->queue_depth > 0) {
     h->completions = completions_create (opts->queue_depth);
     if (!h->completions)
-      return -1;
+      return errno;
   }
   return 0;
 }
@@ -264,14 +266,17 @@ blkhash_new_opts (const struct blkhash_opts *opts)
 {
   struct blkhash_opts defaults;
   struct blkhash *h;
+  int err;
 
   if (!opts) {
     opts_init (&defaults);
     opts = &defaults;
   }
   h = calloc (1, sizeof *h);
-  if (h && start (h, opts) == -1) {
+  err = h ? start (h, opts) : 0;
+  if (err) {
     blkhash_free (h);
+    errno = err;
     return NULL;
   }
   return h;

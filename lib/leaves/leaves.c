@@ -213,30 +213,31 @@ leaves_release_pieces (struct blkhash_leaves *l)
 
 #define PIECES_BOUND (64 * 1024 * 1024) /* bytes of the table's own budget */
 
+/* Returns 0, or an errno value. */
 static int
 start (struct blkhash_leaves *l, const struct blkhash_opts *opts,
        struct pieces_budget *budget)
 {
   l->digest = digest_create (opts->digest_name);
   if (!l->digest)
-    return -1;
+    return errno;
   l->leaf_size = digest_size (l->digest);
   l->engine = leaf_engine_create (l->digest, opts->block_size);
   if (!l->engine)
-    return -1;
+    return errno;
   l->tree = leaf_tree_create (l->blocks, l->leaf_size);
   if (!l->tree)
-    return -1;
+    return errno;
   l->pieces = pieces_create (opts->block_size, leaf_tree_path_size (l->tree),
                              budget ? budget : &l->own_budget,
                              evict_oldest, l);
   if (!l->pieces)
-    return -1;
+    return errno;
   if (l->once && !l->no_sum) {
     l->outer = outer_create (l->digest, &l->construction,
                              leaf_zero_md (l->engine));
     if (!l->outer)
-      return -1;
+      return errno;
   }
   return 0;
 }
@@ -254,6 +255,7 @@ leaves_new_in_budget (const struct blkhash_opts *opts, uint64_t size,
 {
   struct blkhash_opts defaults;
   struct blkhash_leaves *l;
+  int err;
 
   if (flags & ~(BLKHASH_LEAVES_ONCE | BLKHASH_LEAVES_NO_SUM) ||
       flags == BLKHASH_LEAVES_NO_SUM) {
@@ -276,8 +278,10 @@ leaves_new_in_budget (const struct blkhash_opts *opts, uint64_t size,
   pthread_mutex_init (&l->lock, NULL);
   pthread_cond_init (&l->folding_ended, NULL);
   budget_init (&l->own_budget, PIECES_BOUND);
-  if (start (l, opts, budget) == -1) {
+  err = start (l, opts, budget);
+  if (err) {
     blkhash_leaves_free (l);
+    errno = err;
     return NULL;
   }
   if (budget)
