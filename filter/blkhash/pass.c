@@ -18,6 +18,7 @@
 
 #include <nbdkit-filter.h>
 
+#include "../lib/common/clock.h"
 #include "../lib/common/strata.h"
 #include "../lib/common/util.h"
 #include "blkhash.h"
@@ -350,15 +351,6 @@ find_read_sizes (struct reading *r)
 
 /* ---- Waits ---- */
 
-static uint64_t
-now_ns (void)
-{
-  struct timespec t;
-
-  clock_gettime (CLOCK_MONOTONIC, &t);
-  return t.tv_sec * UINT64_C (1000000000) + t.tv_nsec;
-}
-
 /* Returns the number of times that this thread waited, or -1 if unknown.  A
  * waiting thread gives up its CPU; a preempted thread does not count as
  * waiting.
@@ -414,10 +406,10 @@ read_range (const struct reading *r, void *buf, struct range range,
     observe_end (conn, &request, 0);
     return PASS_STALE;
   }
-  begin = now_ns ();
+  begin = clock_ns ();
   waits = count_waits ();
   err = read_in_requests (r, buf, range);
-  *waited = now_ns () - begin >= LONG_WAIT &&
+  *waited = clock_ns () - begin >= LONG_WAIT &&
     (waits == -1 || count_waits () > waits);
   if (err == 0)
     observe_data (conn, &request, buf);

@@ -637,11 +637,11 @@ get_version (void)
 static bool
 wait_until_due (void)
 {
-  struct timespec deadline = deadline_in (INTERVAL * DEADLINE_SECOND);
+  const uint64_t until = clock_ns () + INTERVAL * CLOCK_SECOND;
   SCOPED_LOCK (&lock);
 
   while (!is_due && !is_ending &&
-         deadline_wait (&woken, &lock, &deadline) != ETIMEDOUT)
+         clock_cond_wait (&woken, &lock, until) != ETIMEDOUT)
     ;
   is_due = false;
   return !is_ending;
@@ -685,8 +685,8 @@ publish_start (void)
     return 0;
   if (check_files () == -1)
     return -1;
-  deadline_cond_init (&woken);
-  deadline_cond_init (&written);
+  clock_cond_init (&woken);
+  clock_cond_init (&written);
   err = pthread_create (&thread, NULL, write_repeatedly, NULL);
   if (err == 0) {
     has_thread = true;
@@ -709,7 +709,7 @@ publish_wake (void)
 void
 publish_findings (void)
 {
-  struct timespec deadline = deadline_in (INTERVAL * DEADLINE_SECOND);
+  const uint64_t until = clock_ns () + INTERVAL * CLOCK_SECOND;
   uint64_t findings = tally_findings ();
   SCOPED_LOCK (&lock);
 
@@ -718,7 +718,7 @@ publish_findings (void)
   is_due = is_awaited = true;
   pthread_cond_signal (&woken);
   while (published < findings &&
-         deadline_wait (&written, &lock, &deadline) != ETIMEDOUT)
+         clock_cond_wait (&written, &lock, until) != ETIMEDOUT)
     ;
 }
 

@@ -409,7 +409,7 @@ make_export (const char *name)
 int
 exports_open (void)
 {
-  deadline_cond_init (&opening_ended);
+  clock_cond_init (&opening_ended);
   if (verify_params.manifest_dir)
     return manifest_dir_open (verify_params.manifest_dir) == -1 ||
       (verify_params.sums && sum_list_load (verify_params.sums) == -1)
@@ -510,9 +510,9 @@ is_opening_locked (const char *name)
 static int
 wait_for_opening_locked (void)
 {
-  struct timespec deadline = deadline_in (DEADLINE_SECOND / 10);
+  const uint64_t until = clock_ns () + CLOCK_SECOND / 10;
 
-  return deadline_wait (&opening_ended, &exports_lock, &deadline) == ETIMEDOUT
+  return clock_cond_wait (&opening_ended, &exports_lock, until) == ETIMEDOUT
     ? nbdkit_nanosleep (0, 0) : 0;
 }
 

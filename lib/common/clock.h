@@ -1,7 +1,10 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The monotonic clock, for measuring durations, and a sleep.
+ * The monotonic clock: measure durations, sleep, and wait with a timeout.
+ *
+ * All times are nanoseconds since an unspecified moment.  The real-time clock
+ * is not used, because setting it back could extend a wait by hours.
  */
 
 #ifndef BLKHASH_CLOCK_H
@@ -9,24 +12,48 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
 
-/* Wait for a condition variable with a timeout, by the monotonic clock.
- *
- * On systems where condition variables cannot use that clock, the wait is a
- * sleep of DEADLINE_POLL, after which the caller checks its condition.  The
- * real-time clock is not used instead, because setting it back could extend a
- * wait by hours.
- */
+#define CLOCK_SECOND UINT64_C (1000000000) /* nanoseconds */
+#define CLOCK_POLL 1000000      /* nanoseconds between two polls: see
+                                 * clock_cond_wait */
 
-#define DEADLINE_SECOND INT64_C (1000000000) /* nanoseconds */
-#define DEADLINE_POLL 1000000   /* nanoseconds between two polls */
+static inline uint64_t
+clock_ns (void)
+{
+  struct timespec t;
 
-/* Initialize COND for deadline_wait. */
+  clock_gettime (CLOCK_MONOTONIC, &t);
+  return t.tv_sec * CLOCK_SECOND + t.tv_nsec;
+}
+
+/* Returns the same time in milliseconds. */
+static inline int64_t
+clock_ms (void)
+{
+  return clock_ns () / 1000000;
+}
+
+/* Returns the same time in seconds. */
+static inline double
+clock_seconds (void)
+{
+  return clock_ns () * 1e-9;
+}
+
 static inline void
-deadline_cond_init (pthread_cond_t *cond)
+clock_sleep (uint64_t ns)
+{
+  struct timespec left = { ns / CLOCK_SECOND, ns % CLOCK_SECOND };
+
+  while (nanosleep (&left, &left) == -1 && errno == EINTR)
+    ;
+}
+
+/* Initialize COND for clock_cond_wait. */
+static inline void
+clock_cond_init (pthread_cond_t *cond)
 {
 #ifdef HAVE_PTHREAD_CONDATTR_SETCLOCK
   pthread_condattr_t attr;
@@ -40,86 +67,26 @@ deadline_cond_init (pthread_cond_t *cond)
 #endif
 }
 
-/* Returns the time NANOSECONDS from now. */
-static inline struct timespec
-deadline_in (uint64_t nanoseconds)
-{
-  struct timespec t;
-
-  clock_gettime (CLOCK_MONOTONIC, &t);
-  t.tv_sec += nanoseconds / DEADLINE_SECOND;
-  t.tv_nsec += nanoseconds % DEADLINE_SECOND;
-  if (t.tv_nsec >= DEADLINE_SECOND) {
-    t.tv_nsec -= DEADLINE_SECOND;
-    t.tv_sec++;
-  }
-  return t;
-}
-
-static inline bool
-deadline_has_passed (const struct timespec *deadline)
-{
-  struct timespec now;
-
-  clock_gettime (CLOCK_MONOTONIC, &now);
-  return now.tv_sec > deadline->tv_sec ||
-    (now.tv_sec == deadline->tv_sec && now.tv_nsec >= deadline->tv_nsec);
-}
-
-/* The same as pthread_cond_wait, but returns ETIMEDOUT if DEADLINE has passed.
- * Can also return 0 without a signal (a spurious wake-up).
+/* The same as pthread_cond_wait, but returns ETIMEDOUT if the time is UNTIL or
+ * later.  Can also return 0 without a signal (a spurious wake-up).
+ *
+ * On systems where condition variables cannot use the monotonic clock, the wait
+ * is a sleep of CLOCK_POLL, after which the caller checks its condition.
  */
 static inline int
-deadline_wait (pthread_cond_t *cond, pthread_mutex_t *lock,
-               const struct timespec *deadline)
+clock_cond_wait (pthread_cond_t *cond, pthread_mutex_t *lock, uint64_t until)
 {
 #ifdef HAVE_PTHREAD_CONDATTR_SETCLOCK
-  return pthread_cond_timedwait (cond, lock, deadline);
-#else
-  const struct timespec interval = { .tv_nsec = DEADLINE_POLL };
+  const struct timespec t = { until / CLOCK_SECOND, until % CLOCK_SECOND };
 
+  return pthread_cond_timedwait (cond, lock, &t);
+#else
   (void) cond;
   pthread_mutex_unlock (lock);
-  nanosleep (&interval, NULL);
+  clock_sleep (CLOCK_POLL);
   pthread_mutex_lock (lock);
-  return deadline_has_passed (deadline) ? ETIMEDOUT : 0;
+  return clock_ns () >= until ? ETIMEDOUT : 0;
 #endif
-}
-
-/* Returns the seconds since an unspecified moment. */
-static inline double
-clock_seconds (void)
-{
-  struct timespec ts;
-
-  clock_gettime (CLOCK_MONOTONIC, &ts);
-  return ts.tv_sec + ts.tv_nsec * 1e-9;
-}
-
-/* Returns the nanoseconds since the same moment. */
-static inline uint64_t
-clock_ns (void)
-{
-  struct timespec ts;
-
-  clock_gettime (CLOCK_MONOTONIC, &ts);
-  return ts.tv_sec * UINT64_C (1000000000) + ts.tv_nsec;
-}
-
-/* Returns the milliseconds since the same moment. */
-static inline int64_t
-clock_ms (void)
-{
-  return clock_ns () / 1000000;
-}
-
-static inline void
-clock_sleep (long long ns)
-{
-  struct timespec delay = { ns / 1000000000, ns % 1000000000 };
-
-  while (nanosleep (&delay, &delay) == -1 && errno == EINTR)
-    ;
 }
 
 #endif /* BLKHASH_CLOCK_H */

@@ -438,7 +438,7 @@ back_off_locked (struct leaf_engine *engine)
 static void
 gather_locked (struct leaf_engine *engine, struct batch *batch)
 {
-  struct timespec deadline;
+  uint64_t until;
   int r = 0;
 
   if (!engine->gather || engine->queued >= full_group (engine))
@@ -447,9 +447,9 @@ gather_locked (struct leaf_engine *engine, struct batch *batch)
     engine->backoff_left--;
     return;
   }
-  deadline = deadline_in (GATHER_TIMEOUT);
+  until = clock_ns () + GATHER_TIMEOUT;
   while (batch->untaken > 0 && engine->queued < full_group (engine) && r == 0)
-    r = deadline_wait (&batch->changed, &engine->lock, &deadline);
+    r = clock_cond_wait (&batch->changed, &engine->lock, until);
   if (batch->untaken > 0 && engine->queued < full_group (engine))
     back_off_locked (engine);
 }
@@ -493,7 +493,7 @@ leaf_batch (struct leaf_engine *engine,
   if (data == 0)
     return 0;
 
-  deadline_cond_init (&batch.changed);
+  clock_cond_init (&batch.changed);
   {
     SCOPED_LOCK (&engine->lock);
 

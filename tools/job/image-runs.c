@@ -84,8 +84,8 @@ image_table_fill (struct source *source, struct blkhash_leaves *leaves,
 
 #define MAX_RUNS 1024           /* in a batch */
 #define MAX_BYTES (128 * 1024)  /* of leaves in a batch */
-#define BATCH_TIMEOUT (DEADLINE_SECOND / 50) /* limit of the wait for a larger
-                                              * batch */
+#define BATCH_TIMEOUT (CLOCK_SECOND / 50) /* limit of the wait for a larger
+                                           * batch */
 
 struct image_batch {
   size_t count;                 /* runs */
@@ -333,16 +333,16 @@ has_ended_locked (const struct image_runs *iter)
 static void
 wait_locked (struct image_runs *iter)
 {
-  struct timespec deadline;
+  uint64_t until;
   int r = 0;
 
   while (iter->back->count == 0 && !has_ended_locked (iter))
     pthread_cond_wait (&iter->has_leaves, &iter->lock);
   if (has_ended_locked (iter) || is_worth_waking (iter->back))
     return;
-  deadline = deadline_in (BATCH_TIMEOUT);
+  until = clock_ns () + BATCH_TIMEOUT;
   while (!is_worth_waking (iter->back) && !has_ended_locked (iter) && r == 0)
-    r = deadline_wait (&iter->has_leaves, &iter->lock, &deadline);
+    r = clock_cond_wait (&iter->has_leaves, &iter->lock, until);
 }
 
 /* Get the next batch.  Returns 0; ENOENT at the end of the image; or ECANCELED
@@ -428,7 +428,7 @@ image_runs_open (struct image_runs *iter, struct source *source,
   iter->request.stopped = is_closed;
   iter->request.stopped_opaque = iter;
   pthread_mutex_init (&iter->lock, NULL);
-  deadline_cond_init (&iter->has_leaves);
+  clock_cond_init (&iter->has_leaves);
   pthread_cond_init (&iter->has_room, NULL);
   if (group)
     join_group (iter);

@@ -27,9 +27,9 @@
 #include "util/source-options.h"
 
 /* Nanoseconds to wait for the next reply, when no more data is needed. */
-#define REPLY_TIMEOUT (5 * DEADLINE_SECOND)
-#define CHECK_INTERVAL (DEADLINE_SECOND / 2) /* between checks whether the job
-                                              * stopped, or has all data */
+#define REPLY_TIMEOUT (5 * CLOCK_SECOND)
+#define CHECK_INTERVAL (CLOCK_SECOND / 2) /* between checks whether the job
+                                           * stopped, or has all data */
 #define MAX_THREADS 128
 #define MAX_REQUEST (32 * 1024 * 1024) /* bytes, which every server accepts */
 #define MAX_SPARE (12 * 1024 * 1024) /* bytes: if QUEUE_SIZE requires more than
@@ -108,12 +108,12 @@ wait_for_replies_locked (struct nbd_reader *reader)
   int r = 0;
 
   while (reader->reading > 0 && r == 0) {
-    struct timespec deadline = deadline_in (REPLY_TIMEOUT);
+    const uint64_t until = clock_ns () + REPLY_TIMEOUT;
     unsigned events = reader->events;
 
     /* The wait can end without an event. */
     while (r == 0 && reader->events == events)
-      r = deadline_wait (&reader->changed, &reader->lock, &deadline);
+      r = clock_cond_wait (&reader->changed, &reader->lock, until);
   }
 }
 
@@ -127,9 +127,8 @@ wait_locked (struct nbd_reader *reader)
   struct scheduler *scheduler = &reader->scheduler;
 
   while (reader->reading > 0 && !scheduler_is_stopped (scheduler)) {
-    struct timespec deadline = deadline_in (CHECK_INTERVAL);
-
-    deadline_wait (&reader->changed, &reader->lock, &deadline);
+    clock_cond_wait (&reader->changed, &reader->lock,
+                     clock_ns () + CHECK_INTERVAL);
     if (scan_has_failed (scheduler->scan) ||
         range_queue_is_done (&scheduler->range_queue))
       scheduler_stop (scheduler);
@@ -275,7 +274,7 @@ set_up (struct nbd_reader *reader, struct nbd_handle **conns,
   };
   nbd_extents_init (&reader->extents, server, size);
   pthread_mutex_init (&reader->lock, NULL);
-  deadline_cond_init (&reader->changed);
+  clock_cond_init (&reader->changed);
   scheduler_init (&reader->scheduler, scan, conn_next_range);
 }
 
