@@ -27,6 +27,7 @@
 #include <nbdkit-filter.h>
 
 #include "../lib/common/util.h"
+#include "../lib/manifest/manifest.h"
 #include "blkhash-manifest.h"
 #include "blkhash/manifest-save.h"
 #include "blkhash/params.h"
@@ -50,19 +51,9 @@ static char *saving_path;       /* of the new file; set once */
 static int
 is_manifest (int fd, char *why)
 {
-  struct blkhash_manifest_reader *r =
-    blkhash_manifest_reader_new (fd, BLKHASH_MANIFEST_NO_SUM, why,
-                                 OUTPUT_FILE_MAX_WHY);
-  struct blkhash_manifest_run run;
-  int err = r ? 0 : errno;
+  int err = manifest_validate (fd, why, OUTPUT_FILE_MAX_WHY);
 
-  while (err == 0)
-    err = blkhash_manifest_reader_next (r, &run);
-  if (r)
-    snprintf (why, OUTPUT_FILE_MAX_WHY, "%s",
-              blkhash_manifest_reader_error (r));
-  blkhash_manifest_reader_free (r);
-  return err == ENOENT ? 1 : err == EBADMSG ? 0 : -1;
+  return err == 0 ? 1 : err == EBADMSG ? 0 : -1;
 }
 
 static struct output_file file = {

@@ -27,7 +27,7 @@ tools/nbd: read
 tools/read: io
 tools/image: format qemu io
 tools/format: qemu io
-filter/blkhash: lib/leaves
+filter/blkhash: lib/leaves lib/manifest
 filter/verify: lib/construction lib/digest lib/manifest
 EOF
 callers="blkhash-filter finish pass verify-check verify-filter verify-repair" # of the plugin, in filter/

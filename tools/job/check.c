@@ -20,6 +20,7 @@
 #include <sys/stat.h>
 
 #include "../lib/common/sums.h"
+#include "../lib/manifest/manifest.h"
 #include "job/check.h"
 #include "job/job.h"
 #include "job/manifest-operand.h"
@@ -28,8 +29,6 @@
 
 /* Read a list of checksums line by line.
  */
-
-#define MANIFEST "blkhash-manifest " /* see blkhash-manifest(5) */
 
 /* The maximum length of a line in bytes: enough for a name of PATH_MAX bytes
  * that are all escaped.
@@ -111,7 +110,7 @@ sums_list_next (struct sums_list *list, struct sums_line *line,
     return error_set (error, "is UTF-16 text, and a list is UTF-8: convert it, "
                       "as with iconv -f UTF-16 -t UTF-8");
   if (list->number == 1 &&
-      strncmp (list->text, MANIFEST, strlen (MANIFEST)) == 0)
+      strncmp (list->text, MANIFEST_MAGIC, strlen (MANIFEST_MAGIC)) == 0)
     return error_set (error, "is a manifest, not a list of sums: --expect "
                       "manifest:FILE checks an image with it");
   if (end == END_NUL)

@@ -14,13 +14,12 @@
 
 #include "../lib/common/same-file.h"
 #include "../lib/common/util.h"
+#include "../lib/manifest/manifest.h"
 #include "io/file-read.h"
 #include "io/file.h"
 #include "job/overwrite.h"
 #include "source/source.h"
 #include "util/error.h"
-
-#define MAGIC "blkhash-manifest " /* see blkhash-manifest(5) */
 
 static bool
 is_source_file (const struct source *source, const struct stat *st)
@@ -44,13 +43,13 @@ static int
 check_start (int fd, const char *name, off_t size, struct error *error)
 {
   const struct read_file file = { .fd = fd, .direct_fd = -1 };
-  char head[sizeof MAGIC - 1];
+  char head[sizeof MANIFEST_MAGIC - 1];
   size_t len = MIN (size, (off_t) sizeof head);
   int err = read_range (&file, head, len, len, 0);
 
   if (err > 0)
     return error_errno (error, err, "cannot read %s", name);
-  if (err == 0 && memcmp (head, MAGIC, len) == 0)
+  if (err == 0 && memcmp (head, MANIFEST_MAGIC, len) == 0)
     return 0;
   return refuse (name, "it does not begin like a manifest", error);
 }
@@ -62,21 +61,9 @@ static int
 check_records (int fd, const char *name, struct error *error)
 {
   char reason[BLKHASH_MAX_REASON_SIZE];
-  struct blkhash_manifest_reader *r =
-    blkhash_manifest_reader_new (fd, BLKHASH_MANIFEST_NO_SUM, reason,
-                                 sizeof reason);
-  struct blkhash_manifest_run run;
-  int err, status = 0;
 
-  if (!r)
-    return refuse (name, reason, error);
-  do
-    err = blkhash_manifest_reader_next (r, &run);
-  while (err == 0);
-  if (err != ENOENT)
-    status = refuse (name, blkhash_manifest_reader_error (r), error);
-  blkhash_manifest_reader_free (r);
-  return status;
+  return manifest_validate (fd, reason, sizeof reason) == 0
+    ? 0 : refuse (name, reason, error);
 }
 
 int
