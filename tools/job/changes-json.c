@@ -23,6 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../lib/common/text.h"
 #include "job/changes.h"
 #include "util/error.h"
 #include "util/ranges.h"
@@ -229,16 +230,9 @@ json_scan_key (struct json_scan *scan, char key[JSON_SCAN_STRING])
 static int
 parse_number (const char *text, uint64_t *number)
 {
-  unsigned long long value;
-  char *rest;
+  const char *rest = number_parse (text, number);
 
-  errno = 0;
-  value = strtoull (text, &rest, 10);
-  if (!isdigit ((unsigned char) *text) || *rest || errno != 0 ||
-      value > UINT64_MAX || (*text == '0' && text[1]))
-    return -1;
-  *number = value;
-  return 0;
+  return rest && *rest == '\0' && (*text != '0' || text[1] == '\0') ? 0 : -1;
 }
 
 int
