@@ -18,6 +18,7 @@
 #include <strings.h>
 
 #include "../lib/common/strata.h"
+#include "../lib/common/text.h"
 #include "cli/command-line.h"
 #include "cli/program.h"
 
@@ -174,11 +175,9 @@ parse_number (const struct option_row *row, const char *arg)
 {
   unsigned shift;
   uint64_t value;
-  char *end;
+  const char *end = number_parse (arg, &value);
 
-  errno = 0;
-  value = strtoull (arg, &end, 10);
-  if (!isdigit ((unsigned char) arg[0]) || errno != 0)
+  if (!end)
     usage_invalid ("--%s: invalid number '%s'", row->name, arg);
   shift = row->is_size && *end ? parse_unit (row, arg, end) : 0;
   if (value > UINT64_MAX >> shift)

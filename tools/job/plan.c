@@ -123,14 +123,12 @@ static bool
 parse_number (const char **text, const char *key, uint64_t max, uint64_t *value)
 {
   size_t len = strlen (key);
-  char *end;
+  const char *end;
 
-  if (strncmp (*text, key, len) != 0 || (*text)[len] < '0' ||
-      (*text)[len] > '9')
+  if (strncmp (*text, key, len) != 0)
     return false;
-  errno = 0;
-  *value = strtoull (*text + len, &end, 10);
-  if (errno || *end != '\n' || *value > max)
+  end = number_parse (*text + len, value);
+  if (!end || *end != '\n' || *value > max)
     return false;
   *text = end + 1;
   return true;

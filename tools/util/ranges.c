@@ -4,12 +4,12 @@
 
 #include <config.h>
 
-#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "../lib/common/text.h"
 #include "../lib/common/util.h"
 #include "util/ranges.h"
 
@@ -185,13 +185,10 @@ ranges_bytes (const struct ranges *ranges)
 static const char *
 parse_number (const char *text, char end, uint32_t *number)
 {
-  unsigned long long value;
-  char *rest;
+  uint64_t value;
+  const char *rest = number_parse (text, &value);
 
-  errno = 0;
-  value = strtoull (text, &rest, 10);
-  if (!isdigit ((unsigned char) text[0]) || errno != 0 || *rest != end ||
-      value > PART_MAX)
+  if (!rest || *rest != end || value > PART_MAX)
     return NULL;
   *number = value;
   return rest + 1;
