@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "../lib/common/sums.h"
+#include "../lib/common/text.h"
 #include "blkhash.h"
 #include "common/output-file.h"
 #include "common/result-file.h"
@@ -158,58 +159,39 @@ is_old (const char *line)
 
 /* ---- A file ---- */
 
-/* Read the next line without its newline.  *END is the newline, or "" if the
- * line has none.  Returns false at the end of the file, after an error, or if
- * the line has a NUL or is too long.
- */
-static bool
-read_line (FILE *in, char *line, const char **end)
-{
-  size_t len = 0;
-  int c;
-
-  while ((c = getc_unlocked (in)) != EOF && c != '\n') {
-    if (c == '\0' || len == MAX_LINE - 1)
-      return false;
-    line[len++] = c;
-  }
-  line[len] = '\0';
-  *end = c == EOF ? "" : "\n";
-  return c != EOF || (len > 0 && !ferror (in));
-}
-
 /* Returns true if all lines after the header are ours. */
 static bool
 is_ours_after_header (FILE *in, char *line)
 {
-  const char *end;
+  enum line_end end;
+  size_t len;
 
-  while (read_line (in, line, &end))
-    if (*end == '\0' ||
+  while ((end = line_read (in, line, MAX_LINE, &len)) == LINE_NEWLINE)
+    if (len == MAX_LINE ||
         !(is_sum (line, true) || is_old (line) ||
           is_without_sum (line, "# unknown ", "# differs ")))
       return false;
-  return feof (in);
+  return end == LINE_FILE_END && len == 0 && feof (in);
 }
 
 static bool
-is_one_line (FILE *in, char *line, const char *end)
+is_one_line (FILE *in, char *line)
 {
-  return *end == '\n' && (is_old (line) || is_sum (line, false)) &&
+  return (is_old (line) || is_sum (line, false)) &&
     getc_unlocked (in) == EOF && feof (in);
 }
 
 static bool
 is_ours_from_start (FILE *in, char *line)
 {
-  const char *end;
+  size_t len;
 
-  if (!read_line (in, line, &end))
+  if (line_read (in, line, MAX_LINE, &len) != LINE_NEWLINE || len == MAX_LINE)
     return false;
   if (begins_with (result_form.header, line) &&
-      strlen (line) + 1 == strlen (result_form.header) && *end == '\n')
+      strlen (line) + 1 == strlen (result_form.header))
     return is_ours_after_header (in, line);
-  return is_one_line (in, line, end);
+  return is_one_line (in, line);
 }
 
 int

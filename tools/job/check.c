@@ -20,6 +20,7 @@
 #include <sys/stat.h>
 
 #include "../lib/common/sums.h"
+#include "../lib/common/text.h"
 #include "../lib/manifest/manifest.h"
 #include "job/check.h"
 #include "job/job.h"
@@ -60,28 +61,6 @@ sums_list_open (const char *path, struct error *error)
   return list;
 }
 
-/* How a line ended. */
-enum line_end { END_NEWLINE, END_FILE, END_NUL };
-
-/* Read a line without the character that ends it.  If it is too long, *LEN is
- * MAX_LINE + 1, and the text is truncated.
- */
-static enum line_end
-read_line (struct sums_list *list, size_t *len)
-{
-  int c;
-
-  *len = 0;
-  while ((c = getc_unlocked (list->in)) != EOF && c != '\n' && c != '\0') {
-    if (*len < MAX_LINE)
-      list->text[*len] = c;
-    if (*len <= MAX_LINE)
-      ++*len;
-  }
-  list->text[*len < MAX_LINE ? *len : MAX_LINE] = '\0';
-  return c == EOF ? END_FILE : c == '\0' ? END_NUL : END_NEWLINE;
-}
-
 /* Returns true if TEXT, the start of the list, has the byte order mark with
  * which Windows writes UTF-16.
  */
@@ -100,10 +79,10 @@ sums_list_next (struct sums_list *list, struct sums_line *line,
   size_t len;
 
   errno = 0;
-  end = read_line (list, &len);
+  end = line_read (list->in, list->text, sizeof list->text, &len);
   if (ferror (list->in))
     return error_errno (error, errno ? errno : EIO, "cannot read");
-  if (end == END_FILE && len == 0)
+  if (end == LINE_FILE_END && len == 0)
     return 0;
   list->number++;
   if (list->number == 1 && is_utf16 (list->text))
@@ -113,7 +92,7 @@ sums_list_next (struct sums_list *list, struct sums_line *line,
       strncmp (list->text, MANIFEST_MAGIC, strlen (MANIFEST_MAGIC)) == 0)
     return error_set (error, "is a manifest, not a list of sums: --expect "
                       "manifest:FILE checks an image with it");
-  if (end == END_NUL)
+  if (end == LINE_NUL)
     return error_set (error, "line %ju has a NUL character: the lines of a "
                       "list end with newlines",
                       (uintmax_t) list->number);
@@ -123,7 +102,7 @@ sums_list_next (struct sums_list *list, struct sums_line *line,
     };
   else
     sums_line_parse (list->text, len, line);
-  if (end == END_FILE && line->type == SUMS_OTHER)
+  if (end == LINE_FILE_END && line->type == SUMS_OTHER)
     *line = (struct sums_line) {
       .type = SUMS_DAMAGED, .why = "the list ends within it"
     };
