@@ -57,5 +57,5 @@ FOLDERS = [
 ]
 
 # What is built of each folder before its unit tests are linked.
-LIBRARIES = {"lib": ("libcore.la", "libcommon.la", "libnbd-load.la"),
+LIBRARIES = {"lib": ("libcore.la", "libcommon.la"),
              "tools": ("libtools.la",), "filter": ("libfilter.la", "libverify.la")}

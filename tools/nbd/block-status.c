@@ -40,8 +40,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../lib/common/libnbd.h"
 #include "../lib/common/util.h"
+#include "nbd/libnbd.h"
 #include "nbd/nbd.h"
 #include "util/error.h"
 #include "util/extent.h"

@@ -15,8 +15,8 @@
 #include <stdlib.h>
 
 #include "../lib/common/clock.h"
-#include "../lib/common/libnbd.h"
 #include "../lib/common/util.h"
+#include "nbd/libnbd.h"
 #include "nbd/nbd.h"
 #include "util/error.h"
 

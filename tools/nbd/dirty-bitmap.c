@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../lib/common/libnbd.h"
+#include "nbd/libnbd.h"
 #include "nbd/nbd.h"
 #include "util/error.h"
 #include "util/ranges.h"

@@ -19,8 +19,8 @@
 #include <unistd.h>
 
 #include "../lib/common/clock.h"
-#include "../lib/common/libnbd.h"
 #include "../lib/common/util.h"
+#include "nbd/libnbd.h"
 #include "nbd/nbd.h"
 #include "read/scan.h"
 #include "util/error.h"

@@ -19,8 +19,8 @@
 
 #include <cmocka.h>
 
-#include "../lib/common/libnbd.h"
 #include "../lib/common/util.h"
+#include "nbd/libnbd.h"
 #include "nbd/nbd.h"
 #include "util/error.h"
 #include "util/extent.h"

@@ -18,10 +18,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../lib/common/libnbd.h"
 #include "../lib/common/util.h"
 #include "image/layer.h"
 #include "io/file.h"
+#include "nbd/libnbd.h"
 #include "nbd/nbd.h"
 #include "read/reader.h"
 #include "read/scan.h"

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 #include "../lib/common/clock.h"
-#include "../lib/common/libnbd.h"
+#include "nbd/libnbd.h"
 #include "nbd/nbd.h"
 #include "source/source-private.h"
 #include "source/source.h"

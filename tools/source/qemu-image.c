@@ -11,10 +11,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../lib/common/libnbd.h"
 #include "../lib/common/util.h"
 #include "image/qemuopts.h"
 #include "io/file.h"
+#include "nbd/libnbd.h"
 #include "nbd/nbd.h"
 #include "read/scan.h"
 #include "source/source-private.h"

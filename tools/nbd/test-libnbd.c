@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "common/libnbd.h"
+#include "nbd/libnbd.h"
 
 static bool fail;
 static unsigned calls;

@@ -12,8 +12,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/libnbd.h"
-#include "common/util.h"
+#include "../lib/common/util.h"
+#include "nbd/libnbd.h"
 
 #ifdef __APPLE__
 #define SONAME "libnbd.0.dylib"
