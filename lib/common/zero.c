@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "common/util.h"
 #include "common/zero.h"
 
 /* Nearly all data has a nonzero byte among the first HEAD bytes.  If these are
@@ -19,7 +20,7 @@ bool
 is_zero (const void *buf, size_t len)
 {
   const unsigned char *p = buf;
-  size_t i, head = len < HEAD ? len : HEAD;
+  size_t i, head = MIN (len, HEAD);
 
   for (i = 0; i < head; i++)
     if (p[i])

@@ -14,6 +14,7 @@
 
 #include "blkhash.h"
 #include "common/hash-spec.h"
+#include "common/util.h"
 #include "construction/opts.h"
 #include "digest/digest.h"
 
@@ -34,9 +35,7 @@ default_threads (void)
 {
   long n = sysconf (_SC_NPROCESSORS_ONLN);
 
-  if (n < 1)
-    return 1;
-  return n < MAX_DEFAULT_THREADS ? n : MAX_DEFAULT_THREADS;
+  return n < 1 ? 1 : MIN (n, MAX_DEFAULT_THREADS);
 }
 
 void

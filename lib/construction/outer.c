@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "blkhash.h"
+#include "common/util.h"
 #include "construction/opts.h"
 #include "construction/outer.h"
 #include "digest/digest.h"
@@ -127,7 +128,7 @@ chain_zeros (struct outer *outer, unsigned chain, uint64_t count)
   if (outer->leaf_size == 0)    /* the digest null */
     return 0;
   while (count > 0 && err == 0) {
-    size_t n = count < ZERO_LEAVES ? count : ZERO_LEAVES;
+    size_t n = MIN (count, ZERO_LEAVES);
 
     err = digest_update (outer->chain[chain], outer->zero_page,
                          n * outer->leaf_size);

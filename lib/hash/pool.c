@@ -52,11 +52,10 @@ pool_create (unsigned threads, unsigned batch, pool_run *run)
 static struct pool_task *
 take_share_locked (struct pool *pool)
 {
-  unsigned share = pool->weight / pool->max_threads, taken = 0;
+  unsigned share = MIN (pool->weight / pool->max_threads, pool->batch);
+  unsigned taken = 0;
   struct pool_task *first = pool->head, *last;
 
-  if (share > pool->batch)
-    share = pool->batch;
   do {
     last = pool->head;
     pool->head = last->next;
