@@ -26,6 +26,16 @@ struct group {
 #define sigma0(x) xor3 (rotate (x, 1), rotate_bytes (x, 1), shift (x, 7))
 #define sigma1(x) xor3 (rotate (x, 19), rotate (x, 61), shift (x, 6))
 
+/* The same as load_words, for big-endian words. */
+static INLINE void
+load_swapped_words (vec w[16], const unsigned char *const *data, size_t offset)
+{
+  load_words (w, data, offset);
+#pragma GCC unroll 16
+  for (unsigned i = 0; i < 16; i++)
+    w[i] = swap_bytes (w[i]);
+}
+
 static INLINE void
 next_word (vec w[16], unsigned i)
 {

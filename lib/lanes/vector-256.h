@@ -105,14 +105,4 @@ load_words (vec w[16], const unsigned char *const *data, size_t offset)
       transpose_pieces (w + j + i);
 }
 
-/* The same for big-endian words. */
-static INLINE void
-load_swapped_words (vec w[16], const unsigned char *const *data, size_t offset)
-{
-  load_words (w, data, offset);
-#pragma GCC unroll 16
-  for (unsigned i = 0; i < 16; i++)
-    w[i] = swap_bytes (w[i]);
-}
-
 #endif /* BLKHASH_VECTOR_256_H */

@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: misuse of writers and readers of manifests, and errors of
- * write(2).  tests/lib/test-manifest.py compares the bytes of manifests with the
- * reference.
+ * Unit test: misuse of writers and readers of manifests, errors of write(2),
+ * and which files manifest_validate accepts.  tests/lib/test-manifest.py
+ * compares the bytes of manifests with the reference.
  */
 
 #include <config.h>
