@@ -637,7 +637,7 @@ get_version (void)
 static bool
 wait_until_due (void)
 {
-  const uint64_t until = clock_ns () + INTERVAL * CLOCK_SECOND;
+  const uint64_t until = clock_ns () + INTERVAL * NS_PER_SECOND;
   SCOPED_LOCK (&lock);
 
   while (!is_due && !is_ending &&
@@ -709,7 +709,7 @@ publish_wake (void)
 void
 publish_findings (void)
 {
-  const uint64_t until = clock_ns () + INTERVAL * CLOCK_SECOND;
+  const uint64_t until = clock_ns () + INTERVAL * NS_PER_SECOND;
   uint64_t findings = tally_findings ();
   SCOPED_LOCK (&lock);
 

@@ -510,7 +510,7 @@ is_opening_locked (const char *name)
 static int
 wait_for_opening_locked (void)
 {
-  const uint64_t until = clock_ns () + CLOCK_SECOND / 10;
+  const uint64_t until = clock_ns () + NS_PER_SECOND / 10;
 
   return clock_cond_wait (&opening_ended, &exports_lock, until) == ETIMEDOUT
     ? nbdkit_nanosleep (0, 0) : 0;

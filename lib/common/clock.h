@@ -15,8 +15,10 @@
 #include <stdint.h>
 #include <time.h>
 
-#define CLOCK_SECOND UINT64_C (1000000000) /* nanoseconds */
-#define CLOCK_POLL 1000000      /* nanoseconds between two polls: see
+/* Not CLOCK_SECOND, which is a clock of FreeBSD. */
+#define NS_PER_SECOND UINT64_C (1000000000)
+
+#define WAIT_POLL 1000000       /* nanoseconds between two polls: see
                                  * clock_cond_wait */
 
 static inline uint64_t
@@ -25,7 +27,7 @@ clock_ns (void)
   struct timespec t;
 
   clock_gettime (CLOCK_MONOTONIC, &t);
-  return t.tv_sec * CLOCK_SECOND + t.tv_nsec;
+  return t.tv_sec * NS_PER_SECOND + t.tv_nsec;
 }
 
 /* Returns the same time in milliseconds. */
@@ -45,7 +47,7 @@ clock_seconds (void)
 static inline void
 clock_sleep (uint64_t ns)
 {
-  struct timespec left = { ns / CLOCK_SECOND, ns % CLOCK_SECOND };
+  struct timespec left = { ns / NS_PER_SECOND, ns % NS_PER_SECOND };
 
   while (nanosleep (&left, &left) == -1 && errno == EINTR)
     ;
@@ -71,19 +73,19 @@ clock_cond_init (pthread_cond_t *cond)
  * later.  Can also return 0 without a signal (a spurious wake-up).
  *
  * On systems where condition variables cannot use the monotonic clock, the wait
- * is a sleep of CLOCK_POLL, after which the caller checks its condition.
+ * is a sleep of WAIT_POLL, after which the caller checks its condition.
  */
 static inline int
 clock_cond_wait (pthread_cond_t *cond, pthread_mutex_t *lock, uint64_t until)
 {
 #ifdef HAVE_PTHREAD_CONDATTR_SETCLOCK
-  const struct timespec t = { until / CLOCK_SECOND, until % CLOCK_SECOND };
+  const struct timespec t = { until / NS_PER_SECOND, until % NS_PER_SECOND };
 
   return pthread_cond_timedwait (cond, lock, &t);
 #else
   (void) cond;
   pthread_mutex_unlock (lock);
-  clock_sleep (CLOCK_POLL);
+  clock_sleep (WAIT_POLL);
   pthread_mutex_lock (lock);
   return clock_ns () >= until ? ETIMEDOUT : 0;
 #endif

@@ -84,8 +84,8 @@ image_table_fill (struct source *source, struct blkhash_leaves *leaves,
 
 #define MAX_RUNS 1024           /* in a batch */
 #define MAX_BYTES (128 * 1024)  /* of leaves in a batch */
-#define BATCH_TIMEOUT (CLOCK_SECOND / 50) /* limit of the wait for a larger
-                                           * batch */
+#define BATCH_TIMEOUT (NS_PER_SECOND / 50) /* limit of the wait for a larger
+                                            * batch */
 
 struct image_batch {
   size_t count;                 /* runs */

@@ -27,9 +27,9 @@
 #include "util/source-options.h"
 
 /* Nanoseconds to wait for the next reply, when no more data is needed. */
-#define REPLY_TIMEOUT (5 * CLOCK_SECOND)
-#define CHECK_INTERVAL (CLOCK_SECOND / 2) /* between checks whether the job
-                                           * stopped, or has all data */
+#define REPLY_TIMEOUT (5 * NS_PER_SECOND)
+#define CHECK_INTERVAL (NS_PER_SECOND / 2) /* between checks whether the job
+                                            * stopped, or has all data */
 #define MAX_THREADS 128
 #define MAX_REQUEST (32 * 1024 * 1024) /* bytes, which every server accepts */
 #define MAX_SPARE (12 * 1024 * 1024) /* bytes: if QUEUE_SIZE requires more than
