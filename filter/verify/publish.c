@@ -48,7 +48,7 @@
 /* How much of an export was verified.
  */
 
-struct export;
+struct verify_export;
 
 struct summary {
   /* Bytes of the blocks in each state.  VERIFIED are those of BLOCK_OK.
@@ -61,7 +61,7 @@ struct summary {
   bool ok;                      /* VERIFIED is all of the disk */
 };
 
-void summary_get_locked (const struct export *export,
+void summary_get_locked (const struct verify_export *export,
                          struct summary *summary);
 
 /* A mapfile of GNU ddrescue: which ranges are good, bad, and not tried.
@@ -112,7 +112,7 @@ signature_is (int fd, const char *signature)
  * shorter.
  */
 static uint64_t
-bytes_of (const struct disk *disk, const struct tally_counts *counts,
+bytes_of (const struct verify_disk *disk, const struct tally_counts *counts,
           enum block_state state)
 {
   uint64_t bytes = counts->blocks[state] * disk->block_size;
@@ -122,9 +122,9 @@ bytes_of (const struct disk *disk, const struct tally_counts *counts,
 }
 
 void
-summary_get_locked (const struct export *export, struct summary *summary)
+summary_get_locked (const struct verify_export *export, struct summary *summary)
 {
-  struct disk *disk = export->disk;
+  struct verify_disk *disk = export->disk;
   struct tally_counts counts;
 
   *summary = (struct summary) { .missing = disk->size };
@@ -154,7 +154,8 @@ summary_get_locked (const struct export *export, struct summary *summary)
 
 #define MAX_RANGES 100000
 
-#define MAPFILE_SIGNATURE_LINE MAPFILE_SIGNATURE ("nbdkit-blkhash-verify-filter")
+#define MAPFILE_SIGNATURE_LINE \
+  MAPFILE_SIGNATURE ("nbdkit-blkhash-verify-filter")
 
 static int
 is_mapfile (int fd, char *why)
@@ -176,16 +177,16 @@ status_of (enum block_state state)
 }
 
 static void
-print_range (FILE *out, const struct disk *disk, uint64_t first,
+print_range (FILE *out, const struct verify_disk *disk, uint64_t first,
              uint64_t count, char status)
 {
   mapfile_print_range (out, first * disk->block_size,
-                       disk_bytes (disk, first, count), status);
+                       verify_disk_bytes (disk, first, count), status);
 }
 
 /* Adjacent blocks that differ or are unreadable are one range. */
 static void
-print_ranges (FILE *out, struct disk *disk)
+print_ranges (FILE *out, struct verify_disk *disk)
 {
   uint64_t start = 0, block = 0;
   unsigned ranges = 0;
@@ -209,9 +210,9 @@ print_ranges (FILE *out, struct disk *disk)
 }
 
 static void
-print_export_locked (FILE *out, const struct export *export)
+print_export_locked (FILE *out, const struct verify_export *export)
 {
-  struct disk *disk = export->disk;
+  struct verify_disk *disk = export->disk;
 
   if (export->connected)
     print_ranges (out, disk);
@@ -229,11 +230,12 @@ make_mapfile (void)
 
   if (!out)
     return NULL;
-  fputs (MAPFILE_SIGNATURE_LINE MAPFILE_STATUS_BEGIN MAPFILE_STATUS_END ("?"), out);
+  fputs (MAPFILE_SIGNATURE_LINE MAPFILE_STATUS_BEGIN MAPFILE_STATUS_END ("?"),
+         out);
   {
-    SCOPED_LOCK (&exports_lock);
+    SCOPED_LOCK (&verify_exports_lock);
 
-    print_export_locked (out, exports_first_locked ());
+    print_export_locked (out, verify_exports_first_locked ());
   }
   return memstream_close (out, &text);
 }
@@ -281,7 +283,8 @@ print_why (const struct summary *s, char *why, size_t size)
  * functions below.
  */
 static bool
-print_failure (FILE *out, const struct export *export, const struct summary *s)
+print_failure (FILE *out, const struct verify_export *export,
+               const struct summary *s)
 {
   char *name = sum_line_escape (export->name), why[160];
   int r = -1;
@@ -297,7 +300,7 @@ print_failure (FILE *out, const struct export *export, const struct summary *s)
 }
 
 static bool
-print_line_locked (FILE *out, struct export *export)
+print_line_locked (FILE *out, struct verify_export *export)
 {
   struct summary summary;
 
@@ -309,10 +312,10 @@ print_line_locked (FILE *out, struct export *export)
 static bool
 print_lines (FILE *out)
 {
-  struct export *export;
-  SCOPED_LOCK (&exports_lock);
+  struct verify_export *export;
+  SCOPED_LOCK (&verify_exports_lock);
 
-  for (export = exports_first_locked (); export; export = export->next)
+  for (export = verify_exports_first_locked (); export; export = export->next)
     if (!print_line_locked (out, export))
       return false;
   return true;
@@ -389,14 +392,14 @@ add_bool (const struct status *status, const char *key, bool value)
 
 /* Add the member "ranges".  Returns false if there are too many. */
 static bool
-add_ranges (struct status *status, const struct export *export)
+add_ranges (struct status *status, const struct verify_export *export)
 {
   static const char *const results[BLOCK_STATES] = {
     [BLOCK_MISSING] = "missing", [BLOCK_DIFFERS] = "differs",
     [BLOCK_UNREADABLE] = "unreadable", [BLOCK_REPAIRED] = "repaired",
     [BLOCK_UNREADABLE_REPAIRED] = "repaired",
   };
-  struct disk *disk = export->disk;
+  struct verify_disk *disk = export->disk;
   const char *separator = "\n";
   uint64_t block, count;
   bool complete = true;
@@ -419,7 +422,7 @@ add_ranges (struct status *status, const struct export *export)
     --*left;
     fprintf (status->out, "%s        { \"start\": %" PRIu64 ", "
              "\"length\": %" PRIu64 ", \"result\": \"%s\" }", separator,
-             block * disk->block_size, disk_bytes (disk, block, count),
+             block * disk->block_size, verify_disk_bytes (disk, block, count),
              results[state]);
     separator = ",\n";
   }
@@ -430,9 +433,9 @@ add_ranges (struct status *status, const struct export *export)
 /* ---- The file ---- */
 
 static void
-add_export_locked (struct status *status, const struct export *export)
+add_export_locked (struct status *status, const struct verify_export *export)
 {
-  struct disk *disk = export->disk;
+  struct verify_disk *disk = export->disk;
   struct summary summary;
   bool complete;
 
@@ -455,8 +458,8 @@ add_export_locked (struct status *status, const struct export *export)
   add_number (status, "missing-bytes", summary.missing + summary.missing_zero);
   add_number (status, "missing-zero-bytes", summary.missing_zero);
   add_number (status, "transient-blocks", summary.transient);
-  add_bool (status, "stopped", disk_is_stopped (disk));
-  add_bool (status, "manifest-changed", disk_has_changed (disk));
+  add_bool (status, "stopped", verify_disk_is_stopped (disk));
+  add_bool (status, "manifest-changed", verify_disk_has_changed (disk));
   complete = add_ranges (status, export);
   fprintf (status->out, "      \"ranges-complete\": %s\n    }",
            complete ? "true" : "false");
@@ -465,10 +468,10 @@ add_export_locked (struct status *status, const struct export *export)
 static void
 add_exports (struct status *status)
 {
-  const struct export *export;
-  SCOPED_LOCK (&exports_lock);
+  const struct verify_export *export;
+  SCOPED_LOCK (&verify_exports_lock);
 
-  for (export = exports_first_locked (); export; export = export->next) {
+  for (export = verify_exports_first_locked (); export; export = export->next) {
     add_export_locked (status, export);
     fputs (export->next ? ",\n" : "\n", status->out);
   }
@@ -487,8 +490,9 @@ make_status (bool finished)
   status.out = open_memstream (&text, &size);
   if (!status.out)
     return NULL;
-  fprintf (status.out, STATUS_SIGNATURE "  \"time\": %jd,\n  \"finished\": %s,\n"
-           "  \"exports\": [\n", (intmax_t) time (NULL),
+  fprintf (status.out, STATUS_SIGNATURE
+           "  \"time\": %jd,\n  \"finished\": %s,\n  \"exports\": [\n",
+           (intmax_t) time (NULL),
            finished ? "true" : "false");
   add_exports (&status);
   fputs ("  ]\n}\n", status.out);
@@ -586,7 +590,7 @@ publish_withdraw (void)
 int
 publish_open (void)
 {
-  const struct export *export = exports_first_locked ();
+  const struct verify_export *export = verify_exports_first_locked ();
 
   return open_and_empty (export ? manifest_index_opts (export->disk->index)
                                 : NULL, true);
@@ -621,14 +625,14 @@ write_files (bool finished)
 static uint64_t
 get_version (void)
 {
-  const struct export *export;
+  const struct verify_export *export;
   uint64_t version;
-  SCOPED_LOCK (&exports_lock);
+  SCOPED_LOCK (&verify_exports_lock);
 
-  version = 1 + (exports_generation_locked () << 40);
-  for (export = exports_first_locked (); export; export = export->next)
-    version += disk_is_stopped (export->disk) +
-      disk_has_changed (export->disk) +
+  version = 1 + (verify_exports_generation_locked () << 40);
+  for (export = verify_exports_first_locked (); export; export = export->next)
+    version += verify_disk_is_stopped (export->disk) +
+      verify_disk_has_changed (export->disk) +
       tally_get_changes (&export->disk->tally);
   return version;
 }

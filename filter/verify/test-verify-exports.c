@@ -252,7 +252,7 @@ test_forgotten (void **state)
   (void) state;
   start_exports (NULL);
   run_clients ();
-  assert_null (exports_first_locked ());
+  assert_null (verify_exports_first_locked ());
   assert_int_equal (errors, 0);
   stop_exports ();
 }
@@ -263,13 +263,13 @@ test_forgotten (void **state)
 static void
 test_remembered (void **state)
 {
-  const struct export *export;
+  const struct verify_export *export;
   unsigned count = 0;
 
   (void) state;
   start_exports ("blkhash-verify-status");
   run_clients ();
-  for (export = exports_first_locked (); export; export = export->next) {
+  for (export = verify_exports_first_locked (); export; export = export->next) {
     count++;
     assert_int_equal (export->users, 0);
     assert_int_equal (export->disk->fd, -1);
@@ -327,15 +327,15 @@ test_names (void **state)
   memset (longest, 'a', sizeof longest - 1);
   longest[sizeof longest - 1] = '\0';
   assert_null (open_export (longest));
-  assert_null (exports_first_locked ());
+  assert_null (verify_exports_first_locked ());
   stop_exports ();
 }
 
 /* Returns the export NAME, which the filter must have kept. */
-static struct export *
+static struct verify_export *
 find (const char *name)
 {
-  struct export *export = exports_first_locked ();
+  struct verify_export *export = verify_exports_first_locked ();
 
   while (export && strcmp (export->name, name) != 0)
     export = export->next;
@@ -369,7 +369,7 @@ test_reopened (void **state)
   visit (0, 500 * BLOCK);
   assert_int_equal (good_blocks ("a"), 1);
   filter->close (open_export ("c"));
-  assert_string_equal (exports_first_locked ()->name, "a");
+  assert_string_equal (verify_exports_first_locked ()->name, "a");
   copy (2);
   assert_int_equal (good_blocks ("b"), 1);
   stop_exports ();
@@ -567,10 +567,10 @@ test_ranges (void **state)
 static void
 add_kept (unsigned count)
 {
-  struct export *first = exports_first_locked ();
+  struct verify_export *first = verify_exports_first_locked ();
 
   for (; count > 0; count--) {
-    struct export *export = calloc (1, sizeof *export);
+    struct verify_export *export = calloc (1, sizeof *export);
 
     assert_non_null (export);
     export->is_listed = true;
@@ -779,7 +779,7 @@ test_ending (void **state)
   assert_refused ("z", strerror (ECANCELED));
   assert_int_equal (sleeps, 2);
   assert_int_equal (computed, 0);
-  assert_null (exports_first_locked ());
+  assert_null (verify_exports_first_locked ());
   knock ("z");
   assert_int_equal (computed, 1);
   stop_many ();

@@ -179,7 +179,7 @@ content (const char *path)
 static enum block_state
 state_of (uint64_t block)
 {
-  const struct export *export = exports_first_locked ();
+  const struct verify_export *export = verify_exports_first_locked ();
   enum block_state state = BLOCK_MISSING;
 
   if (export->connected)
@@ -213,7 +213,7 @@ skipped_bytes (void)
   uint64_t bytes = 0, i;
 
   for (i = 0; i < blocks; i++)
-    if (zeros_are_skipped && exports_first_locked ()->connected &&
+    if (zeros_are_skipped && verify_exports_first_locked ()->connected &&
         is_zero (plugin.bytes + i * BLOCK, size_of (i)))
       bytes += size_of (i);
   return bytes;
@@ -225,7 +225,7 @@ skipped_bytes (void)
 static bool
 is_complete (void)
 {
-  return exports_first_locked ()->connected &&
+  return verify_exports_first_locked ()->connected &&
     bytes_in (BLOCK_UNREADABLE) + bytes_in (BLOCK_MISSING) == 0;
 }
 
@@ -300,7 +300,7 @@ listed_ranges (void)
 static void
 check_status (void)
 {
-  const struct export *export = exports_first_locked ();
+  const struct verify_export *export = verify_exports_first_locked ();
   const char *text = content (status);
   char *ranges = listed_ranges (), expected[300];
 
@@ -579,9 +579,9 @@ connect_second (void *opaque)
 static bool
 second_waits (void)
 {
-  SCOPED_LOCK (&exports_lock);
+  SCOPED_LOCK (&verify_exports_lock);
 
-  return exports_first_locked ()->waiting > 0;
+  return verify_exports_first_locked ()->waiting > 0;
 }
 
 static int
@@ -621,7 +621,7 @@ test_client_in_pass (void **state)
   plugin.next.pread = pread_in_pass;
   filter->finalize (&plugin.next, first);
   assert_int_equal (pthread_join (second_thread, NULL), 0);
-  tally = &exports_first_locked ()->disk->tally;
+  tally = &verify_exports_first_locked ()->disk->tally;
   assert_int_equal (tally->counts[BLOCK_MISSING], ZERO_BLOCKS);
   assert_int_equal (plugin.reads, 2);
   filter->close (first);
@@ -667,7 +667,7 @@ read_bytes (void *handle, uint32_t count, uint64_t offset)
 static void
 assert_blocks (uint64_t not_read, uint64_t good)
 {
-  const struct tally *tally = &exports_first_locked ()->disk->tally;
+  const struct tally *tally = &verify_exports_first_locked ()->disk->tally;
 
   assert_int_equal (tally->counts[BLOCK_MISSING], not_read);
   assert_int_equal (tally->counts[BLOCK_OK], good);

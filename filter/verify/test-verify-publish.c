@@ -36,8 +36,8 @@
 #define INTERVAL 5.0            /* seconds, as in verify/publish.c */
 
 static char directory[] = "/tmp/blkhash-test-XXXXXX";
-static char manifest[50], other[50]; /* paths; with blkhash-verify-manifest-dir, of
-                                      * the manifests of "a" and "b" */
+/* Paths; with blkhash-verify-manifest-dir, of the manifests of "a" and "b". */
+static char manifest[50], other[50];
 static struct plugin plugin;
 static char *sum;
 
@@ -300,7 +300,7 @@ static void
 stop_disk (void *handle)
 {
   (void) handle;
-  disk_stop (exports_first_locked ()->disk);
+  verify_disk_stop (verify_exports_first_locked ()->disk);
 }
 
 /* A client connects, calls USE, and disconnects.  If WRITTEN is set, the files

@@ -276,7 +276,7 @@ check_read_at (void *handle, uint64_t len, uint64_t offset)
 static struct tally *
 the_tally (void)
 {
-  return &exports_first_locked ()->disk->tally;
+  return &verify_exports_first_locked ()->disk->tally;
 }
 
 static enum block_state
@@ -408,7 +408,8 @@ check_states (void)
       assert_int_equal (state, unreadable[i] ? BLOCK_UNREADABLE_REPAIRED
                                              : BLOCK_REPAIRED);
     else
-      assert_int_equal (state, unreadable[i] ? BLOCK_UNREADABLE : BLOCK_DIFFERS);
+      assert_int_equal (state,
+                        unreadable[i] ? BLOCK_UNREADABLE : BLOCK_DIFFERS);
   }
 }
 

@@ -59,8 +59,8 @@ enum outcome { MUST_PASS, MAY_FAIL, MUST_FAIL };
 
 struct model {
   struct plugin plugin;
-  struct disk *disk;
-  struct source source;
+  struct verify_disk *disk;
+  struct plugin_disk plugin_disk;
   uint64_t size;                /* of the disk; the plugin's can be larger */
   uint32_t block_size;
   struct {
@@ -285,14 +285,14 @@ new_model (uint32_t block_size)
   while (faults-- > 0)
     add_fault (m, kind == 2 ? any (2) : kind);
   sum = manifest_of (opts, m->plugin.bytes, m->size, path);
-  m->disk = disk_open (open (path, O_RDONLY), path,
-                       any (4) ? sum : "none");
+  m->disk = verify_disk_open (open (path, O_RDONLY), path,
+                              any (4) ? sum : "none");
   assert_non_null (m->disk);
-  assert_int_equal (disk_load (m->disk, any (2) ? DISK_COMPUTE : 0), 0);
+  assert_int_equal (verify_disk_load (m->disk, any (2) ? DISK_COMPUTE : 0), 0);
   free (sum);
   blkhash_opts_free (opts);
   assert_int_equal (m->disk->size, m->size);
-  assert_int_equal (source_init (&m->source, &m->plugin.next), 0);
+  assert_int_equal (plugin_disk_init (&m->plugin_disk, &m->plugin.next), 0);
   compute_outcomes (m);
   return m;
 }
@@ -300,7 +300,7 @@ new_model (uint32_t block_size)
 static void
 free_model (struct model *m)
 {
-  disk_free (m->disk);
+  verify_disk_free (m->disk);
   plugin_destroy (&m->plugin);
   free (m->blocks);
   free (m);
@@ -342,7 +342,7 @@ request (struct model *m, uint64_t offset, uint64_t count, bool *failed)
   int err = 0, r;
 
   buf[count] = 0x55;
-  r = check_read (m->disk, &m->source, &m->plugin.next, buf, count, offset,
+  r = check_read (m->disk, &m->plugin_disk, &m->plugin.next, buf, count, offset,
                   &err);
   *failed = r == -1;
   if (r == -1)
@@ -551,11 +551,11 @@ sparse_model (uint64_t blocks, uint64_t zeros)
   memset (m->plugin.bytes + zeros * 4096, 1, m->size - zeros * 4096);
   blkhash_opts_set_block_size (opts, 4096);
   sum = manifest_of (opts, m->plugin.bytes, m->size, path);
-  m->disk = disk_open (open (path, O_RDONLY), path, sum);
-  assert_int_equal (disk_load (m->disk, 0), 0);
+  m->disk = verify_disk_open (open (path, O_RDONLY), path, sum);
+  assert_int_equal (verify_disk_load (m->disk, 0), 0);
   free (sum);
   blkhash_opts_free (opts);
-  assert_int_equal (source_init (&m->source, &m->plugin.next), 0);
+  assert_int_equal (plugin_disk_init (&m->plugin_disk, &m->plugin.next), 0);
   compute_outcomes (m);
   errors = 0;
   return m;
@@ -867,7 +867,8 @@ test_reports (void **state)
   m->plugin.nr_faults = 1;
   assert_null (request (m, 0, m->size, &failed));
   assert_true (failed);
-  sprintf (expected, "blkhash-verify: 40960 bytes at 40960 differ from %s", path);
+  sprintf (expected, "blkhash-verify: 40960 bytes at 40960 differ from %s",
+           path);
   assert_string_equal (last_error, expected);
   assert_null (request (m, 0, m->size, &failed));
   assert_int_equal (errors, 1);

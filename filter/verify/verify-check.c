@@ -38,7 +38,7 @@
 /* Log ranges of blocks that differ or are unreadable.
  */
 
-struct disk;
+struct verify_disk;
 
 /* A range of consecutive blocks in one state, to log. */
 struct finding {
@@ -50,32 +50,33 @@ struct finding {
 /* Extend FINDING by BLOCK.  If BLOCK is not adjacent or has another state, log
  * FINDING first, and begin a new one.
  */
-void finding_add (struct finding *finding, const struct disk *disk,
+void finding_add (struct finding *finding, const struct verify_disk *disk,
                   uint64_t block, enum block_state state, int err);
 
 /* Log that BLOCK had the state OLD when it was read before, and has another one
  * now, so that the states of all blocks were reset.
  */
-void finding_log_reset (const struct disk *disk, uint64_t block,
+void finding_log_reset (const struct verify_disk *disk, uint64_t block,
                         enum block_state old);
 
 /* Log FINDING, unless it is empty. */
-void finding_log (const struct finding *finding, const struct disk *disk);
+void finding_log (const struct finding *finding,
+                  const struct verify_disk *disk);
 
 /* Read and verify consecutive blocks.
  */
 
 struct compare_batch;
-struct disk;
+struct verify_disk;
 struct nbdkit_next_ops;
-struct source;
+struct plugin_disk;
 
 #define MAX_BATCH 1024          /* blocks in a call of batch_read, at most */
 
 /* The state of a client's request while its blocks are read and verified. */
-struct check {
-  struct disk *disk;
-  const struct source *source;
+struct verify_request {
+  struct verify_disk *disk;
+  const struct plugin_disk *plugin;
   struct nbdkit_next_ops *next;
   int *err;                     /* set if the request fails */
   bool unproven;                /* content was served that was not verified:
@@ -93,9 +94,10 @@ struct check {
 };
 
 /* Read, verify and, if needed, repair BATCH, at most MAX_BATCH blocks.  Returns
- * 0, or -1 with *CHECK->err if the request fails.
+ * 0, or -1 with *REQUEST->err if the request fails.
  */
-int batch_read (struct check *check, const struct compare_batch *batch);
+int batch_read (struct verify_request *request,
+                const struct compare_batch *batch);
 
 /* Log ranges of blocks that differ or are unreadable.
  */
@@ -103,9 +105,9 @@ int batch_read (struct check *check, const struct compare_batch *batch);
 #define REPAIRED "; repaired for clients, not on the disk"
 
 void
-finding_log (const struct finding *finding, const struct disk *disk)
+finding_log (const struct finding *finding, const struct verify_disk *disk)
 {
-  uint64_t bytes = disk_bytes (disk, finding->first, finding->count);
+  uint64_t bytes = verify_disk_bytes (disk, finding->first, finding->count);
   uint64_t start = finding->first * disk->block_size;
 
   if (finding->count == 0)
@@ -122,19 +124,19 @@ finding_log (const struct finding *finding, const struct disk *disk)
 }
 
 void
-finding_log_reset (const struct disk *disk, uint64_t block,
+finding_log_reset (const struct verify_disk *disk, uint64_t block,
                    enum block_state old)
 {
   nbdkit_error ("blkhash-verify: %" PRIu64 " bytes at %" PRIu64 " %s when they "
                 "were read before; the disk has changed, all other blocks "
-                "count as missing", disk_bytes (disk, block, 1),
+                "count as missing", verify_disk_bytes (disk, block, 1),
                 block * disk->block_size,
                 old == BLOCK_OK ? "did not differ" : "differed");
 }
 
 void
-finding_add (struct finding *finding, const struct disk *disk, uint64_t block,
-             enum block_state state, int err)
+finding_add (struct finding *finding, const struct verify_disk *disk,
+             uint64_t block, enum block_state state, int err)
 {
   if (finding->count > 0 && finding->state == state &&
       finding->first + finding->count == block)
@@ -169,34 +171,35 @@ finding_add (struct finding *finding, const struct disk *disk, uint64_t block,
 /* ---- Reading ---- */
 
 /* Read BATCH, and set in GOOD which of its blocks are good.  Returns 0; 1 with
- * *CHECK->err if the blocks cannot be read; or -1 with *CHECK->err if they
+ * *REQUEST->err if the blocks cannot be read; or -1 with *REQUEST->err if they
  * cannot be hashed.
  */
 static int
-read_and_compare (const struct check *check, const struct compare_batch *batch,
-                  bool *good)
+read_and_compare (const struct verify_request *request,
+                  const struct compare_batch *batch, bool *good)
 {
-  struct disk *disk = check->disk;
+  struct verify_disk *disk = request->disk;
   int err;
 
-  if (source_read (check->source, check->next, batch->buf,
-                   disk_bytes (disk, batch->first, batch->count),
-                   batch->first * disk->block_size, check->err) == -1)
+  if (plugin_disk_read (request->plugin, request->next, batch->buf,
+                        verify_disk_bytes (disk, batch->first, batch->count),
+                        batch->first * disk->block_size, request->err) == -1)
     return 1;
   err = compare (disk, batch, good);
   if (err == 0)
     return 0;
   nbdkit_error ("blkhash-verify: cannot hash: %s", strerror (err));
-  *check->err = err;
+  *request->err = err;
   return -1;
 }
 
 /* Retry BLOCK, which differs or, if UNREADABLE is set, could not be read.
- * Returns 0 with *STATE, or -1 with *CHECK->err if it cannot be hashed.
+ * Returns 0 with *STATE, or -1 with *REQUEST->err if it cannot be hashed.
  */
 static int
-retry_block (const struct check *check, const struct compare_batch *block,
-             bool unreadable, enum block_state *state)
+retry_block (const struct verify_request *request,
+             const struct compare_batch *block, bool unreadable,
+             enum block_state *state)
 {
   unsigned tries = verify_params.retry;
 
@@ -205,13 +208,13 @@ retry_block (const struct check *check, const struct compare_batch *block,
     bool good = false;
     int r;
 
-    r = read_and_compare (check, block, &good);
+    r = read_and_compare (request, block, &good);
     if (r == -1)
       return -1;
     *state = r == 1 ? BLOCK_UNREADABLE : good ? BLOCK_OK : BLOCK_DIFFERS;
   }
   if (*state == BLOCK_OK)
-    tally_add_transient (&check->disk->tally);
+    tally_add_transient (&request->disk->tally);
   return 0;
 }
 
@@ -220,21 +223,21 @@ retry_block (const struct check *check, const struct compare_batch *block,
  * after it did.
  */
 static bool
-is_stopped (struct check *check)
+is_stopped (struct verify_request *request)
 {
-  if (!check->stopped)
-    check->stopped = nbdkit_nanosleep (0, 0) == -1;
-  return check->stopped;
+  if (!request->stopped)
+    request->stopped = nbdkit_nanosleep (0, 0) == -1;
+  return request->stopped;
 }
 
 /* Replace the content of BLOCK with that of a repair source.  Returns false if
  * there is no source, no source has it, or the request is stopped.
  */
 static bool
-repair (struct check *check, const struct compare_batch *block)
+repair (struct verify_request *request, const struct compare_batch *block)
 {
-  return verify_params.nr_repair > 0 && !is_stopped (check) &&
-    repair_read (check->disk, block);
+  return verify_params.nr_repair > 0 && !is_stopped (request) &&
+    repair_read (request->disk, block);
 }
 
 /* ---- Failing ---- */
@@ -247,20 +250,20 @@ repair (struct check *check, const struct compare_batch *block)
  * only closed its side of the connection still gets the reply.
  */
 static bool
-apply_state (struct check *check, enum block_state state)
+apply_state (struct verify_request *request, enum block_state state)
 {
   if (state != BLOCK_DIFFERS && state != BLOCK_UNREADABLE)
     return false;
   if (state == BLOCK_DIFFERS && verify_params.fail == FAIL_WARN &&
-      !check->stopped) {
-    check->unproven = true;
+      !request->stopped) {
+    request->unproven = true;
     return false;
   }
   if (state == BLOCK_DIFFERS)
-    *check->err = EIO;
-  if (verify_params.fail == FAIL_STOP && !check->stopped &&
-      !(state == BLOCK_UNREADABLE && is_stopped (check)))
-    disk_stop (check->disk);
+    *request->err = EIO;
+  if (verify_params.fail == FAIL_STOP && !request->stopped &&
+      !(state == BLOCK_UNREADABLE && is_stopped (request)))
+    verify_disk_stop (request->disk);
   return true;
 }
 
@@ -272,7 +275,7 @@ apply_state (struct check *check, enum block_state state)
  * that are good in a retry.  Returns the same as read_and_compare.
  */
 static int
-retry_rest (const struct check *check,
+retry_rest (const struct verify_request *request,
             const struct compare_batch *batch, bool *good)
 {
   size_t start = 0, end = batch->count, i;
@@ -289,14 +292,14 @@ retry_rest (const struct check *check,
       end--;
     if (start == end)
       break;
-    rest = compare_part (check->disk, batch, start, end - start);
-    r = read_and_compare (check, &rest, now_good);
+    rest = compare_part (request->disk, batch, start, end - start);
+    r = read_and_compare (request, &rest, now_good);
     if (r != 0)
       return r;
     for (i = start; i < end; i++)
       if (!good[i] && now_good[i - start]) {
         good[i] = true;
-        tally_add_transient (&check->disk->tally);
+        tally_add_transient (&request->disk->tally);
       }
   }
   return 0;
@@ -308,46 +311,47 @@ retry_rest (const struct check *check,
  * fails.
  */
 static int
-handle_result (struct check *check, const struct compare_batch *batch, int r,
-               bool *good, struct finding *finding)
+handle_result (struct verify_request *request,
+               const struct compare_batch *batch, int r, bool *good,
+               struct finding *finding)
 {
   bool failed = false;
   size_t i;
 
   for (i = 0; i < batch->count; i++) {
-    struct compare_batch block = compare_part (check->disk, batch, i, 1);
+    struct compare_batch block = compare_part (request->disk, batch, i, 1);
     enum block_state state = BLOCK_OK, old;
     bool reset;
 
-    check->read.has_retried |= !good[i];
+    request->read.has_retried |= !good[i];
     if (!good[i] && failed)
       state = BLOCK_DIFFERS;
-    else if (!good[i] && retry_block (check, &block, r == 1, &state) == -1)
+    else if (!good[i] && retry_block (request, &block, r == 1, &state) == -1)
       return -1;
-    if (state != BLOCK_OK && repair (check, &block)) {
-      check->unreadable += state == BLOCK_UNREADABLE;
+    if (state != BLOCK_OK && repair (request, &block)) {
+      request->unreadable += state == BLOCK_UNREADABLE;
       state = state == BLOCK_DIFFERS ? BLOCK_REPAIRED
                                      : BLOCK_UNREADABLE_REPAIRED;
     }
-    old = tally_set (&check->disk->tally, &check->read, block.first, state,
+    old = tally_set (&request->disk->tally, &request->read, block.first, state,
                      &reset);
     if (reset)
-      block_cache_clear (&check->disk->cache);
+      block_cache_clear (&request->disk->cache);
     if (reset && verify_params_have_output ())
-      finding_log_reset (check->disk, block.first, old);
+      finding_log_reset (request->disk, block.first, old);
     if (state != BLOCK_OK && state != old)
-      finding_add (finding, check->disk, block.first, state, *check->err);
-    if (failed || !apply_state (check, state))
+      finding_add (finding, request->disk, block.first, state, *request->err);
+    if (failed || !apply_state (request, state))
       continue;
     if (state == BLOCK_UNREADABLE)
       return -1;                /* the next blocks could time out as well */
     failed = true;
-    block = compare_part (check->disk, batch, i + 1, batch->count - i - 1);
-    if (retry_rest (check, &block, good + i + 1) != 0)
+    block = compare_part (request->disk, batch, i + 1, batch->count - i - 1);
+    if (retry_rest (request, &block, good + i + 1) != 0)
       break;
   }
   if (failed)
-    *check->err = EIO;
+    *request->err = EIO;
   return failed ? -1 : 0;
 }
 
@@ -360,7 +364,7 @@ handle_result (struct check *check, const struct compare_batch *batch, int r,
  * size of the next one.
  */
 static int
-read_batch (struct check *check, const struct compare_batch *batch)
+read_batch (struct verify_request *request, const struct compare_batch *batch)
 {
   struct finding finding = { .count = 0 };
   size_t at = 0, fail_end = 0;  /* FAIL_END is the end of the last range of
@@ -371,42 +375,42 @@ read_batch (struct check *check, const struct compare_batch *batch)
 
   while (result == 0 && at < batch->count) {
     size_t n = at < fail_end ? (fail_end - at + 1) / 2 : batch->count - at;
-    struct compare_batch part = compare_part (check->disk, batch, at, 1);
+    struct compare_batch part = compare_part (request->disk, batch, at, 1);
     bool good[MAX_BATCH] = { false };
     int r;
 
-    if (check->unreadable >= MAX_UNREADABLE) {
+    if (request->unreadable >= MAX_UNREADABLE) {
       most = 1;
-      if (repair (check, &part)) {
+      if (repair (request, &part)) {
         at++;
         continue;
       }
     }
     n = MIN (n, most);
-    part = compare_part (check->disk, batch, at, n);
-    r = read_and_compare (check, &part, good);
+    part = compare_part (request->disk, batch, at, n);
+    r = read_and_compare (request, &part, good);
     if (r == 1 && n > 1) {
       fail_end = at + n;
       continue;
     }
-    result = r == -1 ? -1 : handle_result (check, &part, r, good, &finding);
+    result = r == -1 ? -1 : handle_result (request, &part, r, good, &finding);
     most = r == 1 ? 1 : MIN (2 * most, batch->count);
     at += n;
   }
-  finding_log (&finding, check->disk);
+  finding_log (&finding, request->disk);
   return result;
 }
 
 int
-batch_read (struct check *check, const struct compare_batch *batch)
+batch_read (struct verify_request *request, const struct compare_batch *batch)
 {
-  struct tally *tally = &check->disk->tally;
+  struct tally *tally = &request->disk->tally;
   int r;
 
-  tally_begin_read (tally, &check->read, batch->first, batch->count);
-  r = read_batch (check, batch);
-  tally_end_read (tally, &check->read);
-  check->unproven |= check->read.has_reset || check->read.has_failure;
+  tally_begin_read (tally, &request->read, batch->first, batch->count);
+  r = read_batch (request, batch);
+  tally_end_read (tally, &request->read);
+  request->unproven |= request->read.has_reset || request->read.has_failure;
   return r;
 }
 
@@ -423,26 +427,27 @@ no_memory (int *err)
 /* Read COUNT blocks, at most MAX_BATCH, into BUF, and verify them.  Blocks that
  * are zero in the manifest are set to zero without a read, except with
  * ZERO_READ. LEAVES has room for the leaves of COUNT blocks.  Returns 0, or -1
- * with *CHECK->err.
+ * with *REQUEST->err.
  */
 static int
-read_blocks (struct check *check, uint64_t first, size_t count,
+read_blocks (struct verify_request *request, uint64_t first, size_t count,
              unsigned char *buf, unsigned char *leaves)
 {
-  struct disk *disk = check->disk;
+  struct verify_disk *disk = request->disk;
 
   while (count > 0) {
     struct blkhash_manifest_run run;
     struct compare_batch batch;
 
-    if (disk_get_run (disk, first, count, leaves, &run, check->err) == -1)
+    if (verify_disk_get_run (disk, first, count, leaves, &run,
+                             request->err) == -1)
       return -1;
     batch = (struct compare_batch) { first, run.count, run.leaves, buf };
     if (!run.leaves && verify_params.zero != ZERO_READ) {
-      memset (buf, 0, disk_bytes (disk, first, run.count));
-      check->unproven = true;
+      memset (buf, 0, verify_disk_bytes (disk, first, run.count));
+      request->unproven = true;
     }
-    else if (batch_read (check, &batch) == -1)
+    else if (batch_read (request, &batch) == -1)
       return -1;
     first += run.count;
     count -= run.count;
@@ -457,11 +462,11 @@ read_blocks (struct check *check, uint64_t first, size_t count,
  * reading the whole block.
  */
 static int
-read_part (struct check *check, uint64_t block, void *buf, size_t len,
-           size_t skip)
+read_part (struct verify_request *request, uint64_t block, void *buf,
+           size_t len, size_t skip)
 {
-  struct disk *disk = check->disk;
-  size_t size = disk_bytes (disk, block, 1);
+  struct verify_disk *disk = request->disk;
+  size_t size = verify_disk_bytes (disk, block, 1);
   unsigned char leaf[BLKHASH_MAX_MD_SIZE], *bytes;
   struct block_load load;
   int r;
@@ -469,31 +474,31 @@ read_part (struct check *check, uint64_t block, void *buf, size_t len,
   if (block_cache_begin (&disk->cache, block, buf, len, skip, &load))
     return 0;
   bytes = malloc (size);
-  check->unproven = false;
-  r = bytes ? read_blocks (check, block, 1, bytes, leaf)
-            : no_memory (check->err);
+  request->unproven = false;
+  r = bytes ? read_blocks (request, block, 1, bytes, leaf)
+            : no_memory (request->err);
   if (r == 0)
     memcpy (buf, bytes + skip, len);
   block_cache_end (&disk->cache, &load,
-                   r == 0 && !check->unproven ? bytes : NULL, size);
+                   r == 0 && !request->unproven ? bytes : NULL, size);
   free (bytes);
   return r;
 }
 
 /* Read COUNT whole blocks, beginning with FIRST, into BUF. */
 static int
-read_whole (struct check *check, uint64_t first, uint64_t count,
+read_whole (struct verify_request *request, uint64_t first, uint64_t count,
             unsigned char *buf)
 {
-  struct disk *disk = check->disk;
+  struct verify_disk *disk = request->disk;
   size_t room = MIN (count, MAX_BATCH);
   unsigned char *leaves = malloc (room * disk->leaf_size);
-  int r = leaves ? 0 : no_memory (check->err);
+  int r = leaves ? 0 : no_memory (request->err);
 
   while (r == 0 && count > 0) {
     size_t n = MIN (count, room);
 
-    r = read_blocks (check, first, n, buf, leaves);
+    r = read_blocks (request, first, n, buf, leaves);
     first += n;
     count -= n;
     buf += n * disk->block_size;
@@ -507,10 +512,10 @@ read_whole (struct check *check, uint64_t first, uint64_t count,
  * read.
  */
 static int
-read_next (struct check *check, unsigned char *buf, uint64_t offset,
+read_next (struct verify_request *request, unsigned char *buf, uint64_t offset,
            uint64_t end, size_t *len)
 {
-  struct disk *disk = check->disk;
+  struct verify_disk *disk = request->disk;
   uint64_t block = offset / disk->block_size;
   size_t skip = offset % disk->block_size;
   uint64_t blocks = end / disk->block_size;
@@ -518,31 +523,32 @@ read_next (struct check *check, unsigned char *buf, uint64_t offset,
   if (end == disk->size)
     blocks = disk->blocks;      /* the last one is whole, even if short */
   if (skip == 0 && block < blocks) {
-    *len = disk_bytes (disk, block, blocks - block);
-    return read_whole (check, block, blocks - block, buf);
+    *len = verify_disk_bytes (disk, block, blocks - block);
+    return read_whole (request, block, blocks - block, buf);
   }
-  *len = MIN (disk_bytes (disk, block, 1) - skip, end - offset);
-  return read_part (check, block, buf, *len, skip);
+  *len = MIN (verify_disk_bytes (disk, block, 1) - skip, end - offset);
+  return read_part (request, block, buf, *len, skip);
 }
 
 int
-check_read (struct disk *disk, const struct source *source, nbdkit_next *next,
-            void *buf, uint32_t count, uint64_t offset, int *err)
+check_read (struct verify_disk *disk, const struct plugin_disk *plugin,
+            nbdkit_next *next, void *buf, uint32_t count, uint64_t offset,
+            int *err)
 {
-  struct check check = {
-    .disk = disk, .source = source, .next = next, .err = err
+  struct verify_request request = {
+    .disk = disk, .plugin = plugin, .next = next, .err = err
   };
   uint64_t end = offset + count;
   unsigned char *at = buf;
 
-  if (disk_is_stopped (disk)) {
+  if (verify_disk_is_stopped (disk)) {
     *err = EIO;
     return -1;
   }
   while (offset < end) {
     size_t len;
 
-    if (read_next (&check, at, offset, end, &len) == -1)
+    if (read_next (&request, at, offset, end, &len) == -1)
       return -1;
     at += len;
     offset += len;
@@ -560,7 +566,7 @@ check_read (struct disk *disk, const struct source *source, nbdkit_next *next,
  * zero.
  */
 static void
-set_zeros (struct disk *disk, uint64_t offset, uint64_t len)
+set_zeros (struct verify_disk *disk, uint64_t offset, uint64_t len)
 {
   uint64_t first = DIV_ROUND_UP (offset, disk->block_size);
   uint64_t end = offset + len == disk->size
@@ -575,7 +581,7 @@ set_zeros (struct disk *disk, uint64_t offset, uint64_t len)
  * the extents, at most END.
  */
 static uint64_t
-use_extents (struct disk *disk, const struct nbdkit_extents *extents,
+use_extents (struct verify_disk *disk, const struct nbdkit_extents *extents,
              uint64_t end)
 {
   size_t count = nbdkit_extents_count (extents), i;
@@ -600,14 +606,14 @@ use_extents (struct disk *disk, const struct nbdkit_extents *extents,
 
 /* Query the extents of COUNT blocks, as far as the plugin has them. */
 static void
-query_zeros (struct export *export, nbdkit_next *next, uint64_t first,
+query_zeros (struct verify_export *export, nbdkit_next *next, uint64_t first,
              uint64_t count)
 {
-  struct disk *disk = export->disk;
+  struct verify_disk *disk = export->disk;
   uint64_t at = first * disk->block_size;
-  uint64_t end = at + disk_bytes (disk, first, count);
+  uint64_t end = at + verify_disk_bytes (disk, first, count);
 
-  while (at < end && !export_must_end_pass (export)) {
+  while (at < end && !verify_export_must_end_pass (export)) {
     uint64_t stop = MIN (end, at + EXTENTS_SIZE), before = at;
     struct nbdkit_extents *extents = nbdkit_extents_new (at, stop);
     int err;
@@ -625,17 +631,17 @@ query_zeros (struct export *export, nbdkit_next *next, uint64_t first,
  * were read, or 0 if they cannot be.
  */
 static uint64_t
-read_zeros (struct check *check, uint64_t first, uint64_t count,
+read_zeros (struct verify_request *request, uint64_t first, uint64_t count,
             unsigned char *buf)
 {
-  struct disk *disk = check->disk;
+  struct verify_disk *disk = request->disk;
   uint64_t most = MAX (ZEROS_SIZE / disk->block_size, 1), run;
   struct compare_batch batch = {
     .first = first, .count = MIN (MIN (count, most), MAX_BATCH), .buf = buf
   };
   enum block_state state;
 
-  if (batch_read (check, &batch) == 0)
+  if (batch_read (request, &batch) == 0)
     return batch.count;
   /* It failed.  If each block has a state, go on after them. */
   for (; first < batch.first + batch.count; first += run) {
@@ -643,28 +649,29 @@ read_zeros (struct check *check, uint64_t first, uint64_t count,
     if (state == BLOCK_MISSING)
       return 0;
   }
-  return disk_is_stopped (disk) ? 0 : batch.count;
+  return verify_disk_is_stopped (disk) ? 0 : batch.count;
 }
 
 /* The manifest has COUNT blocks of zeros from FIRST on.  Returns false if they
  * cannot be read, or the pass must end.
  */
 static bool
-verify_zeros (struct check *check, struct export *export, uint64_t first,
-              uint64_t count, bool has_extents, unsigned char *buf)
+verify_zeros (struct verify_request *request, struct verify_export *export,
+              uint64_t first, uint64_t count, bool has_extents,
+              unsigned char *buf)
 {
-  struct disk *disk = check->disk;
+  struct verify_disk *disk = request->disk;
   uint64_t end = first + count, run;
   enum block_state state;
 
   if (has_extents)
-    query_zeros (export, check->next, first, count);
+    query_zeros (export, request->next, first, count);
   for (; first < end; first += run) {
-    if (export_must_end_pass (export))
+    if (verify_export_must_end_pass (export))
       return false;
     run = MIN (tally_get_run (&disk->tally, first, &state), end - first);
     if (state == BLOCK_MISSING &&
-        (run = read_zeros (check, first, run, buf)) == 0)
+        (run = read_zeros (request, first, run, buf)) == 0)
       return false;
   }
   return true;
@@ -674,16 +681,18 @@ verify_zeros (struct check *check, struct export *export, uint64_t first,
  * from FIRST on.  Returns false at the end of the disk, or after nbdkit_error.
  */
 static bool
-next_run (struct disk *disk, uint64_t first, struct blkhash_manifest_run *run)
+next_run (struct verify_disk *disk, uint64_t first,
+          struct blkhash_manifest_run *run)
 {
   int err;
 
   return first < disk->blocks &&
-    disk_get_run (disk, first, disk->blocks - first, NULL, run, &err) == 0;
+    verify_disk_get_run (disk, first, disk->blocks - first, NULL, run,
+                         &err) == 0;
 }
 
 static bool
-all_data_was_read (struct disk *disk)
+all_data_was_read (struct verify_disk *disk)
 {
   uint64_t block, end, count;
   struct blkhash_manifest_run run;
@@ -703,20 +712,20 @@ all_data_was_read (struct disk *disk)
 
 /* The pass has begun. */
 static void
-check_all_zeros (struct export *export, const struct source *source,
+check_all_zeros (struct verify_export *export, const struct plugin_disk *plugin,
                  nbdkit_next *next)
 {
-  struct disk *disk = export->disk;
+  struct verify_disk *disk = export->disk;
   struct blkhash_manifest_run run;
   int err = EIO;
-  struct check check = {
-    .disk = disk, .source = source, .next = next, .err = &err
+  struct verify_request request = {
+    .disk = disk, .plugin = plugin, .next = next, .err = &err
   };
   bool has_extents;
   unsigned char *buf;
   uint64_t block;
 
-  if (disk_is_stopped (disk) || !all_data_was_read (disk))
+  if (verify_disk_is_stopped (disk) || !all_data_was_read (disk))
     return;
   buf = malloc (MAX (ZEROS_SIZE, disk->block_size));
   if (!buf) {
@@ -726,17 +735,17 @@ check_all_zeros (struct export *export, const struct source *source,
   has_extents = next->can_extents (next) == 1;
   for (block = 0; next_run (disk, block, &run); block += run.count)
     if (!run.leaves &&
-        !verify_zeros (&check, export, block, run.count, has_extents, buf))
+        !verify_zeros (&request, export, block, run.count, has_extents, buf))
       break;
   free (buf);
 }
 
 void
-check_zeros (struct export *export, const struct source *source,
+check_zeros (struct verify_export *export, const struct plugin_disk *plugin,
              nbdkit_next *next)
 {
-  if (!export_begin_pass (export))
+  if (!verify_export_begin_pass (export))
     return;
-  check_all_zeros (export, source, next);
-  export_end_pass (export);
+  check_all_zeros (export, plugin, next);
+  verify_export_end_pass (export);
 }

@@ -10,10 +10,10 @@
 
 #include <stdint.h>
 
-struct disk;
-struct export;
+struct verify_disk;
+struct verify_export;
 struct nbdkit_next_ops;
-struct source;
+struct plugin_disk;
 
 /* Read COUNT bytes of the disk at OFFSET into BUF.  Returns 0, or -1 with *ERR
  * set: a block cannot be read, does not match the manifest, or cannot be
@@ -22,7 +22,7 @@ struct source;
  * With FAIL_WARN a mismatch is not an error.  After an error the content of BUF
  * is undefined, and must not be sent.  Thread-safe.
  */
-int check_read (struct disk *disk, const struct source *source,
+int check_read (struct verify_disk *disk, const struct plugin_disk *plugin,
                 struct nbdkit_next_ops *next, void *buf, uint32_t count,
                 uint64_t offset, int *err);
 
@@ -32,7 +32,8 @@ int check_read (struct disk *disk, const struct source *source,
  * the blocks are the only result: nothing is served.  Ends early if a block
  * cannot be read, or if a client connects.
  */
-void check_zeros (struct export *export, const struct source *source,
+void check_zeros (struct verify_export *export,
+                  const struct plugin_disk *plugin,
                   struct nbdkit_next_ops *next);
 
 #endif /* NBDKIT_BLKHASH_VERIFY_CHECK_H */

@@ -6,7 +6,7 @@
  * The manifest is not trusted: it is accepted only if the sum of its leaves is
  * the expected one, unless that is "none".  One small record can claim a huge
  * disk of zeros, whose sum takes weeks to compute, so the number of blocks is
- * limited, and disk_load stops if nobody waits for it any more.
+ * limited, and verify_disk_load stops if nobody waits for it any more.
  *
  * The sum of a manifest is computed once.  Later disks with the same file and
  * expected sum are refused for the same reason or, if the content has the
@@ -262,7 +262,7 @@ block_cache_end (const struct block_cache *cache, struct block_load *load,
                                  * questions to nbdkit */
 
 static int
-refuse (const struct disk *disk, const char *why)
+refuse (const struct verify_disk *disk, const char *why)
 {
   nbdkit_error ("blkhash-verify: %s: %s", disk->path, why);
   return -1;
@@ -277,7 +277,7 @@ no_memory (void)
 
 /* ---- Remembered manifests ---- */
 
-/* How disk_load ended for a manifest. */
+/* How verify_disk_load ended for a manifest. */
 struct verdict {
   struct stat st;               /* identifies the file: see same_version */
   const char *sum_text;         /* the expected sum: the same address */
@@ -292,7 +292,7 @@ static struct verdict verdicts[MAX_VERDICTS];
 static size_t nr_verdicts, next_verdict; /* the next one to replace */
 
 static struct verdict *
-find_verdict_locked (const struct disk *disk)
+find_verdict_locked (const struct verify_disk *disk)
 {
   size_t i;
 
@@ -304,7 +304,7 @@ find_verdict_locked (const struct disk *disk)
 }
 
 static bool
-find_verdict (const struct disk *disk, struct verdict *found)
+find_verdict (const struct verify_disk *disk, struct verdict *found)
 {
   SCOPED_LOCK (&lock);
   const struct verdict *verdict = find_verdict_locked (disk);
@@ -315,7 +315,7 @@ find_verdict (const struct disk *disk, struct verdict *found)
 }
 
 static void
-add_verdict (const struct verdict *verdict, const struct disk *disk)
+add_verdict (const struct verdict *verdict, const struct verify_disk *disk)
 {
   SCOPED_LOCK (&lock);
   struct verdict *place = find_verdict_locked (disk);
@@ -333,7 +333,7 @@ add_verdict (const struct verdict *verdict, const struct disk *disk)
  * another change may give it the same time.
  */
 static void
-add_refused (const struct disk *disk, const char *why)
+add_refused (const struct verify_disk *disk, const char *why)
 {
   struct verdict verdict = { .st = disk->st, .sum_text = disk->sum_text };
 
@@ -344,7 +344,7 @@ add_refused (const struct disk *disk, const char *why)
 }
 
 void
-disk_forget_manifests (void)
+verify_disk_forget_manifests (void)
 {
   SCOPED_LOCK (&lock);
 
@@ -363,7 +363,7 @@ is_settled (const struct stat *st)
 }
 
 static int
-read_header (struct disk *disk)
+read_header (struct verify_disk *disk)
 {
   char reason[BLKHASH_MAX_REASON_SIZE];
   const struct blkhash_opts *opts;
@@ -391,7 +391,7 @@ read_header (struct disk *disk)
 }
 
 static int
-parse_sum (struct disk *disk)
+parse_sum (struct verify_disk *disk)
 {
   char reason[BLKHASH_MAX_REASON_SIZE];
 
@@ -402,10 +402,10 @@ parse_sum (struct disk *disk)
   return -1;
 }
 
-struct disk *
-disk_open (int fd, const char *path, const char *sum)
+struct verify_disk *
+verify_disk_open (int fd, const char *path, const char *sum)
 {
-  struct disk *disk = calloc (1, sizeof *disk);
+  struct verify_disk *disk = calloc (1, sizeof *disk);
 
   if (!disk) {
     no_memory ();
@@ -417,7 +417,7 @@ disk_open (int fd, const char *path, const char *sum)
   disk->sum_text = sum;
   if (parse_sum (disk) == 0 && read_header (disk) == 0)
     return disk;
-  disk_free (disk);
+  verify_disk_free (disk);
   return NULL;
 }
 
@@ -436,7 +436,7 @@ poll_nbdkit (void *opaque)
  * differs.
  */
 static int
-check_digest (struct disk *disk, const unsigned char *digest)
+check_digest (struct verify_disk *disk, const unsigned char *digest)
 {
   struct verdict good = { .st = disk->st, .sum_text = disk->sum_text };
   int err = manifest_index_digest (disk->index, good.digest);
@@ -455,7 +455,8 @@ check_digest (struct disk *disk, const unsigned char *digest)
  * or -1 after nbdkit_error.
  */
 static int
-read_records (struct disk *disk, const unsigned char *digest, unsigned flags)
+read_records (struct verify_disk *disk, const unsigned char *digest,
+              unsigned flags)
 {
   bool has_sum = disk->sum.opts || flags & DISK_COMPUTE;
   char reason[BLKHASH_MAX_REASON_SIZE];
@@ -481,7 +482,7 @@ read_records (struct disk *disk, const unsigned char *digest, unsigned flags)
 
 /* The content has changed, although the file has the same times and size. */
 static int
-read_again (struct disk *disk, unsigned flags)
+read_again (struct verify_disk *disk, unsigned flags)
 {
   uint64_t size = disk->size;
 
@@ -496,7 +497,7 @@ read_again (struct disk *disk, unsigned flags)
 }
 
 struct counting {
-  struct disk *disk;
+  struct verify_disk *disk;
   unsigned flags;
   unsigned runs;                /* number of runs so far */
 };
@@ -505,10 +506,10 @@ static int
 count_run (void *opaque, const struct blkhash_manifest_run *run)
 {
   struct counting *counting = opaque;
-  struct disk *disk = counting->disk;
+  struct verify_disk *disk = counting->disk;
 
   if (!run->leaves)
-    disk->zeros += disk_bytes (disk, run->first, run->count);
+    disk->zeros += verify_disk_bytes (disk, run->first, run->count);
   if (counting->flags & DISK_FOR_CLIENT && ++counting->runs % POLL_RUNS == 0)
     return poll_nbdkit (NULL);
   return 0;
@@ -519,7 +520,7 @@ count_run (void *opaque, const struct blkhash_manifest_run *run)
  * verified.
  */
 static int
-count_blocks (struct disk *disk, unsigned flags)
+count_blocks (struct verify_disk *disk, unsigned flags)
 {
   struct counting counting = { .disk = disk, .flags = flags };
   int err = 0;
@@ -533,7 +534,7 @@ count_blocks (struct disk *disk, unsigned flags)
 }
 
 static int
-prepare (struct disk *disk)
+prepare (struct verify_disk *disk)
 {
   const struct blkhash_opts *opts = manifest_index_opts (disk->index);
 
@@ -545,7 +546,7 @@ prepare (struct disk *disk)
 }
 
 int
-disk_load (struct disk *disk, unsigned flags)
+verify_disk_load (struct verify_disk *disk, unsigned flags)
 {
   struct verdict found;
   bool known = find_verdict (disk, &found);
@@ -562,7 +563,7 @@ disk_load (struct disk *disk, unsigned flags)
 /* ---- Closing ---- */
 
 void
-disk_close (struct disk *disk)
+verify_disk_close (struct verify_disk *disk)
 {
   if (disk->fd == -1)
     return;
@@ -576,36 +577,37 @@ disk_close (struct disk *disk)
 }
 
 void
-disk_free (struct disk *disk)
+verify_disk_free (struct verify_disk *disk)
 {
   if (!disk)
     return;
-  disk_close (disk);
+  verify_disk_close (disk);
   tally_destroy (&disk->tally);
   free (disk);
 }
 
 void
-disk_stop (struct disk *disk)
+verify_disk_stop (struct verify_disk *disk)
 {
   __atomic_store_n (&disk->stopped, true, __ATOMIC_RELAXED);
 }
 
 bool
-disk_is_stopped (const struct disk *disk)
+verify_disk_is_stopped (const struct verify_disk *disk)
 {
   return __atomic_load_n (&disk->stopped, __ATOMIC_RELAXED);
 }
 
 bool
-disk_has_changed (const struct disk *disk)
+verify_disk_has_changed (const struct verify_disk *disk)
 {
   return __atomic_load_n (&disk->changed, __ATOMIC_RELAXED);
 }
 
 int
-disk_get_run (struct disk *disk, uint64_t first, uint64_t max,
-              unsigned char *leaves, struct blkhash_manifest_run *run, int *err)
+verify_disk_get_run (struct verify_disk *disk, uint64_t first, uint64_t max,
+                     unsigned char *leaves, struct blkhash_manifest_run *run,
+                     int *err)
 {
   int failed = manifest_index_get (disk->index, first, max, leaves, run);
 
@@ -622,7 +624,8 @@ disk_get_run (struct disk *disk, uint64_t first, uint64_t max,
 }
 
 uint64_t
-disk_bytes (const struct disk *disk, uint64_t first, uint64_t count)
+verify_disk_bytes (const struct verify_disk *disk, uint64_t first,
+                   uint64_t count)
 {
   uint64_t offset = first * disk->block_size;
 

@@ -92,7 +92,7 @@ struct digest;
 struct leaf_engine;
 struct manifest_index;
 
-struct disk {
+struct verify_disk {
   const char *path;             /* of the manifest */
   int fd;                       /* of the manifest; -1: it is closed */
   struct stat st;               /* of the manifest, before it was read */
@@ -115,7 +115,7 @@ struct disk {
                                  * logged; atomic */
 };
 
-/* Flags of disk_load. */
+/* Flags of verify_disk_load. */
 #define DISK_COMPUTE 1          /* compute the sum of the leaves, and check that
                                  * the manifest records it, even if SUM is
                                  * "none" */
@@ -127,41 +127,43 @@ struct disk {
  * error.  SUM is the expected sum, or "none".  PATH is the path of the file.
  * Both must live as long as the disk.  Returns NULL after nbdkit_error.
  */
-struct disk *disk_open (int fd, const char *path, const char *sum);
+struct verify_disk *verify_disk_open (int fd, const char *path,
+                                      const char *sum);
 
 /* Read the rest of the manifest, and check that its sum is the expected one.
  * The time that this takes depends on the number of blocks: the caller has
  * checked the size of the disk, if it can.  How it ended is remembered for the
  * next disk that is opened with the same file and expected sum, until
- * disk_forget_manifests.  Called once, before any other function except
- * disk_free.  Returns 0, or -1 after nbdkit_error.  Thread-safe for different
- * disks.
+ * verify_disk_forget_manifests.  Called once, before any other function except
+ * verify_disk_free.  Returns 0, or -1 after nbdkit_error.  Thread-safe for
+ * different disks.
  */
-int disk_load (struct disk *disk, unsigned flags);
-void disk_forget_manifests (void);
+int verify_disk_load (struct verify_disk *disk, unsigned flags);
+void verify_disk_forget_manifests (void);
 
 /* Close the manifest, and free the members that only requests need.  The
  * members that outputs need remain: PATH, the sizes, TALLY, ZEROS, STOPPED and
  * CHANGED.
  */
-void disk_close (struct disk *disk);
-void disk_free (struct disk *disk);
+void verify_disk_close (struct verify_disk *disk);
+void verify_disk_free (struct verify_disk *disk);
 
-/* disk_stop sets the flag that makes all later requests fail. */
-void disk_stop (struct disk *disk);
-bool disk_is_stopped (const struct disk *disk);
+/* verify_disk_stop sets the flag that makes all later requests fail. */
+void verify_disk_stop (struct verify_disk *disk);
+bool verify_disk_is_stopped (const struct verify_disk *disk);
 
 /* Returns true if a request found that the manifest has changed. */
-bool disk_has_changed (const struct disk *disk);
+bool verify_disk_has_changed (const struct verify_disk *disk);
 
 /* The same as manifest_index_get, for a request.  Returns 0, or -1 with *ERR
  * set, after nbdkit_error; but a changed manifest is logged only once.
  */
-int disk_get_run (struct disk *disk, uint64_t first, uint64_t max,
-                  unsigned char *leaves, struct blkhash_manifest_run *run,
-                  int *err);
+int verify_disk_get_run (struct verify_disk *disk, uint64_t first, uint64_t max,
+                         unsigned char *leaves,
+                         struct blkhash_manifest_run *run, int *err);
 
 /* Returns the number of bytes of COUNT blocks from block FIRST on. */
-uint64_t disk_bytes (const struct disk *disk, uint64_t first, uint64_t count);
+uint64_t verify_disk_bytes (const struct verify_disk *disk, uint64_t first,
+                            uint64_t count);
 
 #endif /* NBDKIT_BLKHASH_VERIFY_DISK_H */

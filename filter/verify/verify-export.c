@@ -15,8 +15,9 @@
  *
  * If the server writes a result or a status, the export, with the states of its
  * blocks, is kept after that.  The states remain if the same disk is opened
- * again, until the client is connected (see export_begin_client).  A stopped
- * export is kept even without a result or status, so that it stays stopped.
+ * again, until the client is connected (see verify_export_begin_client).  A
+ * stopped export is kept even without a result or status, so that it stays
+ * stopped.
  *
  * Clients can use only names for which there is a manifest.  The number of open
  * manifests and the number of kept exports are limited.
@@ -283,17 +284,18 @@ sum_list_find (const char *name)
 #define MAX_OPEN 64             /* manifests that are in use or being read */
 #define MAX_EXPORTS 10000
 
-pthread_mutex_t exports_lock = PTHREAD_MUTEX_INITIALIZER; /* protects: */
-static struct export *exports;
+pthread_mutex_t verify_exports_lock = PTHREAD_MUTEX_INITIALIZER; /* protects: */
+static struct verify_export *exports;
 static uint64_t generation;
 
-/* A thread reads the manifest of the export NAME, without exports_lock. */
+/* A thread reads the manifest of the export NAME, without verify_exports_lock.
+ */
 struct opening {
   struct opening *next;
   const char *name;
 };
 
-static struct opening *openings; /* protected by exports_lock */
+static struct opening *openings; /* protected by verify_exports_lock */
 static pthread_cond_t opening_ended;
 static pthread_cond_t pass_ended = PTHREAD_COND_INITIALIZER;
 
@@ -305,7 +307,7 @@ no_memory (void)
 }
 
 static int
-make_line (struct export *export)
+make_line (struct verify_export *export)
 {
   const struct manifest_index *index = export->disk->index;
   char *sum = sum_line (manifest_index_opts (index),
@@ -321,11 +323,11 @@ make_line (struct export *export)
 /* ---- Opening ---- */
 
 static void
-free_export (struct export *export)
+free_export (struct verify_export *export)
 {
   if (!export)
     return;
-  disk_free (export->disk);
+  verify_disk_free (export->disk);
   free (export->name);
   free (export->path);
   free (export->line);
@@ -333,7 +335,7 @@ free_export (struct export *export)
 }
 
 static int
-open_file (struct export *export)
+open_file (struct verify_export *export)
 {
   int fd;
 
@@ -362,7 +364,7 @@ disk_flags (void)
 }
 
 static int
-open_disk (struct export *export)
+open_disk (struct verify_export *export)
 {
   const char *sum = verify_params.sums ? sum_list_find (export->name)
                                        : verify_params.sum;
@@ -376,14 +378,14 @@ open_disk (struct export *export)
     close (fd);
     return -1;
   }
-  export->disk = disk_open (fd, export->path, sum);
+  export->disk = verify_disk_open (fd, export->path, sum);
   return export->disk ? 0 : -1;
 }
 
 static int
-load (struct export *export)
+load (struct verify_export *export)
 {
-  if (disk_load (export->disk, disk_flags ()) == -1)
+  if (verify_disk_load (export->disk, disk_flags ()) == -1)
     return -1;
   return verify_params_have_output () ? make_line (export) : 0;
 }
@@ -391,10 +393,10 @@ load (struct export *export)
 /* Open the manifest of the export NAME, and read its header.  Returns NULL
  * after nbdkit_error.
  */
-static struct export *
+static struct verify_export *
 make_export (const char *name)
 {
-  struct export *export = calloc (1, sizeof *export);
+  struct verify_export *export = calloc (1, sizeof *export);
 
   if (export)
     export->name = strdup (name);
@@ -407,7 +409,7 @@ make_export (const char *name)
 }
 
 int
-exports_open (void)
+verify_exports_open (void)
 {
   clock_cond_init (&opening_ended);
   if (verify_params.manifest_dir)
@@ -422,25 +424,25 @@ exports_open (void)
 }
 
 void
-exports_free (void)
+verify_exports_free (void)
 {
   while (exports) {
-    struct export *export = exports;
+    struct verify_export *export = exports;
 
     exports = export->next;
     free_export (export);
   }
   manifest_dir_close ();
-  disk_forget_manifests ();     /* their sums are in the list */
+  verify_disk_forget_manifests ();     /* their sums are in the list */
   sum_list_free ();
 }
 
 /* ---- Clients ---- */
 
-static struct export *
+static struct verify_export *
 find_locked (const char *name)
 {
-  struct export *export = exports;
+  struct verify_export *export = exports;
 
   while (export && strcmp (export->name, name) != 0)
     export = export->next;
@@ -448,11 +450,11 @@ find_locked (const char *name)
 }
 
 /* Returns the export NAME, with one more user, if it is in use; or NULL. */
-static struct export *
+static struct verify_export *
 acquire_used_locked (const char *name)
 {
   bool has_dir = verify_params.manifest_dir;
-  struct export *export = has_dir ? find_locked (name) : exports;
+  struct verify_export *export = has_dir ? find_locked (name) : exports;
 
   if (!export || (has_dir && export->users == 0))
     return NULL;
@@ -460,18 +462,18 @@ acquire_used_locked (const char *name)
   return export;
 }
 
-static struct export *
+static struct verify_export *
 acquire_used (const char *name)
 {
-  SCOPED_LOCK (&exports_lock);
+  SCOPED_LOCK (&verify_exports_lock);
 
   return acquire_used_locked (name);
 }
 
-struct export *
-export_acquire (const char *name)
+struct verify_export *
+verify_export_acquire (const char *name)
 {
-  struct export *export = acquire_used (name);
+  struct verify_export *export = acquire_used (name);
 
   return export ? export : make_export (name);
 }
@@ -480,7 +482,7 @@ static bool
 may_open_locked (const char *name)
 {
   const struct opening *opening;
-  const struct export *export;
+  const struct verify_export *export;
   unsigned count = 0, open = 0;
 
   for (export = exports; export; export = export->next) {
@@ -512,8 +514,8 @@ wait_for_opening_locked (void)
 {
   const uint64_t until = clock_ns () + NS_PER_SECOND / 10;
 
-  return clock_cond_wait (&opening_ended, &exports_lock, until) == ETIMEDOUT
-    ? nbdkit_nanosleep (0, 0) : 0;
+  return clock_cond_wait (&opening_ended, &verify_exports_lock,
+                          until) == ETIMEDOUT ? nbdkit_nanosleep (0, 0) : 0;
 }
 
 /* Store in *USED the export of the same name, with one more user, if it is in
@@ -521,9 +523,9 @@ wait_for_opening_locked (void)
  * nbdkit_error.
  */
 static int
-begin_opening (struct opening *opening, struct export **used)
+begin_opening (struct opening *opening, struct verify_export **used)
 {
-  SCOPED_LOCK (&exports_lock);
+  SCOPED_LOCK (&verify_exports_lock);
 
   while (!(*used = acquire_used_locked (opening->name)) &&
          is_opening_locked (opening->name))
@@ -541,7 +543,7 @@ begin_opening (struct opening *opening, struct export **used)
 }
 
 static bool
-is_same_disk (const struct export *a, const struct export *b)
+is_same_disk (const struct verify_export *a, const struct verify_export *b)
 {
   return a->line && b->line && strcmp (a->line, b->line) == 0 &&
     a->disk->size == b->disk->size;
@@ -552,13 +554,13 @@ is_same_disk (const struct export *a, const struct export *b)
  * and the old disk.  If the old disk was stopped, the new one is, too.  Returns
  * OLD.
  */
-static struct export *
-renew_locked (struct export *old, struct export *fresh)
+static struct verify_export *
+renew_locked (struct verify_export *old, struct verify_export *fresh)
 {
-  struct export saved = *old;
+  struct verify_export saved = *old;
 
-  if (disk_is_stopped (old->disk))
-    disk_stop (fresh->disk);
+  if (verify_disk_is_stopped (old->disk))
+    verify_disk_stop (fresh->disk);
   if (is_same_disk (old, fresh)) {
     tally_move (&fresh->disk->tally, &old->disk->tally);
     fresh->connected = old->connected;
@@ -571,10 +573,10 @@ renew_locked (struct export *old, struct export *fresh)
   return old;
 }
 
-static struct export *
-add_locked (struct export *fresh)
+static struct verify_export *
+add_locked (struct verify_export *fresh)
 {
-  struct export *export = find_locked (fresh->name);
+  struct verify_export *export = find_locked (fresh->name);
 
   if (export)
     export = renew_locked (export, fresh);
@@ -592,11 +594,11 @@ add_locked (struct export *fresh)
 /* Remove OPENING from the list.  Add FRESH, unless NULL, to the exports, and
  * return the export, with one more user.
  */
-static struct export *
-end_opening (struct opening *opening, struct export *fresh)
+static struct verify_export *
+end_opening (struct opening *opening, struct verify_export *fresh)
 {
   struct opening **link = &openings;
-  SCOPED_LOCK (&exports_lock);
+  SCOPED_LOCK (&verify_exports_lock);
 
   while (*link != opening)
     link = &(*link)->next;
@@ -606,9 +608,9 @@ end_opening (struct opening *opening, struct export *fresh)
 }
 
 int
-export_load (struct export **export)
+verify_export_load (struct verify_export **export)
 {
-  struct export *fresh = *export, *used;
+  struct verify_export *fresh = *export, *used;
   struct opening opening = { .name = fresh->name };
 
   if (fresh->is_listed)
@@ -626,9 +628,9 @@ export_load (struct export **export)
 }
 
 static void
-remove_locked (struct export *export)
+remove_locked (struct verify_export *export)
 {
-  struct export **link = &exports;
+  struct verify_export **link = &exports;
 
   while (*link != export)
     link = &(*link)->next;
@@ -637,19 +639,19 @@ remove_locked (struct export *export)
 }
 
 void
-export_release (struct export *export)
+verify_export_release (struct verify_export *export)
 {
   if (!export->is_listed) {
     free_export (export);
     return;
   }
 
-  SCOPED_LOCK (&exports_lock);
+  SCOPED_LOCK (&verify_exports_lock);
 
   if (--export->users > 0 || !verify_params.manifest_dir)
     return;
-  if (verify_params_have_output () || disk_is_stopped (export->disk))
-    disk_close (export->disk);
+  if (verify_params_have_output () || verify_disk_is_stopped (export->disk))
+    verify_disk_close (export->disk);
   else
     remove_locked (export);
 }
@@ -658,7 +660,7 @@ export_release (struct export *export)
  * has no cache.
  */
 static void
-see_size_locked (struct export *export, uint64_t size)
+see_size_locked (struct verify_export *export, uint64_t size)
 {
   if (export->clients == 0 || size != export->plugin_size) {
     tally_reset (&export->disk->tally);
@@ -669,13 +671,13 @@ see_size_locked (struct export *export, uint64_t size)
 }
 
 void
-export_begin_client (struct export *export, uint64_t size)
+verify_export_begin_client (struct verify_export *export, uint64_t size)
 {
-  SCOPED_LOCK (&exports_lock);
+  SCOPED_LOCK (&verify_exports_lock);
 
   export->waiting++;
   while (export->has_pass)
-    pthread_cond_wait (&pass_ended, &exports_lock);
+    pthread_cond_wait (&pass_ended, &verify_exports_lock);
   export->waiting--;
   see_size_locked (export, size);
   generation += !export->connected;
@@ -684,10 +686,10 @@ export_begin_client (struct export *export, uint64_t size)
 }
 
 void
-export_refuse_client (struct export *export, uint64_t size)
+verify_export_refuse_client (struct verify_export *export, uint64_t size)
 {
-  SCOPED_LOCK (&exports_lock);
-  struct export *kept = export->is_listed ? export
+  SCOPED_LOCK (&verify_exports_lock);
+  struct verify_export *kept = export->is_listed ? export
                                           : find_locked (export->name);
 
   if (!kept)
@@ -698,17 +700,17 @@ export_refuse_client (struct export *export, uint64_t size)
 }
 
 void
-export_end_client (struct export *export)
+verify_export_end_client (struct verify_export *export)
 {
-  SCOPED_LOCK (&exports_lock);
+  SCOPED_LOCK (&verify_exports_lock);
 
   export->clients--;
 }
 
 bool
-export_begin_pass (struct export *export)
+verify_export_begin_pass (struct verify_export *export)
 {
-  SCOPED_LOCK (&exports_lock);
+  SCOPED_LOCK (&verify_exports_lock);
 
   if (export->clients > 0 || export->has_pass)
     return false;
@@ -717,30 +719,30 @@ export_begin_pass (struct export *export)
 }
 
 bool
-export_must_end_pass (struct export *export)
+verify_export_must_end_pass (struct verify_export *export)
 {
-  SCOPED_LOCK (&exports_lock);
+  SCOPED_LOCK (&verify_exports_lock);
 
   return export->waiting > 0;
 }
 
 void
-export_end_pass (struct export *export)
+verify_export_end_pass (struct verify_export *export)
 {
-  SCOPED_LOCK (&exports_lock);
+  SCOPED_LOCK (&verify_exports_lock);
 
   export->has_pass = false;
   pthread_cond_broadcast (&pass_ended);
 }
 
-struct export *
-exports_first_locked (void)
+struct verify_export *
+verify_exports_first_locked (void)
 {
   return exports;
 }
 
 uint64_t
-exports_generation_locked (void)
+verify_exports_generation_locked (void)
 {
   return generation;
 }

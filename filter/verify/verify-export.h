@@ -44,29 +44,30 @@ const char *sum_list_find (const char *name);
  * export.
  */
 
-struct disk;
+struct verify_disk;
 
 /* Protects the list of exports, their members USERS, CLIENTS, ACTIVE,
  * PLUGIN_SIZE, CONNECTED and HAS_SUM, and all members of an export without
  * users, which are replaced when it is opened again.  A thread that holds this
  * lock can take the lock of a tally or of the block cache.
  */
-extern pthread_mutex_t exports_lock;
+extern pthread_mutex_t verify_exports_lock;
 
-struct export {
-  struct export *next;
+struct verify_export {
+  struct verify_export *next;
   bool is_listed;               /* in the list of exports; constant while the
                                  * export has users */
   char *name;                   /* name in the result and the status; with
                                  * blkhash-verify-manifest-dir, the name that
                                  * clients ask for */
   char *path;                   /* of the manifest */
-  struct disk *disk;            /* not replaced while there are users */
+  struct verify_disk *disk;            /* not replaced while there are users */
   unsigned users;               /* connections */
   unsigned clients;             /* clients that are connected: between
-                                 * export_begin_client and export_end_client */
-  bool has_pass;                /* between export_begin_pass and
-                                 * export_end_pass */
+                                 * verify_export_begin_client and
+                                 * verify_export_end_client */
+  bool has_pass;                /* between verify_export_begin_pass and
+                                 * verify_export_end_pass */
   unsigned waiting;             /* clients that wait for the end of the pass */
   uint64_t plugin_size;         /* size of the plugin's disk, bytes, which the
                                  * last client saw; 0 before */
@@ -81,23 +82,23 @@ struct export {
 /* Open the manifest, or the directory of manifests and the list of their
  * sums, before the server forks.  Returns 0, or -1 after nbdkit_error.
  */
-int exports_open (void);
-void exports_free (void);
+int verify_exports_open (void);
+void verify_exports_free (void);
 
 /* Returns the export for a client that asks for NAME, or NULL after
  * nbdkit_error: one that is in use, or one with an open manifest of which only
- * the header was read.  The caller calls export_load before any request, and
- * releases the export with export_release.
+ * the header was read.  The caller calls verify_export_load before any request,
+ * and releases the export with verify_export_release.
  */
-struct export *export_acquire (const char *name);
+struct verify_export *verify_export_acquire (const char *name);
 
 /* If only the header of the manifest was read, read all of it; or replace
  * *EXPORT if meanwhile another thread has done that for the same name.  Then
  * the manifest can be a different one, of another size.  Returns 0, or -1 after
  * nbdkit_error; *EXPORT must be released even then.
  */
-int export_load (struct export **export);
-void export_release (struct export *export);
+int verify_export_load (struct verify_export **export);
+void verify_export_release (struct verify_export *export);
 
 /* The connection of a client is prepared: the plugin's disk has SIZE bytes,
  * which is right.  The states of the blocks are those of the disk that the
@@ -105,29 +106,29 @@ void export_release (struct export *export);
  * states begin anew, and no block is cached, if there is no other client, or if
  * the disk of the last one had another size.  Waits until there is no pass.
  */
-void export_begin_client (struct export *export, uint64_t size);
+void verify_export_begin_client (struct verify_export *export, uint64_t size);
 
 /* The same for a client that is refused, because SIZE is wrong. */
-void export_refuse_client (struct export *export, uint64_t size);
+void verify_export_refuse_client (struct verify_export *export, uint64_t size);
 
 /* The client has disconnected, and makes no more requests. */
-void export_end_client (struct export *export);
+void verify_export_end_client (struct verify_export *export);
 
 /* Before and after a pass: a connection whose client has disconnected reads the
- * disk that it has opened.  export_begin_pass returns false if there are other
- * clients, or another pass.  The pass must end soon when export_must_end_pass
- * returns true, because a client waits.
+ * disk that it has opened.  verify_export_begin_pass returns false if there are
+ * other clients, or another pass.  The pass must end soon when
+ * verify_export_must_end_pass returns true, because a client waits.
  */
-bool export_begin_pass (struct export *export);
-bool export_must_end_pass (struct export *export);
-void export_end_pass (struct export *export);
+bool verify_export_begin_pass (struct verify_export *export);
+bool verify_export_must_end_pass (struct verify_export *export);
+void verify_export_end_pass (struct verify_export *export);
 
 /* Returns the first export of the list.  The lock is not needed before the
  * first client connects, or after the last client has disconnected.
  */
-struct export *exports_first_locked (void);
+struct verify_export *verify_exports_first_locked (void);
 
 /* Returns how often an export was opened with blkhash-verify-manifest-dir. */
-uint64_t exports_generation_locked (void);
+uint64_t verify_exports_generation_locked (void);
 
 #endif /* NBDKIT_BLKHASH_VERIFY_EXPORT_H */

@@ -40,8 +40,8 @@ static unsigned loaded;
 
 /* A connection. */
 struct handle {
-  struct source source;
-  struct export *export;
+  struct plugin_disk plugin;
+  struct verify_export *export;
   bool is_client;               /* it counts in EXPORT->clients */
 };
 
@@ -82,7 +82,7 @@ static int
 verify_get_ready (int thread_model)
 {
   (void) thread_model;
-  if (exports_open () == -1 || repair_open () == -1)
+  if (verify_exports_open () == -1 || repair_open () == -1)
     return -1;
   return publish_open ();
 }
@@ -110,9 +110,9 @@ verify_cleanup (nbdkit_backend *backend)
 static void
 log_counts (void)
 {
-  const struct export *export;
+  const struct verify_export *export;
 
-  for (export = exports_first_locked (); export; export = export->next) {
+  for (export = verify_exports_first_locked (); export; export = export->next) {
     const struct tally *tally = &export->disk->tally;
 
     nbdkit_debug ("blkhash-verify: blocks: %" PRIu64 " ok, %" PRIu64 " differ, "
@@ -133,7 +133,7 @@ verify_unload (void)
   log_counts ();
   publish_close ();
   repair_close ();
-  exports_free ();
+  verify_exports_free ();
   config_files_free ();
 }
 
@@ -151,7 +151,7 @@ static void
 free_handle (struct handle *handle)
 {
   if (handle->export)
-    export_release (handle->export);
+    verify_export_release (handle->export);
   free (handle);
 }
 
@@ -211,7 +211,7 @@ verify_open (nbdkit_next_open *next, nbdkit_context *context,
     return NULL;
   }
   if (may_open (exportname))
-    handle->export = export_acquire (exportname);
+    handle->export = verify_export_acquire (exportname);
   if (handle->export && next (context, 1, exportname) == 0)
     return handle;
   free_handle (handle);
@@ -221,13 +221,13 @@ verify_open (nbdkit_next_open *next, nbdkit_context *context,
 static int
 check_size (const struct handle *handle)
 {
-  const struct disk *disk = handle->export->disk;
-  uint64_t size = handle->source.size;
+  const struct verify_disk *disk = handle->export->disk;
+  uint64_t size = handle->plugin.size;
 
   if (verify_params.truncate ? size >= disk->size : size == disk->size)
     return 0;
   if (ending_enter ()) {
-    export_refuse_client (handle->export, size);
+    verify_export_refuse_client (handle->export, size);
     ending_leave ();
   }
   nbdkit_error ("blkhash-verify: the disk has %" PRIu64 " bytes, %s %" PRIu64
@@ -237,8 +237,8 @@ check_size (const struct handle *handle)
 }
 
 /* The size is checked before the manifest is read, so that no more blocks are
- * hashed than the plugin's disk has; and again, because export_load can replace
- * the export.
+ * hashed than the plugin's disk has; and again, because verify_export_load can
+ * replace the export.
  */
 static int
 verify_prepare (nbdkit_next *next, void *opaque, int readonly)
@@ -246,12 +246,12 @@ verify_prepare (nbdkit_next *next, void *opaque, int readonly)
   struct handle *handle = opaque;
 
   (void) readonly;
-  if (source_init (&handle->source, next) == -1 ||
-      check_size (handle) == -1 || export_load (&handle->export) == -1 ||
+  if (plugin_disk_init (&handle->plugin, next) == -1 ||
+      check_size (handle) == -1 || verify_export_load (&handle->export) == -1 ||
       check_size (handle) == -1)
     return -1;
   if (ending_enter ()) {        /* otherwise the client makes no request */
-    export_begin_client (handle->export, handle->source.size);
+    verify_export_begin_client (handle->export, handle->plugin.size);
     handle->is_client = true;
     ending_leave ();
   }
@@ -262,7 +262,7 @@ static void
 end_client (struct handle *handle)
 {
   if (handle->is_client)
-    export_end_client (handle->export);
+    verify_export_end_client (handle->export);
   handle->is_client = false;
 }
 
@@ -274,7 +274,7 @@ verify_finalize (nbdkit_next *next, void *opaque)
 
   end_client (handle);
   if (was_client && verify_params.zero == ZERO_EXTENTS && ending_enter ()) {
-    check_zeros (handle->export, &handle->source, next);
+    check_zeros (handle->export, &handle->plugin, next);
     ending_leave ();
   }
   publish_wake ();
@@ -290,7 +290,7 @@ verify_close (void *opaque)
   free_handle (handle);
 }
 
-static struct disk *
+static struct verify_disk *
 disk_of (const struct handle *handle)
 {
   return handle->export->disk;
@@ -359,7 +359,7 @@ verify_pread (nbdkit_next *next, void *opaque, void *buf, uint32_t count,
               uint64_t offset, uint32_t flags, int *err)
 {
   const struct handle *handle = opaque;
-  int r = check_read (disk_of (handle), &handle->source, next, buf, count,
+  int r = check_read (disk_of (handle), &handle->plugin, next, buf, count,
                       offset, err);
 
   (void) flags;
@@ -373,11 +373,11 @@ verify_extents (nbdkit_next *next, void *handle, uint32_t count,
                 uint64_t offset, uint32_t flags,
                 struct nbdkit_extents *extents, int *err)
 {
-  struct disk *disk = disk_of (handle);
+  struct verify_disk *disk = disk_of (handle);
   uint64_t end = offset + count;
 
   (void) next;
-  if (disk_is_stopped (disk)) {
+  if (verify_disk_is_stopped (disk)) {
     *err = EIO;
     return -1;
   }
@@ -386,11 +386,11 @@ verify_extents (nbdkit_next *next, void *handle, uint32_t count,
     struct blkhash_manifest_run run;
     uint32_t type;
 
-    if (disk_get_run (disk, block, disk->blocks - block, NULL, &run,
-                      err) == -1)
+    if (verify_disk_get_run (disk, block, disk->blocks - block, NULL, &run,
+                             err) == -1)
       return -1;
     start = block * disk->block_size;
-    len = disk_bytes (disk, block, run.count) - (offset - start);
+    len = verify_disk_bytes (disk, block, run.count) - (offset - start);
     /* Extents end at the end of the query: nbdkit 1.32 aborts if the reply to a
      * client has an extent of 4 GiB or more.
      */

@@ -44,7 +44,7 @@
 #define MAX_GROUP (2 * LEAF_GROUP) /* blocks that are hashed at a time */
 
 struct compare_batch
-compare_part (const struct disk *disk, const struct compare_batch *batch,
+compare_part (const struct verify_disk *disk, const struct compare_batch *batch,
               size_t number, size_t count)
 {
   return (struct compare_batch) {
@@ -55,7 +55,7 @@ compare_part (const struct disk *disk, const struct compare_batch *batch,
 }
 
 static bool
-has_leaf (struct disk *disk, const struct leaf_block *block,
+has_leaf (struct verify_disk *disk, const struct leaf_block *block,
           const unsigned char *leaf)
 {
   unsigned char md[BLKHASH_MAX_MD_SIZE];
@@ -72,7 +72,7 @@ has_leaf (struct disk *disk, const struct leaf_block *block,
 
 /* Compare at most MAX_GROUP blocks of data. */
 static int
-compare_group (struct disk *disk, const struct compare_batch *batch,
+compare_group (struct verify_disk *disk, const struct compare_batch *batch,
                bool *good)
 {
   unsigned char md[MAX_GROUP][BLKHASH_MAX_MD_SIZE];
@@ -83,7 +83,7 @@ compare_group (struct disk *disk, const struct compare_batch *batch,
   for (i = 0; i < batch->count; i++)
     blocks[i] = (struct leaf_block) {
       .data = batch->buf + i * disk->block_size,
-      .len = disk_bytes (disk, batch->first + i, 1),
+      .len = verify_disk_bytes (disk, batch->first + i, 1),
       .md = md[i],
     };
   err = leaf_batch (disk->engine, blocks, batch->count);
@@ -94,18 +94,19 @@ compare_group (struct disk *disk, const struct compare_batch *batch,
 }
 
 static void
-compare_zeros (const struct disk *disk, const struct compare_batch *batch,
-               bool *good)
+compare_zeros (const struct verify_disk *disk,
+               const struct compare_batch *batch, bool *good)
 {
   size_t i;
 
   for (i = 0; i < batch->count; i++)
     good[i] = is_zero (batch->buf + i * disk->block_size,
-                       disk_bytes (disk, batch->first + i, 1));
+                       verify_disk_bytes (disk, batch->first + i, 1));
 }
 
 int
-compare (struct disk *disk, const struct compare_batch *batch, bool *good)
+compare (struct verify_disk *disk, const struct compare_batch *batch,
+         bool *good)
 {
   int err = 0;
   size_t i;
@@ -134,27 +135,27 @@ compare (struct disk *disk, const struct compare_batch *batch, bool *good)
                                     * unless it has a smaller maximum */
 
 int
-source_init (struct source *source, nbdkit_next *next)
+plugin_disk_init (struct plugin_disk *plugin, nbdkit_next *next)
 {
   int64_t size = next->get_size (next);
   uint32_t min, preferred, max;
 
   if (size == -1 || next->block_size (next, &min, &preferred, &max) == -1)
     return -1;
-  source->size = size;
-  source->min = min ? min : 1;
-  source->max = ROUND_DOWN (MIN (max ? max : MAX_READ, MAX_READ), source->min);
-  source->max = MAX (source->max, source->min);
+  plugin->size = size;
+  plugin->min = min ? min : 1;
+  plugin->max = ROUND_DOWN (MIN (max ? max : MAX_READ, MAX_READ), plugin->min);
+  plugin->max = MAX (plugin->max, plugin->min);
   return 0;
 }
 
 /* Read an aligned range. */
 static int
-read_aligned (const struct source *source, nbdkit_next *next,
+read_aligned (const struct plugin_disk *plugin, nbdkit_next *next,
               void *buf, size_t len, uint64_t offset, int *err)
 {
   while (len > 0) {
-    uint32_t n = MIN (len, source->max);
+    uint32_t n = MIN (len, plugin->max);
 
     if (next->pread (next, buf, n, offset, 0, err) == -1)
       return -1;
@@ -166,23 +167,23 @@ read_aligned (const struct source *source, nbdkit_next *next,
 }
 
 int
-source_read (const struct source *source, nbdkit_next *next,
-             void *buf, size_t len, uint64_t offset, int *err)
+plugin_disk_read (const struct plugin_disk *plugin, nbdkit_next *next,
+                  void *buf, size_t len, uint64_t offset, int *err)
 {
-  uint64_t min = source->min, start = ROUND_DOWN (offset, min);
-  uint64_t end = MIN (ROUND_UP (offset + len, min), source->size);
+  uint64_t min = plugin->min, start = ROUND_DOWN (offset, min);
+  uint64_t end = MIN (ROUND_UP (offset + len, min), plugin->size);
   char *wide;
   int r;
 
   if (start == offset && end == offset + len)
-    return read_aligned (source, next, buf, len, offset, err);
+    return read_aligned (plugin, next, buf, len, offset, err);
   wide = malloc (end - start);
   if (!wide) {
     nbdkit_error ("blkhash-verify: %m");
     *err = ENOMEM;
     return -1;
   }
-  r = read_aligned (source, next, wide, end - start, start, err);
+  r = read_aligned (plugin, next, wide, end - start, start, err);
   if (r == 0)
     memcpy (buf, wide + (offset - start), len);
   free (wide);
@@ -194,7 +195,7 @@ source_read (const struct source *source, nbdkit_next *next,
  */
 #define WRONG_BLOCKS 16
 
-struct repair_source {
+struct repair_file {
   const char *path;
   int fd;
   unsigned wrong;               /* number of blocks that did not match, at most
@@ -205,7 +206,7 @@ struct repair_source {
                                  * atomic */
 };
 
-static struct repair_source sources[MAX_REPAIR_SOURCES];
+static struct repair_file sources[MAX_REPAIR_SOURCES];
 static unsigned nr_sources;     /* set before the server forks */
 
 static int
@@ -237,7 +238,7 @@ int
 repair_open (void)
 {
   for (; nr_sources < verify_params.nr_repair; nr_sources++) {
-    struct repair_source source = { .path = verify_params.repair[nr_sources] };
+    struct repair_file source = { .path = verify_params.repair[nr_sources] };
 
     source.fd = open_file (source.path);
     if (source.fd == -1) {
@@ -258,7 +259,7 @@ repair_close (void)
 
 /* Returns false if SOURCE cannot be read, or ends before OFFSET + LEN. */
 static bool
-read_source (struct repair_source *source, unsigned char *buf, size_t len,
+read_source (struct repair_file *source, unsigned char *buf, size_t len,
              uint64_t offset)
 {
   while (len > 0) {
@@ -285,7 +286,7 @@ read_source (struct repair_source *source, unsigned char *buf, size_t len,
  * of whose blocks are wrong is probably another disk.
  */
 static void
-count_block (struct repair_source *source, bool good)
+count_block (struct repair_file *source, bool good)
 {
   unsigned wrong = __atomic_load_n (&source->wrong, __ATOMIC_RELAXED);
 
@@ -301,12 +302,13 @@ count_block (struct repair_source *source, bool good)
 
 /* Read BLOCK from SOURCE.  Returns true if it matches the manifest. */
 static bool
-has_block (struct repair_source *source, struct disk *disk,
+has_block (struct repair_file *source, struct verify_disk *disk,
            const struct compare_batch *block)
 {
   bool good = false;
 
-  if (!read_source (source, block->buf, disk_bytes (disk, block->first, 1),
+  if (!read_source (source, block->buf,
+                    verify_disk_bytes (disk, block->first, 1),
                     block->first * disk->block_size) ||
       compare (disk, block, &good) != 0)
     return false;
@@ -315,9 +317,9 @@ has_block (struct repair_source *source, struct disk *disk,
 }
 
 bool
-repair_read (struct disk *disk, const struct compare_batch *block)
+repair_read (struct verify_disk *disk, const struct compare_batch *block)
 {
-  size_t len = disk_bytes (disk, block->first, 1);
+  size_t len = verify_disk_bytes (disk, block->first, 1);
   struct compare_batch copy = *block;
   bool good = false;
   unsigned i;

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct disk;
+struct verify_disk;
 
 /* Consecutive blocks that are all data, or all zeros, in the manifest. */
 struct compare_batch {
@@ -22,7 +22,7 @@ struct compare_batch {
 };
 
 /* Returns COUNT blocks of BATCH, from its block NUMBER on, counted from 0. */
-struct compare_batch compare_part (const struct disk *disk,
+struct compare_batch compare_part (const struct verify_disk *disk,
                                    const struct compare_batch *batch,
                                    size_t number, size_t count);
 
@@ -31,7 +31,8 @@ struct compare_batch compare_part (const struct disk *disk,
  * bytes.  Returns 0, ENOMEM or EIO; after an error GOOD is incomplete.
  * Thread-safe.
  */
-int compare (struct disk *disk, const struct compare_batch *batch, bool *good);
+int compare (struct verify_disk *disk, const struct compare_batch *batch,
+             bool *good);
 
 /* Read from the plugin, within its block size constraints.
  */
@@ -39,7 +40,7 @@ int compare (struct disk *disk, const struct compare_batch *batch, bool *good);
 struct nbdkit_next_ops;
 
 /* The plugin's disk, as one connection sees it. */
-struct source {
+struct plugin_disk {
   uint64_t size;                /* bytes */
   uint32_t min, max;            /* block size constraints, bytes */
 };
@@ -47,20 +48,21 @@ struct source {
 /* Set the size and the constraints of the plugin's disk.  Returns 0, or -1
  * after nbdkit_error.
  */
-int source_init (struct source *source, struct nbdkit_next_ops *next);
+int plugin_disk_init (struct plugin_disk *plugin, struct nbdkit_next_ops *next);
 
 /* Read LEN bytes at OFFSET from the plugin.  The range must be within the
  * plugin's disk.  Returns 0, or -1 with *ERR after nbdkit_error.
  */
-int source_read (const struct source *source, struct nbdkit_next_ops *next,
-                 void *buf, size_t len, uint64_t offset, int *err);
+int plugin_disk_read (const struct plugin_disk *plugin,
+                      struct nbdkit_next_ops *next, void *buf, size_t len,
+                      uint64_t offset, int *err);
 
 /* The repair sources: other disks that may have the blocks that differ on the
  * plugin's disk.
  */
 
 struct compare_batch;
-struct disk;
+struct verify_disk;
 
 /* Open the sources.  Called before the server forks.  Returns 0, or -1 after
  * nbdkit_error.
@@ -73,6 +75,6 @@ void repair_close (void);
  * Returns false, with the content unchanged, if no source has a matching block,
  * or if there is no memory.  Thread-safe.
  */
-bool repair_read (struct disk *disk, const struct compare_batch *block);
+bool repair_read (struct verify_disk *disk, const struct compare_batch *block);
 
 #endif /* NBDKIT_BLKHASH_VERIFY_REPAIR_H */
