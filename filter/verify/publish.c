@@ -1,19 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Write the states of blocks to the result, the status and the mapfile.
- *
- * A thread writes the files every few seconds, and when a client disconnects,
- * if anything has changed.  So no client waits for a write, and many clients
- * that disconnect need few writes.  When the server ends, the thread ends, and
- * the files are written once more.
- *
- * Only a request that fails waits until what it has found is written, because
- * nbdkit may not live longer: nbdkit 1.32 aborts if a client that has several
- * requests in flight disconnects when one fails.  Requests that fail at the
- * same time wait for the same write.  To limit the time that a disk takes in
- * which many blocks differ, they wait only for the first writes; the status
- * does not list more ranges than that.
+ * Write the result, the status and the mapfile.  See publish.h.
  */
 
 #include <config.h>
@@ -45,46 +33,6 @@
 #include "verify/verify-export.h"
 #include "verify/verify-params.h"
 
-/* How much of an export was verified.
- */
-
-struct verify_export;
-
-struct summary {
-  /* Bytes of the blocks in each state.  VERIFIED are those of BLOCK_OK.
-   * MISSING_ZERO are those of BLOCK_MISSING that are zero in the manifest and
-   * are not verified, because of ZERO_SKIP; MISSING are the others.
-   */
-  uint64_t verified, differs, unreadable, repaired, missing;
-  uint64_t unreadable_repaired, missing_zero;
-  uint64_t transient;           /* see tally.h */
-  bool ok;                      /* VERIFIED is all of the disk */
-};
-
-void summary_get_locked (const struct verify_export *export,
-                         struct summary *summary);
-
-/* A mapfile of GNU ddrescue: which ranges are good, bad, and not tried.
- */
-
-extern struct output_file mapfile;
-
-/* Replace the file.  Only one thread at a time may call this. */
-void mapfile_write (void);
-
-/* The status file: counts and ranges of each export, in JSON.
- */
-
-extern struct output_file status_file;
-
-/* Replace the file.  FINISHED is set if the server ends.  Only one thread at a
- * time may call it.
- */
-void status_write (bool finished);
-
-/* Recognize files of this filter by their first bytes.
- */
-
 #define MAX_SIGNATURE 128
 
 int
@@ -101,12 +49,22 @@ signature_is (int fd, const char *signature)
   return n == (ssize_t) len && memcmp (start, signature, len) == 0;
 }
 
-/* How much of an export was verified.
- *
- * The size of the plugin's disk is checked when a client connects.  Until then
+/* ---- How much of an export was verified ---- */
+
+/* The size of the plugin's disk is checked when a client connects.  Until then
  * the disk may be the wrong one, so all of it counts as not read, even blocks
  * that are zero in the manifest.
  */
+struct summary {
+  /* Bytes of the blocks in each state.  VERIFIED are those of BLOCK_OK.
+   * MISSING_ZERO are those of BLOCK_MISSING that are zero in the manifest and
+   * are not verified, because of ZERO_SKIP; MISSING are the others.
+   */
+  uint64_t verified, differs, unreadable, repaired, missing;
+  uint64_t unreadable_repaired, missing_zero;
+  uint64_t transient;           /* see tally.h */
+  bool ok;                      /* VERIFIED is all of the disk */
+};
 
 /* Returns the bytes of the blocks in STATE.  The last block of the disk can be
  * shorter.
@@ -121,7 +79,7 @@ bytes_of (const struct verify_disk *disk, const struct tally_counts *counts,
   return disk->blocks > 0 && counts->last == state ? bytes - excess : bytes;
 }
 
-void
+static void
 summary_get_locked (const struct verify_export *export, struct summary *summary)
 {
   struct verify_disk *disk = export->disk;
@@ -145,7 +103,9 @@ summary_get_locked (const struct verify_export *export, struct summary *summary)
   summary->ok = summary->verified == disk->size;
 }
 
-/* A mapfile of GNU ddrescue: which ranges are good, bad, and not tried.
+/* ---- The mapfile ---- */
+
+/* A mapfile of GNU ddrescue says which ranges are good, bad, and not tried.
  *
  * Clients that read at random can make millions of ranges.  After MAX_RANGES
  * ranges, the rest of the disk is recorded as not tried, so ddrescue needlessly
@@ -164,7 +124,7 @@ is_mapfile (int fd, char *why)
   return signature_is (fd, MAPFILE_SIGNATURE_LINE);
 }
 
-struct output_file mapfile = {
+static struct output_file mapfile = {
   .param = "blkhash-verify-mapfile", .is_ours = is_mapfile,
   .what = "a mapfile of this filter"
 };
@@ -240,7 +200,10 @@ make_mapfile (void)
   return memstream_close (out, &text);
 }
 
-void
+/* Replace the file.  Only one thread at a time may call this, and the functions
+ * for the other files.
+ */
+static void
 mapfile_write (void)
 {
   char *text = make_mapfile ();
@@ -249,12 +212,12 @@ mapfile_write (void)
   free (text);
 }
 
-/* The result file: a line for each export.
- *
- * The line has the sum only if each block was good when it was last read, or
- * the plugin's extents say that it is zero, as in the manifest.  A block that
- * was repaired still differs, or is unreadable, on the disk, so there is no
- * sum.
+/* ---- The result file ---- */
+
+/* The line of an export has the sum only if each block was good when it was
+ * last read, or the plugin's extents say that it is zero, as in the manifest.
+ * A block that was repaired still differs, or is unreadable, on the disk, so
+ * there is no sum.
  */
 
 /* Store in WHY, for a disk in which no block differs, why there is no sum. */
@@ -335,10 +298,11 @@ result_write (void)
   free (text);
 }
 
-/* The status file: counts and ranges of each export, in JSON.
- *
- * The text is made in memory, so that no lock is held while the file is
- * written.  To limit this memory, the number of ranges is limited.
+/* ---- The status file ---- */
+
+/* The file has the counts and the ranges of each export, in JSON.  The text is
+ * made in memory, so that no lock is held while the file is written.  To limit
+ * this memory, the number of ranges is limited.
  */
 
 /* The maximum number of ranges of all exports together.  Clients that read at
@@ -361,12 +325,10 @@ is_status (int fd, char *why)
   return signature_is (fd, STATUS_SIGNATURE);
 }
 
-struct output_file status_file = {
+static struct output_file status_file = {
   .param = "blkhash-verify-status", .is_ours = is_status,
   .what = "a status of this filter"
 };
-
-/* ---- Members ---- */
 
 static void
 add_number (const struct status *status, const char *key, uint64_t value)
@@ -387,8 +349,6 @@ add_bool (const struct status *status, const char *key, bool value)
 {
   fprintf (status->out, "      \"%s\": %s,\n", key, value ? "true" : "false");
 }
-
-/* ---- Ranges ---- */
 
 /* Add the member "ranges".  Returns false if there are too many. */
 static bool
@@ -429,8 +389,6 @@ add_ranges (struct status *status, const struct verify_export *export)
   fputs (" ],\n", status->out);
   return complete;
 }
-
-/* ---- The file ---- */
 
 static void
 add_export_locked (struct status *status, const struct verify_export *export)
@@ -499,7 +457,8 @@ make_status (bool finished)
   return memstream_close (status.out, &text);
 }
 
-void
+/* Replace the file.  FINISHED is set if the server ends. */
+static void
 status_write (bool finished)
 {
   char *text = make_status (finished);
@@ -508,12 +467,13 @@ status_write (bool finished)
   free (text);
 }
 
+/* ---- All files ---- */
+
 #define INTERVAL 5              /* seconds */
 #define MAX_AWAITED 1000        /* writes */
 
-#define HEADER "# nbdkit-blkhash-verify-filter replaces this file\n"
-
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects: */
+/* Protects the variables below. */
+static pthread_mutex_t publish_lock = PTHREAD_MUTEX_INITIALIZER;
 static bool is_due, is_ending;
 static pthread_cond_t woken;
 static bool is_awaited;         /* a request waits for a write */
@@ -524,7 +484,7 @@ static pthread_cond_t written;  /* PUBLISHED has changed */
 static pthread_t thread;
 static bool has_thread;         /* constant while clients are connected */
 
-/* ---- The files ---- */
+#define HEADER "# nbdkit-blkhash-verify-filter replaces this file\n"
 
 static int
 open_files (const struct blkhash_opts *hash, bool create)
@@ -642,10 +602,10 @@ static bool
 wait_until_due (void)
 {
   const uint64_t until = clock_ns () + INTERVAL * NS_PER_SECOND;
-  SCOPED_LOCK (&lock);
+  SCOPED_LOCK (&publish_lock);
 
   while (!is_due && !is_ending &&
-         clock_cond_wait (&woken, &lock, until) != ETIMEDOUT)
+         clock_cond_wait (&woken, &publish_lock, until) != ETIMEDOUT)
     ;
   is_due = false;
   return !is_ending;
@@ -654,7 +614,7 @@ wait_until_due (void)
 static void
 set_published (uint64_t findings)
 {
-  SCOPED_LOCK (&lock);
+  SCOPED_LOCK (&publish_lock);
 
   published = findings;
   awaited += is_awaited;
@@ -703,7 +663,7 @@ publish_start (void)
 void
 publish_wake (void)
 {
-  SCOPED_LOCK (&lock);
+  SCOPED_LOCK (&publish_lock);
 
   is_due = true;
   if (has_thread)
@@ -715,21 +675,21 @@ publish_findings (void)
 {
   const uint64_t until = clock_ns () + INTERVAL * NS_PER_SECOND;
   uint64_t findings = tally_findings ();
-  SCOPED_LOCK (&lock);
+  SCOPED_LOCK (&publish_lock);
 
   if (!has_thread || published >= findings || awaited >= MAX_AWAITED)
     return;
   is_due = is_awaited = true;
   pthread_cond_signal (&woken);
   while (published < findings &&
-         clock_cond_wait (&written, &lock, until) != ETIMEDOUT)
+         clock_cond_wait (&written, &publish_lock, until) != ETIMEDOUT)
     ;
 }
 
 static void
 set_ending (void)
 {
-  SCOPED_LOCK (&lock);
+  SCOPED_LOCK (&publish_lock);
 
   is_ending = true;
   pthread_cond_signal (&woken);

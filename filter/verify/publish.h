@@ -2,24 +2,22 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * Write the states of blocks to the result, the status and the mapfile.
+ *
+ * A thread writes the files every few seconds, and when a client disconnects,
+ * if anything has changed.  So no client waits for a write, and many clients
+ * that disconnect need few writes.  When the server ends, the thread ends, and
+ * the files are written once more.
+ *
+ * Only a request that fails waits until what it has found is written, because
+ * nbdkit may not live longer: nbdkit 1.32 aborts if a client that has several
+ * requests in flight disconnects when one fails.  Requests that fail at the
+ * same time wait for the same write.  To limit the time that a disk takes in
+ * which many blocks differ, they wait only for the first writes; the status
+ * does not list more ranges than that.
  */
 
 #ifndef NBDKIT_BLKHASH_PUBLISH_H
 #define NBDKIT_BLKHASH_PUBLISH_H
-
-/* Recognize files of this filter by their first bytes.
- */
-
-/* Returns 1 if the content of FD begins with SIGNATURE, 0 if not, or -1 with
- * errno if FD cannot be read.
- */
-int signature_is (int fd, const char *signature);
-
-/* The result file: a line for each export.
- */
-
-/* Replace the file.  Only one thread at a time may call it. */
-void result_write (void);
 
 /* Empty the files that exist, if each looks like one that this filter wrote,
  * before anything else is done that can fail.  Another server can use them
@@ -58,5 +56,15 @@ void publish_finish (void);
 
 /* Close the files.  If publish_start succeeded, call publish_finish first. */
 void publish_close (void);
+
+/* Exported for unit tests: does the content of FD begin with SIGNATURE?
+ * Returns 1, 0, or -1 with errno if FD cannot be read.
+ */
+int signature_is (int fd, const char *signature);
+
+/* Exported for unit tests: replace the result file.  Only one thread at a time
+ * may call this.
+ */
+void result_write (void);
 
 #endif /* NBDKIT_BLKHASH_PUBLISH_H */

@@ -2,18 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * Read a range of the disk, and verify each block of it; verify the zeros that
- * no client read.
- *
- * Only whole blocks can be verified.  The whole blocks of a request are read
- * into its buffer and hashed there, many at a time: see batch.c.  A block of
- * which the request has only a part is read into a buffer of its own, and added
- * to the cache if its content was verified.
- *
- * Unless verify_params.zero is ZERO_READ, clients get the zeros of the manifest
- * without a read.  With ZERO_EXTENTS the zeros of the disk are verified after
- * the last client, because no client waits then, and because clients do not
- * even ask for zeros.  A client that only probes the disk, such as nbdinfo,
- * must not cause a read of all zeros, so all data must have been read before.
+ * no client read.  See verify-check.h.
  */
 
 #include <config.h>
@@ -28,6 +17,7 @@
 #include <nbdkit-filter.h>
 
 #include "../lib/common/util.h"
+#include "blkhash.h"
 #include "verify/tally.h"
 #include "verify/verify-check.h"
 #include "verify/verify-disk.h"
@@ -35,43 +25,8 @@
 #include "verify/verify-params.h"
 #include "verify/verify-repair.h"
 
-/* Log ranges of blocks that differ or are unreadable.
- */
-
-struct verify_disk;
-
-/* A range of consecutive blocks in one state, to log. */
-struct finding {
-  uint64_t first, count;
-  enum block_state state;
-  int err;                      /* why it is unreadable */
-};
-
-/* Extend FINDING by BLOCK.  If BLOCK is not adjacent or has another state, log
- * FINDING first, and begin a new one.
- */
-void finding_add (struct finding *finding, const struct verify_disk *disk,
-                  uint64_t block, enum block_state state, int err);
-
-/* Log that BLOCK had the state OLD when it was read before, and has another one
- * now, so that the states of all blocks were reset.
- */
-void finding_log_reset (const struct verify_disk *disk, uint64_t block,
-                        enum block_state old);
-
-/* Log FINDING, unless it is empty. */
-void finding_log (const struct finding *finding,
-                  const struct verify_disk *disk);
-
-/* Read and verify consecutive blocks.
- */
-
-struct compare_batch;
-struct verify_disk;
-struct nbdkit_next_ops;
-struct plugin_disk;
-
-#define MAX_BATCH 1024          /* blocks in a call of batch_read, at most */
+#define MAX_BATCH 1024          /* blocks that are read and hashed at once */
+#define MAX_UNREADABLE 4        /* unreadable blocks of a request, see below */
 
 /* The state of a client's request while its blocks are read and verified. */
 struct verify_request {
@@ -93,18 +48,88 @@ struct verify_request {
                                  * sources for this request */
 };
 
-/* Read, verify and, if needed, repair BATCH, at most MAX_BATCH blocks.  Returns
- * 0, or -1 with *REQUEST->err if the request fails.
- */
-int batch_read (struct verify_request *request,
-                const struct compare_batch *batch);
+/* ---- The plugin ---- */
 
-/* Log ranges of blocks that differ or are unreadable.
+/* Reads are extended to multiples of the minimum block size, and split at the
+ * maximum.  An extended read needs a buffer of its own, but it is rare: the
+ * block size of a manifest is usually a multiple of that minimum.
  */
+
+#define MAX_READ (32 * 1024 * 1024) /* bytes; a plugin accepts this size
+                                    * unless it has a smaller maximum */
+
+int
+plugin_disk_init (struct plugin_disk *plugin, nbdkit_next *next)
+{
+  int64_t size = next->get_size (next);
+  uint32_t min, preferred, max;
+
+  if (size == -1 || next->block_size (next, &min, &preferred, &max) == -1)
+    return -1;
+  plugin->size = size;
+  plugin->min = min ? min : 1;
+  plugin->max = ROUND_DOWN (MIN (max ? max : MAX_READ, MAX_READ), plugin->min);
+  plugin->max = MAX (plugin->max, plugin->min);
+  return 0;
+}
+
+/* Read an aligned range. */
+static int
+read_aligned (const struct plugin_disk *plugin, nbdkit_next *next,
+              void *buf, size_t len, uint64_t offset, int *err)
+{
+  while (len > 0) {
+    uint32_t n = MIN (len, plugin->max);
+
+    if (next->pread (next, buf, n, offset, 0, err) == -1)
+      return -1;
+    buf = (char *) buf + n;
+    len -= n;
+    offset += n;
+  }
+  return 0;
+}
+
+/* Read LEN bytes at OFFSET from the plugin.  The range must be within the
+ * plugin's disk.  Returns 0, or -1 with *ERR after nbdkit_error.
+ */
+static int
+read_plugin (const struct plugin_disk *plugin, nbdkit_next *next,
+             void *buf, size_t len, uint64_t offset, int *err)
+{
+  uint64_t min = plugin->min, start = ROUND_DOWN (offset, min);
+  uint64_t end = MIN (ROUND_UP (offset + len, min), plugin->size);
+  char *wide;
+  int r;
+
+  if (start == offset && end == offset + len)
+    return read_aligned (plugin, next, buf, len, offset, err);
+  wide = malloc (end - start);
+  if (!wide) {
+    nbdkit_error ("blkhash-verify: %m");
+    *err = ENOMEM;
+    return -1;
+  }
+  r = read_aligned (plugin, next, wide, end - start, start, err);
+  if (r == 0)
+    memcpy (buf, wide + (offset - start), len);
+  free (wide);
+  return r;
+}
+
+/* ---- Findings ---- */
+
+/* A range of consecutive blocks in one state, to log. */
+struct finding {
+  uint64_t first, count;
+  enum block_state state;
+  int err;                      /* why it is unreadable */
+};
 
 #define REPAIRED "; repaired for clients, not on the disk"
 
-void
+/* Log FINDING, unless it is empty. */
+static void
 finding_log (const struct finding *finding, const struct verify_disk *disk)
 {
   uint64_t bytes = verify_disk_bytes (disk, finding->first, finding->count);
@@ -123,7 +148,10 @@ finding_log (const struct finding *finding, const struct verify_disk *disk)
                   finding->state == BLOCK_DIFFERS ? "" : REPAIRED);
 }
 
-void
+/* Log that BLOCK had the state OLD when it was read before, and has another one
+ * now, so that the states of all blocks were reset.
+ */
+static void
 finding_log_reset (const struct verify_disk *disk, uint64_t block,
                    enum block_state old)
 {
@@ -134,7 +162,10 @@ finding_log_reset (const struct verify_disk *disk, uint64_t block,
                 old == BLOCK_OK ? "did not differ" : "differed");
 }
 
-void
+/* Extend FINDING by BLOCK.  If BLOCK is not adjacent or has another state, log
+ * FINDING first, and begin a new one.
+ */
+static void
 finding_add (struct finding *finding, const struct verify_disk *disk,
              uint64_t block, enum block_state state, int err)
 {
@@ -147,9 +178,9 @@ finding_add (struct finding *finding, const struct verify_disk *disk,
   }
 }
 
-/* Read and verify consecutive blocks.
- *
- * A block that differs or could not be read is read again from the plugin.  It
+/* ---- Batches ---- */
+
+/* A block that differs or could not be read is read again from the plugin.  It
  * is read alone, or together with other blocks if the request has already
  * failed.  If it is still not good, it is read from the repair sources, which
  * are trusted no more than the plugin.
@@ -166,31 +197,32 @@ finding_add (struct finding *finding, const struct verify_disk *disk,
  * plugin keeps its state.
  */
 
-#define MAX_UNREADABLE 4
+enum read_result {
+  READ_DONE,
+  READ_UNREADABLE,              /* the plugin cannot read a block */
+  READ_UNHASHED                 /* the blocks cannot be hashed */
+};
 
-/* ---- Reading ---- */
-
-/* Read BATCH, and set in GOOD which of its blocks are good.  Returns 0; 1 with
- * *REQUEST->err if the blocks cannot be read; or -1 with *REQUEST->err if they
- * cannot be hashed.
+/* Read BATCH, and set in GOOD which of its blocks are good.  *REQUEST->err is
+ * set unless the result is READ_DONE.
  */
-static int
+static enum read_result
 read_and_compare (const struct verify_request *request,
                   const struct compare_batch *batch, bool *good)
 {
   struct verify_disk *disk = request->disk;
   int err;
 
-  if (plugin_disk_read (request->plugin, request->next, batch->buf,
-                        verify_disk_bytes (disk, batch->first, batch->count),
-                        batch->first * disk->block_size, request->err) == -1)
-    return 1;
-  err = compare (disk, batch, good);
+  if (read_plugin (request->plugin, request->next, batch->buf,
+                   verify_disk_bytes (disk, batch->first, batch->count),
+                   batch->first * disk->block_size, request->err) == -1)
+    return READ_UNREADABLE;
+  err = compare_blocks (disk, batch, good);
   if (err == 0)
-    return 0;
+    return READ_DONE;
   nbdkit_error ("blkhash-verify: cannot hash: %s", strerror (err));
   *request->err = err;
-  return -1;
+  return READ_UNHASHED;
 }
 
 /* Retry BLOCK, which differs or, if UNREADABLE is set, could not be read.
@@ -206,12 +238,12 @@ retry_block (const struct verify_request *request,
   *state = unreadable ? BLOCK_UNREADABLE : BLOCK_DIFFERS;
   for (; tries > 0 && *state != BLOCK_OK; tries--) {
     bool good = false;
-    int r;
+    enum read_result r = read_and_compare (request, block, &good);
 
-    r = read_and_compare (request, block, &good);
-    if (r == -1)
+    if (r == READ_UNHASHED)
       return -1;
-    *state = r == 1 ? BLOCK_UNREADABLE : good ? BLOCK_OK : BLOCK_DIFFERS;
+    *state = r == READ_UNREADABLE ? BLOCK_UNREADABLE
+      : good ? BLOCK_OK : BLOCK_DIFFERS;
   }
   if (*state == BLOCK_OK)
     tally_add_transient (&request->disk->tally);
@@ -240,8 +272,6 @@ repair (struct verify_request *request, const struct compare_batch *block)
     repair_read (request->disk, block);
 }
 
-/* ---- Failing ---- */
-
 /* Apply the effect of a block in STATE on the request and the disk.  Returns
  * true if the request fails.  Even FAIL_STOP does not stop the disk if the
  * client or nbdkit is ending, and this can be why a filter below failed to read
@@ -267,14 +297,12 @@ apply_state (struct verify_request *request, enum block_state state)
   return true;
 }
 
-/* ---- Batches ---- */
-
 /* The request has already failed because of another block.  Retry the blocks of
  * BATCH that are not GOOD, as often as retry_block does.  Each retry is one
  * read from the first of these blocks to the last.  Set GOOD for the blocks
  * that are good in a retry.  Returns the same as read_and_compare.
  */
-static int
+static enum read_result
 retry_rest (const struct verify_request *request,
             const struct compare_batch *batch, bool *good)
 {
@@ -284,7 +312,7 @@ retry_rest (const struct verify_request *request,
 
   for (tries = verify_params.retry; tries > 0; tries--) {
     struct compare_batch rest;
-    int r;
+    enum read_result r;
 
     while (start < end && good[start])
       start++;
@@ -294,7 +322,7 @@ retry_rest (const struct verify_request *request,
       break;
     rest = compare_part (request->disk, batch, start, end - start);
     r = read_and_compare (request, &rest, now_good);
-    if (r != 0)
+    if (r != READ_DONE)
       return r;
     for (i = start; i < end; i++)
       if (!good[i] && now_good[i - start]) {
@@ -302,18 +330,17 @@ retry_rest (const struct verify_request *request,
         tally_add_transient (&request->disk->tally);
       }
   }
-  return 0;
+  return READ_DONE;
 }
 
-/* Handle R and GOOD, the result of read_and_compare for BATCH.  R is 1 only if
- * BATCH is a single block.  Repair blocks and set their states.  Add to FINDING
- * the blocks whose state changed but is not good.  Returns -1 if the request
- * fails.
+/* BATCH was read, and GOOD is set; or, if UNREADABLE is set, BATCH is a single
+ * block that cannot be read.  Repair blocks and set their states.  Add to
+ * FINDING the blocks whose state changed but is not good.  Returns -1 if the
+ * request fails.
  */
 static int
-handle_result (struct verify_request *request,
-               const struct compare_batch *batch, int r, bool *good,
-               struct finding *finding)
+set_states (struct verify_request *request, const struct compare_batch *batch,
+            bool unreadable, bool *good, struct finding *finding)
 {
   bool failed = false;
   size_t i;
@@ -326,7 +353,7 @@ handle_result (struct verify_request *request,
     request->read.has_retried |= !good[i];
     if (!good[i] && failed)
       state = BLOCK_DIFFERS;
-    else if (!good[i] && retry_block (request, &block, r == 1, &state) == -1)
+    else if (!good[i] && retry_block (request, &block, unreadable, &state) == -1)
       return -1;
     if (state != BLOCK_OK && repair (request, &block)) {
       request->unreadable += state == BLOCK_UNREADABLE;
@@ -347,7 +374,7 @@ handle_result (struct verify_request *request,
       return -1;                /* the next blocks could time out as well */
     failed = true;
     block = compare_part (request->disk, batch, i + 1, batch->count - i - 1);
-    if (retry_rest (request, &block, good + i + 1) != 0)
+    if (retry_rest (request, &block, good + i + 1) != READ_DONE)
       break;
   }
   if (failed)
@@ -377,7 +404,7 @@ read_batch (struct verify_request *request, const struct compare_batch *batch)
     size_t n = at < fail_end ? (fail_end - at + 1) / 2 : batch->count - at;
     struct compare_batch part = compare_part (request->disk, batch, at, 1);
     bool good[MAX_BATCH] = { false };
-    int r;
+    enum read_result r;
 
     if (request->unreadable >= MAX_UNREADABLE) {
       most = 1;
@@ -389,19 +416,23 @@ read_batch (struct verify_request *request, const struct compare_batch *batch)
     n = MIN (n, most);
     part = compare_part (request->disk, batch, at, n);
     r = read_and_compare (request, &part, good);
-    if (r == 1 && n > 1) {
+    if (r == READ_UNREADABLE && n > 1) {
       fail_end = at + n;
       continue;
     }
-    result = r == -1 ? -1 : handle_result (request, &part, r, good, &finding);
-    most = r == 1 ? 1 : MIN (2 * most, batch->count);
+    result = r == READ_UNHASHED ? -1
+      : set_states (request, &part, r == READ_UNREADABLE, good, &finding);
+    most = r == READ_UNREADABLE ? 1 : MIN (2 * most, batch->count);
     at += n;
   }
   finding_log (&finding, request->disk);
   return result;
 }
 
-int
+/* Read, verify and, if needed, repair BATCH, at most MAX_BATCH blocks.  Returns
+ * 0, or -1 with *REQUEST->err if the request fails.
+ */
+static int
 batch_read (struct verify_request *request, const struct compare_batch *batch)
 {
   struct tally *tally = &request->disk->tally;

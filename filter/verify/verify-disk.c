@@ -1,17 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * A disk that is verified: its manifest, and what all connections share.
- *
- * The manifest is not trusted: it is accepted only if the sum of its leaves is
- * the expected one, unless that is "none".  One small record can claim a huge
- * disk of zeros, whose sum takes weeks to compute, so the number of blocks is
- * limited, and verify_disk_load stops if nobody waits for it any more.
- *
- * The sum of a manifest is computed once.  Later disks with the same file and
- * expected sum are refused for the same reason or, if the content has the
- * digest that was verified, are accepted.  The time of the last change alone
- * does not prove that the content is the same: the storage is not trusted.
+ * A disk that is verified, and the cache of verified blocks.  See
+ * verify-disk.h.
  */
 
 #include <config.h>
@@ -37,17 +28,7 @@
 #include "blkhash.h"
 #include "verify/verify-disk.h"
 
-/* A small cache of verified blocks of all disks, with LRU replacement.  The key
- * of a block consists of the number of its disk and its number in the disk.
- *
- * If several threads need a block at the same time, one of them loads it, and
- * the others wait.  A block is not added to the cache if its load failed, if it
- * was not verified, or if there is no memory.  Then the waiting threads do not
- * wait again: all of them load the block in parallel, so that timeouts do not
- * add up.  A failure of the first thread does not make the requests of the
- * others fail, because the plugin can return other content on their
- * connections.
- */
+/* ---- The cache ---- */
 
 struct cached_blocks cached_blocks = {
   .lock = PTHREAD_MUTEX_INITIALIZER,
@@ -62,8 +43,6 @@ number_of (const struct block_cache *cache, uint64_t block)
 {
   return cache->id << BLOCK_CACHE_BLOCK_BITS | block;
 }
-
-/* ---- Memory ---- */
 
 static size_t *
 size_of (const struct lru_entry *entry)
@@ -118,8 +97,6 @@ allocate_locked (uint64_t number, size_t size)
   return entry;
 }
 
-/* ---- Disks ---- */
-
 /* The disk gets the lowest free number.  The list is sorted by number. */
 void
 block_cache_init (struct block_cache *cache, size_t block_size)
@@ -165,8 +142,6 @@ block_cache_destroy (struct block_cache *cache)
   *link = cache->next;
   clear_locked (cache);
 }
-
-/* ---- Blocks ---- */
 
 static pthread_cond_t *
 ended_cond (uint64_t number)
@@ -253,6 +228,8 @@ block_cache_end (const struct block_cache *cache, struct block_load *load,
     add_locked (load->number, bytes, len, cache->block_size);
 }
 
+/* ---- The disk ---- */
+
 #define MAX_BLOCKS (UINT64_C (1) << 34) /* 1 PiB, in blocks of 64 KiB */
 #define CHANGED "it has changed"
 #define MAX_VERDICTS 1024
@@ -287,7 +264,8 @@ struct verdict {
                                                      * was refused */
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects: */
+/* Protects the variables below. */
+static pthread_mutex_t verdicts_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct verdict verdicts[MAX_VERDICTS];
 static size_t nr_verdicts, next_verdict; /* the next one to replace */
 
@@ -306,7 +284,7 @@ find_verdict_locked (const struct verify_disk *disk)
 static bool
 find_verdict (const struct verify_disk *disk, struct verdict *found)
 {
-  SCOPED_LOCK (&lock);
+  SCOPED_LOCK (&verdicts_lock);
   const struct verdict *verdict = find_verdict_locked (disk);
 
   if (verdict)
@@ -317,7 +295,7 @@ find_verdict (const struct verify_disk *disk, struct verdict *found)
 static void
 add_verdict (const struct verdict *verdict, const struct verify_disk *disk)
 {
-  SCOPED_LOCK (&lock);
+  SCOPED_LOCK (&verdicts_lock);
   struct verdict *place = find_verdict_locked (disk);
 
   if (!place) {
@@ -346,7 +324,7 @@ add_refused (const struct verify_disk *disk, const char *why)
 void
 verify_disk_forget_manifests (void)
 {
-  SCOPED_LOCK (&lock);
+  SCOPED_LOCK (&verdicts_lock);
 
   nr_verdicts = next_verdict = 0;
 }

@@ -1,10 +1,17 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * A small cache of verified blocks, so that several small reads in one block
- * read and hash it only once, even if they are in flight at the same time.  All
- * disks share it, so that its memory does not grow with their number.
- * Thread-safe.
+ * A disk that is verified: its manifest, and what all connections share.
+ *
+ * The manifest is not trusted: it is accepted only if the sum of its leaves is
+ * the expected one, unless that is "none".  One small record can claim a huge
+ * disk of zeros, whose sum takes weeks to compute, so the number of blocks is
+ * limited, and verify_disk_load stops if nobody waits for it any more.
+ *
+ * The sum of a manifest is computed once.  Later disks with the same file and
+ * expected sum are refused for the same reason or, if the content has the
+ * digest that was verified, are accepted.  The time of the last change alone
+ * does not prove that the content is the same: the storage is not trusted.
  */
 
 #ifndef NBDKIT_BLKHASH_VERIFY_DISK_H
@@ -21,6 +28,24 @@
 #include "blkhash-manifest.h"
 #include "verify/tally.h"
 
+struct digest;
+struct leaf_engine;
+struct manifest_index;
+
+/* A small cache of verified blocks, with LRU replacement, so that several small
+ * reads in one block read and hash it only once, even if they are in flight at
+ * the same time.  All disks share it, so that its memory does not grow with
+ * their number.  Thread-safe.
+ *
+ * If several threads need a block at the same time, one of them loads it, and
+ * the others wait.  A block is not added to the cache if its load failed, if it
+ * was not verified, or if there is no memory.  Then the waiting threads do not
+ * wait again: all of them load the block in parallel, so that timeouts do not
+ * add up.  A failure of the first thread does not make the requests of the
+ * others fail, because the plugin can return other content on their
+ * connections.
+ */
+
 #define BLOCK_CACHE_SIZE (64 * 1024 * 1024) /* bytes; 4 of the largest blocks */
 #define BLOCK_CACHE_ENTRIES 512 /* a search visits all of them: see lru.h */
 
@@ -30,7 +55,8 @@
 #define BLOCK_CACHE_CONDS 16
 
 /* The key of a block in the cache: its number in the disk in the lower bits,
- * and the number of the disk above them.  disk.c limits the number of blocks.
+ * and the number of the disk above them.  verify-disk.c limits the number of
+ * blocks.
  */
 #define BLOCK_CACHE_BLOCK_BITS 40
 
@@ -49,7 +75,7 @@ struct block_cache {
   size_t block_size;
 };
 
-/* The cache, for block-cache.c and its tests only. */
+/* The cache, for verify-disk.c and test-block-cache.c only. */
 extern struct cached_blocks {
   pthread_mutex_t lock;         /* protects the fields below */
   pthread_cond_t ended[BLOCK_CACHE_CONDS]; /* a load ended; index: key of the
@@ -84,13 +110,6 @@ bool block_cache_begin (const struct block_cache *cache, uint64_t block,
  */
 void block_cache_end (const struct block_cache *cache, struct block_load *load,
                       const void *bytes, size_t len);
-
-/* A disk that is verified: its manifest, and what all connections share.
- */
-
-struct digest;
-struct leaf_engine;
-struct manifest_index;
 
 struct verify_disk {
   const char *path;             /* of the manifest */

@@ -1,26 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The exports that clients use.
- *
- * With blkhash-verify-manifest there is one export, for all names, which is
- * opened at the start.
- *
- * With blkhash-verify-manifest-dir, a manifest is opened when the first client
- * of its export connects, and closed when the last one has disconnected.  It is
- * read after the plugin's disk was opened, whose size limits how many blocks
- * can be hashed.  Other clients of the export wait meanwhile; those of other
- * exports do not.  If the client whose thread reads it is gone, a client that
- * waits begins again.
- *
- * If the server writes a result or a status, the export, with the states of its
- * blocks, is kept after that.  The states remain if the same disk is opened
- * again, until the client is connected (see verify_export_begin_client).  A
- * stopped export is kept even without a result or status, so that it stays
- * stopped.
- *
- * Clients can use only names for which there is a manifest.  The number of open
- * manifests and the number of kept exports are limited.
+ * The exports that clients use, their manifests, and the sums of these.  See
+ * verify-export.h.
  */
 
 #include <config.h>
@@ -44,9 +26,9 @@
 #include "verify/verify-export.h"
 #include "verify/verify-params.h"
 
-/* The directory of blkhash-verify-manifest-dir: a manifest for each export.
- *
- * Clients choose the names, so a name must not lead out of the directory: it
+/* ---- The directory of manifests ---- */
+
+/* Clients choose the names, so a name must not lead out of the directory: it
  * must be one component of a path, and the manifest must not be a symbolic
  * link.
  */
@@ -54,7 +36,8 @@
 static const char *directory;
 static int directory_fd = -1;
 
-int
+/* Open the directory PATH, before the server forks. */
+static int
 manifest_dir_open (const char *path)
 {
   directory = path;
@@ -65,7 +48,7 @@ manifest_dir_open (const char *path)
   return -1;
 }
 
-void
+static void
 manifest_dir_close (void)
 {
   if (directory_fd != -1)
@@ -100,7 +83,11 @@ refuse_name (const char *name, const char *why)
   return -1;
 }
 
-int
+/* Open the manifest of the export NAME, which a client chose.  Returns its file
+ * descriptor, and stores its path, which the caller frees; or -1 after
+ * nbdkit_error.
+ */
+static int
 manifest_dir_open_file (const char *name, char **path)
 {
   const char *file;
@@ -118,16 +105,15 @@ manifest_dir_open_file (const char *name, char **path)
   if (fd != -1)
     return fd;
   refuse_name (name, errno == ELOOP ? "its manifest is a symbolic link"
-                               : strerror (errno));
+                                    : strerror (errno));
   free (*path);
   *path = NULL;
   return -1;
 }
 
-/* The sums in the file that the parameter blkhash-verify-sums names, by
- * the names of exports.
- *
- * A list is what blksum prints.  As in blksum --check, comments and other text
+/* ---- The list of sums ---- */
+
+/* A list is what blksum prints.  As in blksum --check, comments and other text
  * are ignored, and a damaged line is an error: nbdkit does not start.  Two
  * different sums of one name are also an error, because only one of them
  * can be right.
@@ -280,6 +266,8 @@ sum_list_find (const char *name)
     found = bsearch (&key, entries, nr_entries, sizeof key, compare_names);
   return found ? found->sum : NULL;
 }
+
+/* ---- Exports ---- */
 
 #define MAX_OPEN 64             /* manifests that are in use or being read */
 #define MAX_EXPORTS 10000

@@ -1,7 +1,27 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The directory of blkhash-verify-manifest-dir: a manifest for each export.
+ * The exports that clients use.  An export is a disk with its name.
+ * Thread-safe.
+ *
+ * With blkhash-verify-manifest there is one export, for all names, which is
+ * opened at the start.
+ *
+ * With blkhash-verify-manifest-dir, each name has its own disk.  Its manifest
+ * is opened when the first client of the export connects, and closed when the
+ * last one has disconnected.  It is read after the plugin's disk was opened,
+ * whose size limits how many blocks can be hashed.  Other clients of the export
+ * wait meanwhile; those of other exports do not.  If the client whose thread
+ * reads it is gone, a client that waits begins again.
+ *
+ * If the server writes a result or a status, the export, with the states of its
+ * blocks, is kept after that.  The states remain if the same disk is opened
+ * again, until the client is connected (see verify_export_begin_client).  A
+ * stopped export is kept even without a result or status, so that it stays
+ * stopped.
+ *
+ * Clients can use only names for which there is a manifest.  The number of open
+ * manifests and the number of kept exports are limited.
  */
 
 #ifndef NBDKIT_BLKHASH_VERIFY_EXPORT_H
@@ -12,19 +32,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Open the directory PATH, before the server forks.  PATH must live until
- * manifest_dir_close.  Returns 0, or -1 after nbdkit_error.
- */
-int manifest_dir_open (const char *path);
-void manifest_dir_close (void);
+struct verify_disk;
 
-/* Open the manifest of the export NAME, which a client chose.  Returns its file
- * descriptor, and stores its path, which the caller frees; or -1 after
- * nbdkit_error.
- */
-int manifest_dir_open_file (const char *name, char **path);
-
-/* The sums of blkhash-verify-sums, by the names of exports.
+/* The list of blkhash-verify-sums: the sums of the manifests, by the names of
+ * exports.
  */
 
 /* Read the list PATH, before the server forks.  Returns 0, or -1 after
@@ -36,18 +47,8 @@ void sum_list_free (void);
 /* Returns the sum of NAME, with its tag, or NULL if there is none. */
 const char *sum_list_find (const char *name);
 
-/* The exports that clients use.  An export is a disk with its name.
- * Thread-safe.
- *
- * Without blkhash-verify-manifest-dir, all names have the same disk.  With it,
- * each name has its own disk, whose manifest is open while clients use the
- * export.
- */
-
-struct verify_disk;
-
-/* Protects the list of exports, their members USERS, CLIENTS, ACTIVE,
- * PLUGIN_SIZE, CONNECTED and HAS_SUM, and all members of an export without
+/* Protects the list of exports, their members USERS, CLIENTS, WAITING,
+ * HAS_PASS, PLUGIN_SIZE and CONNECTED, and all members of an export without
  * users, which are replaced when it is opened again.  A thread that holds this
  * lock can take the lock of a tally or of the block cache.
  */
@@ -61,7 +62,7 @@ struct verify_export {
                                  * blkhash-verify-manifest-dir, the name that
                                  * clients ask for */
   char *path;                   /* of the manifest */
-  struct verify_disk *disk;            /* not replaced while there are users */
+  struct verify_disk *disk;     /* not replaced while there are users */
   unsigned users;               /* connections */
   unsigned clients;             /* clients that are connected: between
                                  * verify_export_begin_client and

@@ -1,18 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The repair sources: other disks that may have the blocks that differ on the
- * plugin's disk.
- *
- * A source is not trusted.  It can be damaged, be another snapshot, have
- * another size, or even be the plugin's disk: a block is only used if it
- * matches its leaf in the manifest.  The sources are read one after the other
- * until one of them has a matching block.  A source that had a wrong block is
- * still read for other blocks.  A block that must be zero is filled with zeros
- * without reading a source.
- *
- * A source is a file or a block device.  It is read without a lock and without
- * a timeout, as a plugin reads its disk.
+ * Compare blocks with the manifest, and read them from the repair sources.  See
+ * verify-repair.h.
  */
 
 #include <config.h>
@@ -36,12 +26,10 @@
 #include "verify/verify-params.h"
 #include "verify/verify-repair.h"
 
-/* Compare the content of blocks with the manifest.
- *
- * Blocks are hashed in groups, so that the library can hash several at once.
- */
+/* ---- Comparing ---- */
 
-#define MAX_GROUP (2 * LEAF_GROUP) /* blocks that are hashed at a time */
+/* Blocks are hashed in groups, so that the library can hash several at once. */
+#define MAX_GROUP (2 * LEAF_GROUP)
 
 struct compare_batch
 compare_part (const struct verify_disk *disk, const struct compare_batch *batch,
@@ -105,8 +93,8 @@ compare_zeros (const struct verify_disk *disk,
 }
 
 int
-compare (struct verify_disk *disk, const struct compare_batch *batch,
-         bool *good)
+compare_blocks (struct verify_disk *disk, const struct compare_batch *batch,
+                bool *good)
 {
   int err = 0;
   size_t i;
@@ -124,71 +112,7 @@ compare (struct verify_disk *disk, const struct compare_batch *batch,
   return err;
 }
 
-/* Read from the plugin, within its block size constraints.
- *
- * Reads are extended to multiples of the minimum block size, and split at the
- * maximum.  An extended read needs a buffer of its own, but it is rare: the
- * block size of a manifest is usually a multiple of that minimum.
- */
-
-#define MAX_READ (32 * 1024 * 1024) /* bytes; a plugin accepts this size
-                                    * unless it has a smaller maximum */
-
-int
-plugin_disk_init (struct plugin_disk *plugin, nbdkit_next *next)
-{
-  int64_t size = next->get_size (next);
-  uint32_t min, preferred, max;
-
-  if (size == -1 || next->block_size (next, &min, &preferred, &max) == -1)
-    return -1;
-  plugin->size = size;
-  plugin->min = min ? min : 1;
-  plugin->max = ROUND_DOWN (MIN (max ? max : MAX_READ, MAX_READ), plugin->min);
-  plugin->max = MAX (plugin->max, plugin->min);
-  return 0;
-}
-
-/* Read an aligned range. */
-static int
-read_aligned (const struct plugin_disk *plugin, nbdkit_next *next,
-              void *buf, size_t len, uint64_t offset, int *err)
-{
-  while (len > 0) {
-    uint32_t n = MIN (len, plugin->max);
-
-    if (next->pread (next, buf, n, offset, 0, err) == -1)
-      return -1;
-    buf = (char *) buf + n;
-    len -= n;
-    offset += n;
-  }
-  return 0;
-}
-
-int
-plugin_disk_read (const struct plugin_disk *plugin, nbdkit_next *next,
-                  void *buf, size_t len, uint64_t offset, int *err)
-{
-  uint64_t min = plugin->min, start = ROUND_DOWN (offset, min);
-  uint64_t end = MIN (ROUND_UP (offset + len, min), plugin->size);
-  char *wide;
-  int r;
-
-  if (start == offset && end == offset + len)
-    return read_aligned (plugin, next, buf, len, offset, err);
-  wide = malloc (end - start);
-  if (!wide) {
-    nbdkit_error ("blkhash-verify: %m");
-    *err = ENOMEM;
-    return -1;
-  }
-  r = read_aligned (plugin, next, wide, end - start, start, err);
-  if (r == 0)
-    memcpy (buf, wide + (offset - start), len);
-  free (wide);
-  return r;
-}
+/* ---- Repair sources ---- */
 
 /* If the first WRONG_BLOCKS blocks that are read from a source are all wrong,
  * this is logged.
@@ -310,7 +234,7 @@ has_block (struct repair_file *source, struct verify_disk *disk,
   if (!read_source (source, block->buf,
                     verify_disk_bytes (disk, block->first, 1),
                     block->first * disk->block_size) ||
-      compare (disk, block, &good) != 0)
+      compare_blocks (disk, block, &good) != 0)
     return false;
   count_block (source, good);
   return good;

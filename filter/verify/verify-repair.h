@@ -1,7 +1,18 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Compare the content of blocks with the manifest.
+ * Compare the content of blocks with the manifest, and read those that differ
+ * from the repair sources: other disks that may have them.
+ *
+ * A source is not trusted.  It can be damaged, be another snapshot, have
+ * another size, or even be the plugin's disk: a block is only used if it
+ * matches its leaf in the manifest.  The sources are read one after the other
+ * until one of them has a matching block.  A source that had a wrong block is
+ * still read for other blocks.  A block that must be zero is filled with zeros
+ * without reading a source.
+ *
+ * A source is a file or a block device.  It is read without a lock and without
+ * a timeout, as a plugin reads its disk.
  */
 
 #ifndef NBDKIT_BLKHASH_VERIFY_REPAIR_H
@@ -31,38 +42,8 @@ struct compare_batch compare_part (const struct verify_disk *disk,
  * bytes.  Returns 0, ENOMEM or EIO; after an error GOOD is incomplete.
  * Thread-safe.
  */
-int compare (struct verify_disk *disk, const struct compare_batch *batch,
-             bool *good);
-
-/* Read from the plugin, within its block size constraints.
- */
-
-struct nbdkit_next_ops;
-
-/* The plugin's disk, as one connection sees it. */
-struct plugin_disk {
-  uint64_t size;                /* bytes */
-  uint32_t min, max;            /* block size constraints, bytes */
-};
-
-/* Set the size and the constraints of the plugin's disk.  Returns 0, or -1
- * after nbdkit_error.
- */
-int plugin_disk_init (struct plugin_disk *plugin, struct nbdkit_next_ops *next);
-
-/* Read LEN bytes at OFFSET from the plugin.  The range must be within the
- * plugin's disk.  Returns 0, or -1 with *ERR after nbdkit_error.
- */
-int plugin_disk_read (const struct plugin_disk *plugin,
-                      struct nbdkit_next_ops *next, void *buf, size_t len,
-                      uint64_t offset, int *err);
-
-/* The repair sources: other disks that may have the blocks that differ on the
- * plugin's disk.
- */
-
-struct compare_batch;
-struct verify_disk;
+int compare_blocks (struct verify_disk *disk, const struct compare_batch *batch,
+                    bool *good);
 
 /* Open the sources.  Called before the server forks.  Returns 0, or -1 after
  * nbdkit_error.

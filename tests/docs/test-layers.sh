@@ -30,7 +30,7 @@ tools/format: qemu io
 filter/blkhash: lib/leaves lib/manifest
 filter/verify: lib/construction lib/digest lib/manifest
 EOF
-callers="blkhash-filter finish pass verify-check verify-filter verify-repair" # of the plugin, in filter/
+callers="blkhash-filter finish pass verify-check verify-filter" # of the plugin, in filter/
 # Base names that stand twice; there must be no new ones.
 twice="hash progress test-prefetch"
 several="" # parts whose Makefile.am may have a file in several lists
