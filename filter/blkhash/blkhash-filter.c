@@ -30,61 +30,49 @@
 #include "blkhash/params.h"
 #include "blkhash/pass.h"
 #include "common/config-files.h"
-#include "common/ending.h"
 #include "common/result-file.h"
+#include "common/server.h"
 
-/* Start-up of the output files: the result file and the manifest.  No existing
- * file is changed unless both can be used.
- */
+/* ---- The output files ---- */
 
-/* Called in this order.  They return 0.  If they fail, they call nbdkit_error
- * and files_stop, and return -1.
- *
- * withdraw: empties the files that exist, except the manifest of an update,
- * before anything else is done that can fail, and closes them.
- * open: creates the files that do not exist.  Checks that all files can be
- * written, and that an earlier server wrote their content, if they have any.
- * start: empties the files, except the manifest if KEEP_MANIFEST is set.
- * check: checks again that the files can be written, because nbdkit may have
- * changed its user.
- */
-int files_withdraw (void);
-int files_open (void);
-int files_start (bool keep_manifest);
-int files_check (void);
-
-/* Close the files.  Remove those that files_open created, if the start failed
- * before files_start emptied or kept them.
- */
-void files_stop (void);
-
-/* Check and empty the output files when the server starts.
+/* The result file and the manifest.  These functions are called in the order
+ * open, check and start, at first only for files that exist, so that no
+ * existing file is changed unless both can be used.  They return 0.  If they
+ * fail, they call nbdkit_error and stop_files, and return -1.
  */
 
 #define RESULT_HEADER "# nbdkit-blkhash-filter replaces this file\n"
 
-void
-files_stop (void)
+/* Close the files.  Remove those that open_files created, if the start failed
+ * before start_files emptied or kept them.
+ */
+static void
+stop_files (void)
 {
   result_file_stop ();
   manifest_stop ();
 }
 
-/* Call files_stop if R is -1.  Returns R. */
+/* Call stop_files if R is -1.  Returns R. */
 static int
 stop_after_error (int r)
 {
   if (r == -1)
-    files_stop ();
+    stop_files ();
   return r;
 }
 
-int
-files_check (void)
+/* Check that the files can be written. */
+static int
+check_files (void)
 {
   return stop_after_error (result_file_check () == -1 ? -1 : manifest_check ());
 }
 
+/* Open the files, and create those that do not exist if CREATE is set.  Check
+ * that all can be written, and that an earlier server wrote their content, if
+ * they have any.
+ */
 static int
 open_files (bool create)
 {
@@ -94,70 +82,48 @@ open_files (bool create)
   if (result_file_open ("blkhash-file", params.file, create) == -1 ||
       manifest_open (create) == -1)
     return stop_after_error (-1);
-  return files_check ();
+  return check_files ();
 }
 
-int
-files_open (void)
-{
-  return open_files (true);
-}
-
-int
-files_withdraw (void)
-{
-  if (open_files (false) == -1 || files_start (params.update) == -1)
-    return -1;
-  files_stop ();
-  return 0;
-}
-
-int
-files_start (bool keep_manifest)
+/* Empty the files, except the manifest if KEEP_MANIFEST is set. */
+static int
+start_files (bool keep_manifest)
 {
   return stop_after_error (result_file_start () == -1 ? -1
                            : manifest_start (keep_manifest));
 }
 
-struct handle {
-  struct conn conn;
-  char *name;                   /* of the export */
-};
-
-/* The number of times that this filter is on the command line.  More than one
- * is refused, because all instances would share the static state of one module.
+/* Empty the files that exist, except the manifest of an update, before anything
+ * else is done that can fail, and close them.
  */
-static unsigned loaded;
+static int
+withdraw_files (void)
+{
+  if (open_files (false) == -1 || start_files (params.update) == -1)
+    return -1;
+  stop_files ();
+  return 0;
+}
 
 /* ---- The server ---- */
-
-static void
-blkhash_load (void)
-{
-  loaded++;
-}
 
 static int
 blkhash_config (nbdkit_next_config *next, nbdkit_backend *nxdata,
                 const char *key, const char *value)
 {
-  int r = params_config (key, value);
+  enum param_result r = params_config (key, value);
 
-  if (r == 0)
+  if (r == PARAM_UNKNOWN)
     return config_files_defer (next, nxdata, key, value);
-  return r == 1 ? 0 : -1;
+  return r == PARAM_STORED ? 0 : -1;
 }
 
 static int
 blkhash_config_complete (nbdkit_next_config_complete *next,
                          nbdkit_backend *nxdata)
 {
-  if (loaded > 1) {
-    nbdkit_error ("--filter=blkhash can be given only once");
-    return -1;
-  }
-  if (params_complete () == -1 || files_withdraw () == -1 ||
-      config_files_pass_on () == -1)
+  if (server_check_single ("blkhash") == -1 || params_complete () == -1 ||
+      withdraw_files () == -1 || config_files_pass_on () == -1)
     return -1;
   return next (nxdata);
 }
@@ -178,21 +144,21 @@ static int
 blkhash_get_ready (int thread_model)
 {
   pass_read_set_parallel (thread_model == NBDKIT_THREAD_MODEL_PARALLEL);
-  if (files_open () == -1)
+  if (open_files (true) == -1)
     return -1;
   if (baseline_load () == -1) {
-    files_stop ();
+    stop_files ();
     return -1;
   }
-  return files_start (baseline_is_valid_locked ());
+  return start_files (baseline_is_valid_locked ());
 }
 
-/* Called after nbdkit has changed its user and gone to the background. */
+/* Check again, after nbdkit has changed its user and gone to the background. */
 static int
 blkhash_after_fork (nbdkit_backend *backend)
 {
   (void) backend;
-  return files_check ();
+  return check_files ();
 }
 
 static void
@@ -206,23 +172,20 @@ blkhash_cleanup (nbdkit_backend *backend)
 static void
 blkhash_unload (void)
 {
-  if (--loaded > 0)
+  if (!server_unload ())
     return;
   exports_free ();
-  files_stop ();
+  stop_files ();
   params_free ();
   config_files_free ();
 }
 
 /* ---- Connections ---- */
 
-static int
-blkhash_preconnect (nbdkit_next_preconnect *next, nbdkit_backend *nxdata,
-                    int readonly)
-{
-  ending_stop_thread ();
-  return next (nxdata, readonly);
-}
+struct handle {
+  struct conn conn;
+  char *name;                   /* of the export */
+};
 
 static const char *
 blkhash_default_export (nbdkit_next_default_export *next,
@@ -439,7 +402,7 @@ static struct nbdkit_filter filter = {
   .name = "blkhash",
   .longname = "nbdkit blkhash filter",
   .description = "compute the sum of the disk while it is transferred",
-  .load = blkhash_load,
+  .load = server_load,
   .unload = blkhash_unload,
   .config = blkhash_config,
   .config_complete = blkhash_config_complete,
@@ -450,7 +413,7 @@ static struct nbdkit_filter filter = {
   .get_ready = blkhash_get_ready,
   .after_fork = blkhash_after_fork,
   .cleanup = blkhash_cleanup,
-  .preconnect = blkhash_preconnect,
+  .preconnect = server_preconnect,
   .default_export = blkhash_default_export,
   .open = blkhash_open,
   .close = blkhash_close,

@@ -1,8 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The parameters of the filter, and parameters of other filters that determine
- * the blocks of layers below.  One thread sets them before the server forks.
+ * The parameters of the filter.  See params.h.
  */
 
 #include <config.h>
@@ -19,7 +18,6 @@
 #include "../lib/common/util.h"
 #include "blkhash.h"
 #include "blkhash/params.h"
-#include "common/config-files.h"
 
 #define MIN_UNIT (64 * 1024)    /* bytes; the largest block size of
                                  * nbdkit's blocksize filter, and the
@@ -38,18 +36,18 @@ static int64_t block_size = -1;
 static bool has_audit;          /* blkhash-audit was given */
 static int64_t offset;          /* parameter of nbdkit's offset filter */
 
-static int
+static enum param_result
 parse_bool (const char *value, bool *result)
 {
   int r = nbdkit_parse_bool (value);
 
   if (r == -1)
-    return -1;
+    return PARAM_INVALID;
   *result = r;
-  return 1;
+  return PARAM_STORED;
 }
 
-static int
+static enum param_result
 parse_missing (const char *value)
 {
   if (strcmp (value, "read") == 0)
@@ -58,28 +56,28 @@ parse_missing (const char *value)
     params.missing = MISSING_FAIL;
   else {
     nbdkit_error ("blkhash-missing must be read or fail: %s", value);
-    return -1;
+    return PARAM_INVALID;
   }
-  return 1;
+  return PARAM_STORED;
 }
 
-static int
+static enum param_result
 parse_audit (const char *value)
 {
   has_audit = true;
   if (strata_parse_share (value, &params.audit))
-    return 1;
+    return PARAM_STORED;
   nbdkit_error ("blkhash-audit must be a number from 0 to 100, with up to six "
                 "decimals, and a percent sign: %s", value);
-  return -1;
+  return PARAM_INVALID;
 }
 
 /* Record parameters of other filters.  Some filters serve a part of the layer
  * below, and the part can begin at any byte (offset, partition, tar, ext2,
  * luks); others have blocks of their own, of a given size (cache, cow).
- * Returns 0, because KEY is not a parameter of this filter, or -1 on error.
+ * Returns PARAM_UNKNOWN, or PARAM_INVALID on error.
  */
-static int
+static enum param_result
 parse_other (const char *key, const char *value)
 {
   static const char *const shifting[] = {
@@ -97,11 +95,13 @@ parse_other (const char *key, const char *value)
     size = nbdkit_parse_size (value);
     params.unit = MAX (params.unit, MIN (size, MAX_UNIT));
   }
-  return size == -1 ? -1 : 0;
+  return size == -1 ? PARAM_INVALID : PARAM_UNKNOWN;
 }
 
-/* Refuse a parameter of earlier versions.  Returns 0 if KEY is not one. */
-static int
+/* Refuse a parameter of earlier versions.  Returns PARAM_UNKNOWN if KEY is not
+ * one.
+ */
+static enum param_result
 refuse_retired (const char *key)
 {
   static const struct {
@@ -118,19 +118,19 @@ refuse_retired (const char *key)
   for (i = 0; i < sizeof retired / sizeof retired[0]; i++)
     if (strcmp (key, retired[i].key) == 0) {
       nbdkit_error ("%s is now: %s", key, retired[i].now);
-      return -1;
+      return PARAM_INVALID;
     }
-  return 0;
+  return PARAM_UNKNOWN;
 }
 
-int
+enum param_result
 params_config (const char *key, const char *value)
 {
   if (strcmp (key, "blkhash-digest") == 0)
     digest = value;
   else if (strcmp (key, "blkhash-block-size") == 0) {
     block_size = nbdkit_parse_size (value);
-    return block_size == -1 ? -1 : 1;
+    return block_size == -1 ? PARAM_INVALID : PARAM_STORED;
   }
   else if (strcmp (key, "blkhash-file") == 0)
     return config_files_parse (key, value, &params.file);
@@ -149,8 +149,9 @@ params_config (const char *key, const char *value)
   else if (strcmp (key, "blkhash-distinct-exports") == 0)
     return parse_bool (value, &params.distinct_exports);
   else
-    return refuse_retired (key) == -1 ? -1 : parse_other (key, value);
-  return 1;
+    return refuse_retired (key) == PARAM_INVALID ? PARAM_INVALID
+                                                 : parse_other (key, value);
+  return PARAM_STORED;
 }
 
 /* Create params.hash, without the block size.  The spec can be that of a tag,

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The parameters of the filter.
+ * The parameters of the filter, and parameters of other filters that determine
+ * the blocks of layers below.  One thread sets them before the server forks.
  */
 
 #ifndef NBDKIT_BLKHASH_PARAMS_H
@@ -9,6 +10,8 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+
+#include "common/config-files.h"
 
 struct blkhash_opts;
 
@@ -40,11 +43,10 @@ struct params {
 /* Set before the server forks, read-only afterwards. */
 extern struct params params;
 
-/* Returns 1 if KEY is a parameter of this filter and VALUE was stored; 0 if KEY
- * is not a parameter of this filter; or -1 after nbdkit_error.  VALUE must stay
- * valid, because a string is not always copied.
+/* Store VALUE if KEY is a parameter of this filter.  VALUE must stay valid,
+ * because a string is not always copied.
  */
-int params_config (const char *key, const char *value);
+enum param_result params_config (const char *key, const char *value);
 
 /* Check and complete the parameters after the last params_config.  Returns 0,
  * or -1 after nbdkit_error.

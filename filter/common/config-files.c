@@ -1,17 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The files that parameters name, and the parameters of the layers below.
- *
- * nbdkit ends at once if the plugin refuses a parameter, such as the path of a
- * disk that does not exist.  By then no earlier result may be there, and
- * whether a file is one is known only after the last parameter.  So the
- * parameters of the plugin and of the filters below are passed on when all are
- * known.
- *
- * A filter cannot know which parameters of the plugin and of other filters are
- * paths, so it treats each value as a path.  Files are compared by device and
- * inode and not by path, because several paths can lead to one file.
+ * The files that parameters name.  See config-files.h.
  */
 
 #include <config.h>
@@ -82,20 +72,20 @@ config_files_pass_on (void)
   return 0;
 }
 
-int
+enum param_result
 config_files_parse (const char *key, const char *value, const char **result)
 {
   char *path = nbdkit_absolute_path (value);
 
   if (!path)
-    return -1;
+    return PARAM_INVALID;
   if (add (key, path, NULL) == -1) {
     free (path);
-    return -1;
+    return PARAM_INVALID;
   }
   *result = nbdkit_strdup_intern (path);
   free (path);
-  return *result ? 1 : -1;
+  return *result ? PARAM_STORED : PARAM_INVALID;
 }
 
 int

@@ -1,14 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The result file has a line for each export.  Each change replaces the whole
- * file (see output-file.c).  report.c and verify/publish.c let only one thread
- * at a time write it.
- *
- * Clients choose the names of exports, and so also the number and the length of
- * the lines.  So the file is limited, and with it the time that a change takes.
- * Beyond the limit there is no sum at all, only a line with which blksum
- * --check fails: a part of the lines could be taken for all of them.
+ * The result file.  See result-file.h.
  */
 
 #include <config.h>
@@ -24,24 +17,6 @@
 #include "blkhash.h"
 #include "common/output-file.h"
 #include "common/result-file.h"
-
-/* The lines of a result file, and whether this filter wrote them.
- *
- * An existing file must not be emptied unless this filter wrote it.  A line
- * with a sum does not prove that, because blksum writes the same lines, and its
- * lists of sums are worth keeping.  So a file is recognized as ours if it
- * consists of one of:
- *
- * - the header, and any number of lines with sums, tagged or of
- *   result_form.hash, or with "# unknown NAME: WHY" or, if result_form.differs
- *   is set, "# differs NAME: N bytes";
- * - one line with a sum of the default export, named "-" or result_form.name;
- *   a tag in this line must be that of result_form.hash;
- * - one line of an old filter, which wrote "# incomplete" and "# bad" instead.
- *   Only our filters wrote such lines, and no header before a single line.
- *
- * If result_form.hash is NULL, a tag of any hash is accepted, but required.
- */
 
 /* Longer than any line that this filter writes.  The export name of a client
  * has up to 4096 bytes, blkhash-name on the command line up to 128 KiB, and

@@ -1,18 +1,36 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The result file, with a line for each export.
+ * The result file has a line for each export.  Each change replaces the whole
+ * file (see output-file.h).
  *
- * Not thread-safe.
+ * Clients choose the names of exports, and so also the number and the length of
+ * the lines.  So the file is limited, and with it the time that a change takes.
+ * Beyond the limit there is no sum at all, only a line with which blksum
+ * --check fails: a part of the lines could be taken for all of them.
+ *
+ * An existing file must not be emptied unless this filter wrote it.  A line
+ * with a sum does not prove that, because blksum writes the same lines, and its
+ * lists of sums are worth keeping.  So a file is recognized as ours if it
+ * consists of one of:
+ *
+ * - the header, and any number of lines with sums, tagged or of
+ *   result_form.hash, or with "# unknown NAME: WHY" or, if result_form.differs
+ *   is set, "# differs NAME: N bytes";
+ * - one line with a sum of the default export, named "-" or result_form.name;
+ *   a tag in this line must be that of result_form.hash;
+ * - one line of an old filter, which wrote "# incomplete" and "# bad" instead.
+ *   Only our filters wrote such lines, and no header before a single line.
+ *
+ * If result_form.hash is NULL, a tag of any hash is accepted, but required.
+ *
+ * Not thread-safe: report.c and publish.c let only one thread at a time write.
  */
 
 #ifndef NBDKIT_BLKHASH_RESULT_FILE_H
 #define NBDKIT_BLKHASH_RESULT_FILE_H
 
 #include <stdbool.h>
-
-/* Check the lines of a result file: did this filter write them?
- */
 
 struct blkhash_opts;
 
@@ -49,8 +67,8 @@ void result_file_stop (void);
 
 /* Replace the file by one that has the header and LINES, or if these have more
  * than RESULT_MAX bytes, a line that says so; or by an empty one if there are
- * no lines.  If LINES is NULL, because there was no
- * memory, the file is emptied.  For errors, see output_file_write.
+ * no lines.  If LINES is NULL, because there was no memory, the file is
+ * emptied.  For errors, see output_file_write.
  */
 void result_file_write (const char *lines);
 

@@ -353,7 +353,8 @@ set_states (struct verify_request *request, const struct compare_batch *batch,
     request->read.has_retried |= !good[i];
     if (!good[i] && failed)
       state = BLOCK_DIFFERS;
-    else if (!good[i] && retry_block (request, &block, unreadable, &state) == -1)
+    else if (!good[i] &&
+             retry_block (request, &block, unreadable, &state) == -1)
       return -1;
     if (state != BLOCK_OK && repair (request, &block)) {
       request->unreadable += state == BLOCK_UNREADABLE;

@@ -23,7 +23,7 @@
 
 #include "../lib/common/util.h"
 #include "common/config-files.h"
-#include "common/ending.h"
+#include "common/server.h"
 #include "verify/publish.h"
 #include "verify/verify-check.h"
 #include "verify/verify-disk.h"
@@ -33,46 +33,25 @@
 
 #define MIN_PREFERRED 512       /* bytes; nbdkit accepts no smaller value */
 
-/* The number of instances of this filter on the command line.  More than one is
- * refused, because they would share the static state of this module.
- */
-static unsigned loaded;
-
-/* A connection. */
-struct handle {
-  struct plugin_disk plugin;
-  struct verify_export *export;
-  bool is_client;               /* it counts in EXPORT->clients */
-};
-
 /* ---- The server ---- */
-
-static void
-verify_load (void)
-{
-  loaded++;
-}
 
 static int
 verify_config (nbdkit_next_config *next, nbdkit_backend *nxdata,
                const char *key, const char *value)
 {
-  int r = verify_params_config (key, value);
+  enum param_result r = verify_params_config (key, value);
 
-  if (r == 0)
+  if (r == PARAM_UNKNOWN)
     return config_files_defer (next, nxdata, key, value);
-  return r == 1 ? 0 : -1;
+  return r == PARAM_STORED ? 0 : -1;
 }
 
 static int
 verify_config_complete (nbdkit_next_config_complete *next,
                         nbdkit_backend *nxdata)
 {
-  if (loaded > 1) {
-    nbdkit_error ("--filter=blkhash-verify can be given only once");
-    return -1;
-  }
-  if (verify_params_complete () == -1 || publish_withdraw () == -1 ||
+  if (server_check_single ("blkhash-verify") == -1 ||
+      verify_params_complete () == -1 || publish_withdraw () == -1 ||
       config_files_pass_on () == -1)
     return -1;
   return next (nxdata);
@@ -128,31 +107,13 @@ log_counts (void)
 static void
 verify_unload (void)
 {
-  if (--loaded > 0)
+  if (!server_unload ())
     return;
   log_counts ();
   publish_close ();
   repair_close ();
   verify_exports_free ();
   config_files_free ();
-}
-
-/* ---- Connections ---- */
-
-static int
-verify_preconnect (nbdkit_next_preconnect *next, nbdkit_backend *nxdata,
-                   int readonly)
-{
-  ending_stop_thread ();
-  return next (nxdata, readonly);
-}
-
-static void
-free_handle (struct handle *handle)
-{
-  if (handle->export)
-    verify_export_release (handle->export);
-  free (handle);
 }
 
 /* ---- The export name ---- */
@@ -196,6 +157,23 @@ may_open (const char *exportname)
                 "because all blocks must be those of one disk: see "
                 "blkhash-verify-export", only_export ());
   return false;
+}
+
+/* ---- Connections ---- */
+
+/* A connection. */
+struct handle {
+  struct plugin_disk plugin;
+  struct verify_export *export;
+  bool is_client;               /* it counts in EXPORT->clients */
+};
+
+static void
+free_handle (struct handle *handle)
+{
+  if (handle->export)
+    verify_export_release (handle->export);
+  free (handle);
 }
 
 static void *
@@ -411,7 +389,7 @@ static struct nbdkit_filter filter = {
   .name = "blkhash-verify",
   .longname = "nbdkit blkhash verify filter",
   .description = "verify each block that clients read against a manifest",
-  .load = verify_load,
+  .load = server_load,
   .unload = verify_unload,
   .config = verify_config,
   .config_complete = verify_config_complete,
@@ -419,7 +397,7 @@ static struct nbdkit_filter filter = {
   .get_ready = verify_get_ready,
   .after_fork = verify_after_fork,
   .cleanup = verify_cleanup,
-  .preconnect = verify_preconnect,
+  .preconnect = server_preconnect,
   .list_exports = verify_list_exports,
   .default_export = verify_default_export,
   .open = verify_open,

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The parameters of nbdkit-blkhash-verify-filter.
+ * The parameters of nbdkit-blkhash-verify-filter.  See verify-params.h.
  */
 
 #include <config.h>
@@ -10,17 +10,14 @@
 
 #include <nbdkit-filter.h>
 
-#include "common/config-files.h"
 #include "verify/verify-params.h"
 
 #define MAX_RETRY 1000
 
 struct verify_params verify_params = { .retry = 1 };
 
-/* Set *RESULT to the index of VALUE in NAMES, which ends with NULL.  Returns 1,
- * or -1 after nbdkit_error.
- */
-static int
+/* Set *RESULT to the index of VALUE in NAMES, which ends with NULL. */
+static enum param_result
 parse_word (const char *key, const char *value, const char *const *names,
             int *result)
 {
@@ -29,73 +26,76 @@ parse_word (const char *key, const char *value, const char *const *names,
   for (i = 0; names[i]; i++)
     if (strcmp (value, names[i]) == 0) {
       *result = i;
-      return 1;
+      return PARAM_STORED;
     }
   nbdkit_error ("%s: unknown value: %s", key, value);
-  return -1;
+  return PARAM_INVALID;
 }
 
-static int
+static enum param_result
 parse_flag (const char *key, const char *value, const char *no,
             const char *yes, bool *result)
 {
   const char *const names[] = { no, yes, NULL };
-  int number = 0, r = parse_word (key, value, names, &number);
+  int number = 0;
+  enum param_result r = parse_word (key, value, names, &number);
 
   *result = number;
   return r;
 }
 
-static int
+static enum param_result
 parse_fail (const char *key, const char *value)
 {
   static const char *const names[] = { "error", "warn", "stop", NULL };
-  int number = 0, r = parse_word (key, value, names, &number);
+  int number = 0;
+  enum param_result r = parse_word (key, value, names, &number);
 
   verify_params.fail = number;
   return r;
 }
 
-static int
+static enum param_result
 parse_zero (const char *key, const char *value)
 {
   static const char *const names[] = { "skip", "extents", "read", NULL };
-  int number = 0, r = parse_word (key, value, names, &number);
+  int number = 0;
+  enum param_result r = parse_word (key, value, names, &number);
 
   verify_params.zero = number;
   verify_params.has_zero = true;
   return r;
 }
 
-static int
+static enum param_result
 parse_retry (const char *key, const char *value)
 {
   if (nbdkit_parse_unsigned (key, value, &verify_params.retry) == -1)
-    return -1;
+    return PARAM_INVALID;
   if (verify_params.retry <= MAX_RETRY)
-    return 1;
+    return PARAM_STORED;
   nbdkit_error ("%s must be from 0 to %u", key, MAX_RETRY);
-  return -1;
+  return PARAM_INVALID;
 }
 
-static int
+static enum param_result
 parse_repair (const char *key, const char *value)
 {
   struct verify_params *p = &verify_params;
-  int r;
+  enum param_result r;
 
   if (p->nr_repair == MAX_REPAIR_SOURCES) {
     nbdkit_error ("%s: there are more than %d repair sources", key,
                   MAX_REPAIR_SOURCES);
-    return -1;
+    return PARAM_INVALID;
   }
   r = config_files_parse (key, value, &p->repair[p->nr_repair]);
-  p->nr_repair += r == 1;
+  p->nr_repair += r == PARAM_STORED;
   return r;
 }
 
 /* The same as verify_params_config, for the parameters that are paths. */
-static int
+static enum param_result
 parse_file (const char *key, const char *value)
 {
   struct verify_params *p = &verify_params;
@@ -114,7 +114,7 @@ parse_file (const char *key, const char *value)
   for (i = 0; i < sizeof files / sizeof files[0]; i++)
     if (strcmp (key, files[i].key) == 0)
       return config_files_parse (key, value, files[i].path);
-  return 0;
+  return PARAM_UNKNOWN;
 }
 
 static int
@@ -124,22 +124,22 @@ refuse (const char *why)
   return -1;
 }
 
-int
+enum param_result
 verify_params_config (const char *key, const char *value)
 {
   struct verify_params *p = &verify_params;
 
   if (strcmp (key, "blkhash-verify-sum") == 0) {
     p->sum = value;
-    return 1;
+    return PARAM_STORED;
   }
   if (strcmp (key, "blkhash-verify-name") == 0) {
     p->name = value;
-    return 1;
+    return PARAM_STORED;
   }
   if (strcmp (key, "blkhash-verify-export") == 0) {
     p->export = value;
-    return 1;
+    return PARAM_STORED;
   }
   if (strcmp (key, "blkhash-verify-size") == 0)
     return parse_flag (key, value, "exact", "truncate", &p->truncate);
@@ -151,9 +151,10 @@ verify_params_config (const char *key, const char *value)
     return parse_zero (key, value);
   if (strcmp (key, "blkhash-verify-repair") == 0)
     return parse_repair (key, value);
-  if (strcmp (key, "blkhash-verify-exports") == 0)
-    return refuse ("blkhash-verify-exports is now: "
-                   "blkhash-verify-manifest-dir");
+  if (strcmp (key, "blkhash-verify-exports") == 0) {
+    refuse ("blkhash-verify-exports is now: blkhash-verify-manifest-dir");
+    return PARAM_INVALID;
+  }
   return parse_file (key, value);
 }
 

@@ -9,6 +9,8 @@
 
 #include <stdbool.h>
 
+#include "common/config-files.h"
+
 /* What to do about a block that differs.  An unreadable block is never served.
  */
 enum verify_fail {
@@ -59,10 +61,8 @@ struct verify_params {
 /* Set before the server forks, read-only afterwards. */
 extern struct verify_params verify_params;
 
-/* Returns 1 if KEY is ours and VALUE is valid, 0 if KEY is not ours, or -1
- * after nbdkit_error.
- */
-int verify_params_config (const char *key, const char *value);
+/* Store VALUE if KEY is a parameter of this filter. */
+enum param_result verify_params_config (const char *key, const char *value);
 
 /* Check the parameters, after the last verify_params_config.  Returns 0, or -1
  * after nbdkit_error.
