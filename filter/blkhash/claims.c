@@ -1,37 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Which extents of a disk prove that it is zero.
- *
- * Extents can be wrong: nbdkit's ext2 filter of 1.32 passes on the extents of
- * the image that contains the file which it serves, and a plugin can have a
- * bug.  So two sets are kept for all exports of a disk that have the same size:
- * the claims that count, and the ranges in which other content than zeros was
- * read.  A range that is in both proves that the extents are wrong.  Then no
- * claim counts any more.  The order of the claim and the read does not matter.
- * The sets do not depend on the leaf tables: these forget content, and each
- * export has its own.
- *
- * When a request changes a range, other than a zero request that succeeds, the
- * range is no longer claimed to be zero.  And from then on new claims prove
- * nothing in its blocks, because they may not reflect the change: a caching
- * filter below, such as nbdkit's cache filter, passes on the extents of the
- * plugin.  These do not reflect cached writes, and the cached data does not
- * reflect trims.
- *
- * Whole blocks are in a block set.  A claim of a part of a block must count
- * too, because extents usually begin and end within blocks.  So parts of blocks
- * are stored with their exact bounds.  The number of these is limited:
- *
- * - a claim of a part for which there is no room is ignored, and if there is no
- *   room for what a change leaves of a claim, the content of its block becomes
- *   unknown;
- * - if there is no room for a part with data, the blocks of all such parts
- *   become blocks with data.  Where in such a block data was read is not known:
- *   a claim of a part of the block is ignored, a claim of the whole block is
- *   wrong.
- *
- * Reads of zeros are not recorded: they agree with any claim.
+ * Which extents of a disk prove that it is zero.  See claims.h.
  */
 
 #include <config.h>
@@ -46,9 +16,9 @@
 #include "blkhash/claims.h"
 #include "blkhash/params.h"
 
-/* A set of parts of blocks.
- *
- * The parts of a block are in a hash table, at the index of the block, each in
+/* ---- Sets of parts of blocks ---- */
+
+/* The parts of a block are in a hash table, at the index of the block, each in
  * a slot of its own.  A part that overlaps or touches an added one is merged
  * with it.
  *
@@ -72,19 +42,19 @@ next_slot (const struct part_set *set, size_t slot)
 }
 
 static bool
-is_used (const struct part *part)
+is_used (const struct block_part *part)
 {
   return part->end > 0;
 }
 
 static bool
-is_empty (const struct part *part)
+is_empty (const struct block_part *part)
 {
   return part->start == part->end;
 }
 
 /* Returns the slot for a new part of block INDEX. */
-static struct part *
+static struct block_part *
 free_slot (struct part_set *set, uint64_t index)
 {
   size_t slot = slot_of (set, index);
@@ -95,9 +65,9 @@ free_slot (struct part_set *set, uint64_t index)
 }
 
 static void
-insert (struct part_set *set, const struct part *part)
+insert (struct part_set *set, const struct block_part *part)
 {
-  struct part *slot = free_slot (set, part->index);
+  struct block_part *slot = free_slot (set, part->index);
 
   set->used += !is_used (slot);
   *slot = *part;
@@ -134,20 +104,20 @@ make_room (struct part_set *set)
  * the number of the other parts of the block.
  */
 static size_t
-merge (struct part_set *set, struct part *part)
+merge (struct part_set *set, struct block_part *part)
 {
   size_t slot, others = 0;
 
   for (slot = slot_of (set, part->index); is_used (&set->table[slot]);
        slot = next_slot (set, slot)) {
-    struct part *other = &set->table[slot];
+    struct block_part *other = &set->table[slot];
 
     if (other->index != part->index || is_empty (other))
       continue;
     if (other->start <= part->end && other->end >= part->start) {
       part->start = MIN (part->start, other->start);
       part->end = MAX (part->end, other->end);
-      part_remove (other);
+      block_part_remove (other);
     }
     else
       others++;
@@ -159,7 +129,7 @@ bool
 part_set_add (struct part_set *set, size_t max, uint64_t index,
               uint32_t start, uint32_t len)
 {
-  struct part part = { index, start, start + len };
+  struct block_part part = { index, start, start + len };
   size_t others;
 
   if (set->used >= max || !make_room (set))
@@ -178,13 +148,13 @@ part_set_add (struct part_set *set, size_t max, uint64_t index,
 struct visit {
   uint32_t block_size;
   uint64_t offset, end;
-  bool (*fn) (void *opaque, struct part *part);
+  bool (*fn) (void *opaque, struct block_part *part);
   void *opaque;
 };
 
 /* Call the function if PART overlaps the range of the visit. */
 static bool
-visit_part (const struct visit *v, struct part *part)
+visit_part (const struct visit *v, struct block_part *part)
 {
   uint64_t block = part->index * v->block_size;
 
@@ -207,7 +177,8 @@ visit_block (struct part_set *set, const struct visit *v, uint64_t index)
 bool
 part_set_visit (struct part_set *set, uint32_t block_size,
                 uint64_t offset, uint64_t end,
-                bool (*fn) (void *opaque, struct part *part), void *opaque)
+                bool (*fn) (void *opaque, struct block_part *part),
+                void *opaque)
 {
   const struct visit v = { block_size, offset, end, fn, opaque };
   uint64_t index, last;
@@ -235,6 +206,8 @@ part_set_clear (struct part_set *set)
   free (set->table);
   *set = (struct part_set) { 0 };
 }
+
+/* ---- Claims and reads ---- */
 
 #define CHUNK 512               /* bytes; data is searched in these steps */
 #define MAX_GAP (2 * CHUNK)
@@ -289,7 +262,7 @@ struct changed {
 };
 
 static bool
-change_part (void *opaque, struct part *part)
+change_part (void *opaque, struct block_part *part)
 {
   struct changed *changed = opaque;
   uint64_t block = part->index * block_size ();
@@ -301,7 +274,7 @@ change_part (void *opaque, struct part *part)
   if (block + part->start < changed->offset)
     part->end = changed->offset - block;
   else
-    part_remove (part);
+    block_part_remove (part);
   return false;
 }
 
@@ -357,14 +330,14 @@ struct zeroed {
  * still has data, it is not known where.
  */
 static bool
-zero_part (void *opaque, struct part *part)
+zero_part (void *opaque, struct block_part *part)
 {
   struct zeroed *z = opaque;
   uint64_t block = part->index * block_size ();
 
   if (block + part->start < z->offset || block + part->end > z->end)
     claims_unproven (z->c, block, block + 1);
-  part_remove (part);
+  block_part_remove (part);
   return false;
 }
 
@@ -412,7 +385,7 @@ struct claimed {
 
 /* Returns true if the claim contains a byte of the part that is not zero. */
 static bool
-compare_claim (void *opaque, struct part *part)
+compare_claim (void *opaque, struct block_part *part)
 {
   struct claimed *claim = opaque;
   uint64_t start = part->index * block_size () + part->start;
@@ -555,7 +528,7 @@ claims_next_data (const unsigned char *buf, uint64_t offset, uint64_t len,
 }
 
 static bool
-part_to_block (void *opaque, struct part *part)
+part_to_block (void *opaque, struct block_part *part)
 {
   struct evidence *e = opaque;
   uint64_t block = part->index * block_size ();
@@ -579,7 +552,7 @@ add_data_part (struct evidence *e, struct byte_range part)
   block_set_add (&e->data, block_size (), part.start, part.end);
 }
 
-struct read {
+struct data_read {
   struct claims *c;
   const struct evidence *e;
   struct byte_range run;
@@ -590,7 +563,7 @@ struct read {
  * wrong.
  */
 static bool
-compare_read (const struct read *read, uint64_t offset, uint64_t end)
+compare_read (const struct data_read *read, uint64_t offset, uint64_t end)
 {
   const unsigned char *bytes = read->buf + (offset - read->run.start);
 
@@ -603,9 +576,9 @@ compare_read (const struct read *read, uint64_t offset, uint64_t end)
 }
 
 static bool
-compare_part (void *opaque, struct part *part)
+compare_part (void *opaque, struct block_part *part)
 {
-  const struct read *read = opaque;
+  const struct data_read *read = opaque;
   uint64_t block = part->index * block_size ();
 
   return compare_read (read, MAX (read->run.start, block + part->start),
@@ -616,7 +589,7 @@ bool
 claims_read (struct claims *c, struct evidence *e, struct byte_range run,
              const unsigned char *buf)
 {
-  const struct read read = { c, e, run, buf };
+  const struct data_read read = { c, e, run, buf };
   uint64_t offset, run_end;
 
   if (c->wrong)

@@ -4,6 +4,36 @@
  * Which extents of a disk prove that it is zero.  A claim is a range that the
  * plugin, or a filter below, reported as zero.
  *
+ * Extents can be wrong: nbdkit's ext2 filter of 1.32 passes on the extents of
+ * the image that contains the file which it serves, and a plugin can have a
+ * bug.  So two sets are kept for all exports of a disk that have the same size:
+ * the claims that count, and the ranges in which other content than zeros was
+ * read.  A range that is in both proves that the extents are wrong.  Then no
+ * claim counts any more.  The order of the claim and the read does not matter.
+ * The sets do not depend on the leaf tables: these forget content, and each
+ * export has its own.
+ *
+ * When a request changes a range, other than a zero request that succeeds, the
+ * range is no longer claimed to be zero.  And from then on new claims prove
+ * nothing in its blocks, because they may not reflect the change: a caching
+ * filter below, such as nbdkit's cache filter, passes on the extents of the
+ * plugin.  These do not reflect cached writes, and the cached data does not
+ * reflect trims.
+ *
+ * Whole blocks are in a block set.  A claim of a part of a block must count
+ * too, because extents usually begin and end within blocks.  So parts of blocks
+ * are stored with their exact bounds.  The number of these is limited:
+ *
+ * - a claim of a part for which there is no room is ignored, and if there is no
+ *   room for what a change leaves of a claim, the content of its block becomes
+ *   unknown;
+ * - if there is no room for a part with data, the blocks of all such parts
+ *   become blocks with data.  Where in such a block data was read is not known:
+ *   a claim of a part of the block is ignored, a claim of the whole block is
+ *   wrong.
+ *
+ * Reads of zeros are not recorded: they agree with any claim.
+ *
  * Ranges are in bytes, END is exclusive.  Not thread-safe: the caller holds
  * exports_lock, except where noted.
  */
@@ -17,25 +47,22 @@
 
 #include "blkhash/block-set.h"
 
-/* A set of parts of blocks: ranges of bytes, each within a block of a disk.
- *
- * Not thread-safe.
- */
-
 #define PARTS_OF_BLOCK 1024     /* maximum number of parts of a block */
 
 /* A part of block INDEX: the bytes from START to END, exclusive, in the block.
  * If END is 0, the slot of the table was never used; if START and END are equal
  * otherwise, its part was removed.
  */
-struct part {
+struct block_part {
   uint64_t index;
   uint32_t start, end;
 };
 
-/* If all members are zero, the set is empty. */
+/* A set of parts of blocks: ranges of bytes, each within a block of a disk.  If
+ * all members are zero, the set is empty.
+ */
 struct part_set {
-  struct part *table;           /* a hash table with linear probing */
+  struct block_part *table;     /* a hash table with linear probing */
   size_t room, used;            /* slots of the table; ROOM is 0 or a power of
                                  * two */
 };
@@ -51,11 +78,11 @@ bool part_set_add (struct part_set *set, size_t max, uint64_t index,
  */
 bool part_set_visit (struct part_set *set, uint32_t block_size,
                      uint64_t offset, uint64_t end,
-                     bool (*fn) (void *opaque, struct part *part),
+                     bool (*fn) (void *opaque, struct block_part *part),
                      void *opaque);
 
 static inline void
-part_remove (struct part *part)
+block_part_remove (struct block_part *part)
 {
   part->start = part->end;
 }

@@ -1,11 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Track connections: which exports are in use, and which client disconnects
- * last.
- *
- * Called from several threads at the same time, even for one connection:
- * nbdkit's threads, and those of pass-read.c.
+ * Connections to exports.  See conn.h.
  */
 
 #include <config.h>
@@ -260,7 +256,7 @@ invalidate_lost (void *opaque, uint64_t offset, uint64_t end)
   struct disk *disk = opaque;
 
   claims_changed (&disk->claims, offset, end);
-  disk_change (disk, NULL, offset, end);
+  disk_log_change (disk, NULL, offset, end);
 }
 
 /* A flush that writes changes to the disk, or may have lost them, counts as a

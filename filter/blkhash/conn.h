@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Connections to exports.
+ * Connections to exports: which exports are in use, and which client
+ * disconnects last.
  *
  * A connection is OPENING until .prepare, PREPARED until its first request,
  * JOINED until .finalize or .close, and then DISCONNECTED.  A flush does not
@@ -11,6 +12,9 @@
  * handshake, such as that of a port scan, never joins, because nbdkit calls
  * .close for it, but not .finalize.  So it does not delay or cancel the sum of
  * the export.
+ *
+ * Called from several threads at the same time, even for one connection:
+ * nbdkit's threads, and those of pass.c.
  */
 
 #ifndef NBDKIT_BLKHASH_CONN_H

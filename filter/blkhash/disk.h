@@ -4,8 +4,13 @@
  * A disk: the state that all its exports share.  All export names have the same
  * disk, unless blkhash-distinct-exports is set.
  *
- * Not thread-safe: the caller holds exports_lock.  These functions do not hash,
- * and do not call the plugin.
+ * The cost of a change does not depend on the number of exports: the change is
+ * appended to a log, and each export reads the new entries of the log before it
+ * observes a request or publishes a sum.  If entries were overwritten before
+ * an export read them, the export invalidates everything.
+ *
+ * Not thread-safe: the caller holds exports_lock, except where noted.  These
+ * functions do not hash, and do not call the plugin.
  */
 
 #ifndef NBDKIT_BLKHASH_DISK_H
@@ -18,8 +23,70 @@
 #include "blkhash/claims.h"
 #include "blkhash/visibility.h"
 
-struct disk_change;
+struct logged_change;
 struct export;
+
+/* Requests in flight, and their tainted parts.
+ *
+ * A request is a read (pread, extents) or a change (pwrite, zero, trim).  If a
+ * change and another request access the same bytes at the same time, their
+ * order is unknown: these bytes are tainted in both requests, and their content
+ * is not used.  Reads do not taint each other.
+ */
+
+#define REQUEST_DATA 4          /* maximum number of ranges */
+
+struct request {
+  struct request *prev, *next;
+  bool change;                  /* else a read */
+  bool tracked;                 /* inflight_begin was called */
+  bool ignored;                 /* its content proves nothing */
+  uint64_t offset, end;         /* bytes; END is exclusive */
+  uint64_t taint, taint_end;    /* the tainted part; empty if these are equal */
+  /* The part whose content this request does not prove; empty if these are
+   * equal.  In a read, from the first to the last byte that is hidden (see
+   * visibility.h).  In a change, the bytes over which a flush of another
+   * connection may have written earlier changes.
+   */
+  uint64_t unproven, unproven_end;
+  const void *by;               /* struct unflushed of its connection; set by
+                                 * the caller after inflight_begin */
+  /* For observe.c: the content that was read, and the first ranges of it with
+   * data; and whether the request has reported zeros.
+   */
+  const unsigned char *buf;
+  struct byte_range data[REQUEST_DATA];
+  unsigned nr_data;
+  bool claims;
+  bool tainted;                 /* taint is not empty; atomic, never reset */
+};
+
+struct inflight {
+  struct request *reads, *changes;
+};
+
+/* Initialize REQUEST.  Where it overlaps a request in flight, taint both,
+ * unless both are reads.  REQUEST is in flight until inflight_end.
+ */
+void inflight_begin (struct inflight *inflight, struct request *request,
+                     bool change, uint64_t offset, uint64_t len);
+void inflight_end (struct inflight *inflight, struct request *request);
+
+/* Extend the unproven part of REQUEST to include this range, and all bytes in
+ * between.
+ */
+void inflight_add_unproven (struct request *request,
+                            uint64_t offset, uint64_t end);
+
+/* Taint all requests in flight of the connection BY. */
+void inflight_taint_by (struct inflight *inflight, const void *by);
+
+/* Taint the parts of reads in flight that overlap this range. */
+void inflight_taint_reads (struct inflight *inflight,
+                           uint64_t offset, uint64_t end);
+
+/* Returns true if a part of the request is tainted.  Needs no lock. */
+bool inflight_is_tainted (const struct request *request);
 
 /* If all members are zero, the disk has no exports. */
 struct disk {
@@ -43,11 +110,11 @@ struct disk {
   struct visibility visibility;
   struct block_set changed;     /* with blkhash-update: blocks that may no
                                  * longer have the content of the baseline (see
-                                 * baseline.h) */
+                                 * export.h) */
   struct claims claims;         /* which extents prove that the disk is zero */
 
   /* A ring buffer of the last changes, for exports that did not make them. */
-  struct disk_change *log;      /* NULL before the first change */
+  struct logged_change *log;      /* NULL before the first change */
   uint64_t logged;              /* number of changes ever appended */
   bool may_extend;              /* the last entry may be extended, because no
                                  * export other than that of the change has read
@@ -65,14 +132,14 @@ void disk_change_end (struct disk *disk, struct request *request,
 /* Log a change from OFFSET to END.  All exports except BY, or all exports if BY
  * is NULL, invalidate the range when they call disk_catch_up.
  */
-void disk_change (struct disk *disk, const void *by,
-                  uint64_t offset, uint64_t end);
+void disk_log_change (struct disk *disk, const void *by,
+                      uint64_t offset, uint64_t end);
 
 /* Called when a flush of the connection BY has ended, before
  * visibility_flush_end.  The flush may have written earlier changes of BY over
  * changes in flight by other connections: the ranges where it may have done so
- * are marked as unproven in the requests of these changes (see inflight.h).  If
- * the flush failed, the requests of BY in flight are tainted: changes may be
+ * are marked as unproven in the requests of these changes (see struct request).
+ * If the flush failed, the requests of BY in flight are tainted: changes may be
  * lost, and reads might not return the content of the disk.
  */
 void disk_flush_ended (struct disk *disk, struct unflushed *by, bool ok);

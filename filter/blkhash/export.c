@@ -1,11 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The exports that clients use, by name.
- *
- * An export is created when its first client joins.  It is kept until the
- * server ends, because later clients add to its leaf table, and the report
- * contains its line.  The threads of all connections call these functions.
+ * The exports that clients use, their leaf tables, and the baseline.  See
+ * export.h.
  */
 
 #include <config.h>
@@ -31,13 +28,22 @@
 #include "blkhash/params.h"
 #include "blkhash/report.h"
 
-/* The leaf tables of exports.
+/* The maximum number of blocks of an export; an export with more has no sum.
+ * With blocks of 64 KiB this is 128 TiB, and to hash a hole of that size takes
+ * about 40 s.  Without a limit, an export of 8 EiB, which costs nothing to
+ * serve, would delay the server's exit for weeks.
  */
+#define TABLE_MAX_BLOCKS (UINT64_C (1) << 31)
+
+pthread_mutex_t exports_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* ---- Leaf tables ---- */
 
 /* Limits the bytes of memory for the partial blocks of all exports together. */
 static struct pieces_budget budget = { .bound = 64 * 1024 * 1024 };
 
-struct blkhash_leaves *
+/* Create a leaf table for an export of SIZE bytes.  Returns NULL with errno. */
+static struct blkhash_leaves *
 table_new (uint64_t size)
 {
   return leaves_new_in_budget (params.hash, size, 0, &budget);
@@ -76,7 +82,7 @@ load (struct blkhash_manifest_reader *r, struct blkhash_leaves *l)
 }
 
 static void
-report_error (const char *why)
+refuse_manifest (const char *why)
 {
   nbdkit_error ("blkhash-update: cannot update %s: %s", params.manifest, why);
 }
@@ -98,12 +104,18 @@ load_suitable (struct blkhash_manifest_reader *r, uint64_t size)
     if (*why == '\0')
       why = strerror (err);
   }
-  report_error (why);
+  refuse_manifest (why);
   blkhash_leaves_free (l);
   return NULL;
 }
 
-struct blkhash_leaves *
+/* Create a leaf table with the leaves of the manifest in FD, and set *SIZE to
+ * the size of the image in bytes.  Returns NULL after nbdkit_error if the
+ * manifest is damaged, has a wrong sum, describes only a part of an image, has
+ * more than TABLE_MAX_BLOCKS blocks, or has other hash parameters than this
+ * filter; or on another error.
+ */
+static struct blkhash_leaves *
 table_load (int fd, uint64_t *size)
 {
   char reason[BLKHASH_MAX_REASON_SIZE] = "";
@@ -117,23 +129,20 @@ table_load (int fd, uint64_t *size)
     l = load_suitable (r, *size);
   }
   else
-    report_error (*reason ? reason : strerror (errno));
+    refuse_manifest (*reason ? reason : strerror (errno));
   blkhash_manifest_reader_free (r);
   return l;
 }
 
-/* The baseline: the leaves of the manifest of an earlier server.
- *
- * The manifest is loaded, and its sum is verified, before the first connection.
- * The first export that is used gets the leaf table.  The other exports have
- * the same disk, but begin with an empty table.
- */
+/* ---- The baseline ---- */
 
-/* SIZE is set once; exports_lock protects the other variables. */
-static struct blkhash_leaves *leaves; /* NULL: no baseline, or it was taken */
-static uint64_t baseline_bytes;           /* bytes */
-static bool baseline_valid;
-static struct report_line line; /* has no text: see report_keep_manifest */
+/* SIZE is set once; exports_lock protects the other members. */
+static struct {
+  struct blkhash_leaves *leaves; /* NULL: no baseline, or it was taken */
+  uint64_t size;                /* of the disk that it describes, bytes */
+  bool valid;
+  struct report_line line;      /* has no text: see report_keep_manifest */
+} baseline;
 
 int
 baseline_load (void)
@@ -142,55 +151,48 @@ baseline_load (void)
 
   if (fd == -1)
     return 0;
-  leaves = table_load (fd, &baseline_bytes);
-  if (!leaves)
+  baseline.leaves = table_load (fd, &baseline.size);
+  if (!baseline.leaves)
     return -1;
-  baseline_valid = true;
-  report_keep_manifest (&line);
+  baseline.valid = true;
+  report_keep_manifest (&baseline.line);
   return 0;
-}
-
-void
-baseline_free (void)
-{
-  blkhash_leaves_free (leaves);
-  leaves = NULL;
 }
 
 bool
 baseline_is_valid_locked (void)
 {
-  return baseline_valid;
+  return baseline.valid;
 }
 
-uint64_t
-baseline_size (void)
+/* Returns the leaf table of a valid baseline of SIZE bytes, or NULL.  Only the
+ * first caller gets the table, and then owns it.
+ */
+static struct blkhash_leaves *
+baseline_take_locked (uint64_t size)
 {
-  return baseline_bytes;
-}
+  struct blkhash_leaves *taken = baseline.leaves;
 
-struct blkhash_leaves *
-baseline_take_locked (uint64_t disk_size)
-{
-  struct blkhash_leaves *taken = leaves;
-
-  if (!baseline_valid || disk_size != baseline_bytes)
+  if (!baseline.valid || size != baseline.size)
     return NULL;
-  leaves = NULL;
+  baseline.leaves = NULL;
   return taken;
 }
 
-bool
+/* Make the baseline invalid.  Returns true if it was valid; then the caller
+ * must wait in report_await_withdrawals.
+ */
+static bool
 baseline_withdraw_locked (void)
 {
-  if (!baseline_valid)
+  if (!baseline.valid)
     return false;
-  baseline_valid = false;
-  report_withdraw (&line);
+  baseline.valid = false;
+  report_withdraw (&baseline.line);
   return true;
 }
 
-pthread_mutex_t exports_lock = PTHREAD_MUTEX_INITIALIZER;
+/* ---- Exports by name ---- */
 
 /* Protected by exports_lock. */
 static struct export *exports, **exports_tail = &exports;
@@ -265,7 +267,8 @@ exports_disk_locked (const char *name)
   return export ? export->disk : NULL;
 }
 
-const char *
+/* Returns the name of the export in the report. */
+static const char *
 export_shown_name_locked (const struct export *export)
 {
   if (*export->name == '\0')
@@ -274,6 +277,8 @@ export_shown_name_locked (const struct export *export)
     return params.name;
   return export->name;
 }
+
+/* ---- Sums ---- */
 
 /* Exports with a sum are in a list, so that a request that changes the disk
  * need not search all exports for them.
@@ -315,7 +320,10 @@ export_publish_locked (struct export *export,
   export->bytes_read = 0;
 }
 
-bool
+/* Remove the sum from the report.  Returns false, without a change, if the
+ * export has no sum.
+ */
+static bool
 export_withdraw_locked (struct export *export)
 {
   if (!export->published)
@@ -354,7 +362,7 @@ exports_refute_claims_locked (struct export *by)
   char why[CLAIMS_WHY_SIZE];
 
   claims_why (&by->disk->claims, why);
-  disk_change (by->disk, NULL, 0, UINT64_MAX);
+  disk_log_change (by->disk, NULL, 0, UINT64_MAX);
   exports_withdraw_locked (by->disk, by, why);
   export_unknown_locked (by, why);
 }
@@ -470,11 +478,11 @@ exports_check_size (uint64_t size)
 
     valid = baseline_is_valid_locked ();
   }
-  if (!valid || size == baseline_size ())
+  if (!valid || size == baseline.size)
     return 0;
   nbdkit_error ("blkhash-update: %s is the manifest of a disk of %" PRIu64
                 " bytes, and this disk has %" PRIu64, params.manifest,
-                baseline_size (), size);
+                baseline.size, size);
   return -1;
 }
 
@@ -522,8 +530,7 @@ invalidate_range (void *opaque, uint64_t offset, uint64_t end)
 
   if (end == UINT64_MAX)
     export->baseline = false;   /* all its leaves are invalidated */
-  if (end > export->size)
-    end = export->size;
+  end = MIN (end, export->size);
   if (offset < end)
     blkhash_leaves_forget (export->leaves, end - offset, offset);
 }
@@ -573,6 +580,7 @@ exports_free (void)
     free (export);
   }
   disk_destroy (&shared_disk);
-  baseline_free ();
+  blkhash_leaves_free (baseline.leaves);
+  baseline.leaves = NULL;
   free (default_name);
 }

@@ -1,15 +1,28 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The exports that clients use, by name.
+ * The exports that clients use, by name, each with its leaf table.
  *
- * The lock order is: the lock of struct reading (see pass-read.c);
- * exports_lock; the lock of a leaf table, with the locks that the library takes
- * below it; the lock of the report.  No request takes the lock of the manifest,
- * and a thread that takes it holds none of the other locks.  No thread does
- * file I/O, logs or calls the plugin while it holds any of these locks.  The
- * unit tests intercept every lock and abort if these rules are violated: see
- * test-locks.h.
+ * An export is created when its first client joins.  It is kept until the
+ * server ends, because later clients add to its leaf table, and the report
+ * contains its line.  The threads of all connections call these functions.
+ *
+ * With blkhash-update, the leaf table of the first export that is used begins
+ * with the leaves of the manifest that an earlier server wrote, the baseline.
+ * The manifest is loaded, and its sum is verified, before the first connection.
+ * The other exports have the same disk, but begin with an empty table.  The
+ * baseline is valid until the first change begins, or a read contradicts a leaf
+ * table (see observe.h).  Until then the manifest file is left as it is.
+ * Before the change, or at the end of that read, it is emptied and synced, like
+ * the manifest of a sum that is withdrawn.  So a manifest that is in the file
+ * always describes the disk as this filter left it.
+ *
+ * The lock order is: the lock of struct reading (see pass.c); exports_lock; the
+ * lock of a leaf table, with the locks that the library takes below it;
+ * report_lock.  No request takes saving_lock, that of the manifest, and a
+ * thread that takes it holds none of the other locks.  No thread does file I/O,
+ * logs or calls the plugin while it holds any of these locks.  The unit tests
+ * intercept every lock and abort if these rules are violated: see test-locks.h.
  */
 
 #ifndef NBDKIT_BLKHASH_EXPORT_H
@@ -22,39 +35,6 @@
 #include "blkhash/disk.h"
 #include "blkhash/report.h"
 
-/* The leaf tables of exports, which share the memory for partial blocks.
- */
-
-struct blkhash_leaves;
-
-/* The maximum number of blocks of an export; an export with more has no sum.
- * With blocks of 64 KiB this is 128 TiB, and to hash a hole of that size takes
- * about 40 s.  Without a limit, an export of 8 EiB, which costs nothing to
- * serve, would delay the server's exit for weeks.
- */
-#define TABLE_MAX_BLOCKS (UINT64_C (1) << 31)
-
-/* Create a leaf table for an export of SIZE bytes.  Returns NULL with errno. */
-struct blkhash_leaves *table_new (uint64_t size);
-
-/* Create a leaf table with the leaves of the manifest in FD, and set *SIZE to
- * the size of the image in bytes.  Returns NULL after nbdkit_error if the
- * manifest is damaged, has a wrong sum, describes only a part of an image, has
- * more than TABLE_MAX_BLOCKS blocks, or has other hash parameters than this
- * filter; or on another error.
- */
-struct blkhash_leaves *table_load (int fd, uint64_t *size);
-
-/* The baseline: with blkhash-update, the leaves of the manifest that an earlier
- * server wrote.  The leaf table of one export begins with them.
- *
- * The baseline is valid until the first change begins, or a read contradicts a
- * leaf table (see observe.c).  Until then the manifest file is left as it is.
- * Before the change, or at the end of that read, it is emptied and synced, like
- * the manifest of a sum that is withdrawn.  So a manifest that is in the file
- * always describes the disk as this filter left it.
- */
-
 struct blkhash_leaves;
 
 /* Called between files_open and files_start: load the manifest.  Returns 0, or
@@ -63,27 +43,8 @@ struct blkhash_leaves;
  */
 int baseline_load (void);
 
-void baseline_free (void);
-
-/* The size in bytes of the disk that the manifest describes. */
-uint64_t baseline_size (void);
-
-/* The functions below are called with exports_lock held, or before the first
- * connection.
- */
+/* Called with exports_lock held, or before the first connection. */
 bool baseline_is_valid_locked (void);
-
-/* Returns the leaf table of a valid baseline of SIZE bytes, or NULL.  Only the
- * first caller gets the table, and then owns it.
- */
-struct blkhash_leaves *baseline_take_locked (uint64_t size);
-
-/* Make the baseline invalid.  Returns true if it was valid; then the caller
- * must wait in report_await_withdrawals.
- */
-bool baseline_withdraw_locked (void);
-
-struct blkhash_leaves;
 
 /* Clients choose names, and most plugins accept any name.  This limit prevents
  * clients from filling the memory with exports.
@@ -112,7 +73,7 @@ struct export {
   const char *broken;           /* why there can be no sum until the table is
                                  * reset, or NULL */
   bool baseline;                /* the table began with the leaves of a
-                                 * manifest, see baseline.h */
+                                 * manifest, the baseline */
   char mismatch[96];            /* BROKEN points to this if content that was
                                  * read differs from the baseline */
   unsigned conns;               /* connections that are CONN_JOINED */
@@ -174,9 +135,6 @@ bool exports_use_locked (struct disk *disk, bool tls);
  */
 void export_set_idle_locked (struct export *export, bool idle);
 
-/* Returns the name of the export in the report. */
-const char *export_shown_name_locked (const struct export *export);
-
 /* Invalidate the ranges of the leaf table that were changed through other
  * exports.
  */
@@ -213,11 +171,6 @@ void export_why_missing_locked (const struct export *export, uint64_t missing,
 
 /* Report that there is no sum, for the reason WHY. */
 void export_unknown_locked (struct export *export, const char *why);
-
-/* Remove the sum from the report.  Returns false, without a change, if the
- * export has no sum.
- */
-bool export_withdraw_locked (struct export *export);
 
 /* Withdraw all sums of DISK, and the baseline.  For each export whose sum is
  * withdrawn, except BY, report the reason WHY; BY can be NULL.  Returns true if

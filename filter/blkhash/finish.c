@@ -1,21 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Finish an export when its last connection disconnects.
- *
- * The steps are: if the leaf table began with the leaves of a manifest, read a
- * sample of the disk, to audit them; query the extents of the missing ranges,
- * whose content is not known; read the ranges that are still missing; compute
- * the sum from the leaves (fold them); publish the sum, unless there was a
- * change in the meantime.
- * Another connection can join at any moment.  Then this connection stops, and
- * the other connection finishes the export when it disconnects.
- *
- * A client that only probes the disk, such as nbdinfo, must not cause a read of
- * the whole disk.  So if no client wrote, the missing ranges are read only if
- * they are smaller than the data that clients read.  The result file gets no
- * line for an export that was only probed, unless the server ends and there is
- * no other line (see final.h): clients can probe any number of export names.
+ * Finish an export when its last connection disconnects, and when the server
+ * ends.  See finish.h.
  */
 
 #include <config.h>
@@ -38,10 +25,18 @@
 #include "blkhash/pass.h"
 #include "blkhash/report.h"
 
-/* Flush a connection whose client has disconnected.
- */
+#define MAX_TRIES 3             /* tries, if the disk changes during each */
+#define WHY_HIDDEN "the last client may not see what others changed"
 
-bool
+/* ---- Flushing ---- */
+
+/* Flush a connection whose client has disconnected.  After the flush, this
+ * connection sees the changes that other connections flushed, and they see its
+ * changes (without multi-conn, only after they are flushed too).  Trims are an
+ * exception: see visibility.h.  Returns false if the flush failed, or if the
+ * plugin cannot flush.
+ */
+static bool
 flush_conn (nbdkit_next *next, struct conn *conn)
 {
   struct flush flush;
@@ -55,7 +50,12 @@ flush_conn (nbdkit_next *next, struct conn *conn)
   return r == 0;
 }
 
-bool
+/* Flush the connection if other connections changed the disk after it was
+ * opened or last flushed, even with multi-conn.  Returns false if it might
+ * still not see the changes that they flushed: this flush failed, or the plugin
+ * cannot flush and does not advertise multi-conn.
+ */
+static bool
 flush_to_see_changes (const struct pass *p)
 {
   {
@@ -80,7 +80,13 @@ is_durable (const struct pass *p)
   return disk_is_durable (p->export->disk);
 }
 
-bool
+/* With blkhash-update, flush if the disk was changed since the last flush.  The
+ * next server relies on the manifest, so all changes must be on the disk before
+ * the manifest is published.  Returns false if some might not be on the disk:
+ * this flush or an earlier one failed, or a change is in flight.  If the plugin
+ * cannot flush, returns true without a flush.
+ */
+static bool
 flush_to_update (const struct pass *p)
 {
   if (!params.update || p->next->can_flush (p->next) == 0 || is_durable (p))
@@ -88,104 +94,7 @@ flush_to_update (const struct pass *p)
   return flush_conn (p->next, p->conn) && is_durable (p);
 }
 
-/* The final report, written from .cleanup when the server ends.
- *
- * The plugin can no longer be read, so an export has a sum only if the content
- * of all its blocks is known.  Any other export that clients read or changed
- * gets a line that says why it has no sum: a script must not mistake a missing
- * line for success.
- */
-
-static bool
-has_change_in_flight (const struct export *export)
-{
-  SCOPED_LOCK (&exports_lock);
-
-  return export->disk->changing > 0;
-}
-
-/* If no block is missing and no change is in flight, compute the sum from the
- * leaves, and publish it.  This is needed if the last connection of the export
- * ended without .finalize.  Returns false if the export has no sum.
- */
-static bool
-publish_if_complete (struct export *export)
-{
-  unsigned char md[BLKHASH_MAX_MD_SIZE];
-  unsigned len;
-  bool saved;
-
-  if (has_change_in_flight (export) || pass_missing (export->leaves) > 0 ||
-      manifest_fold (export->leaves, md, &len, &saved) != 0)
-    return false;
-  {
-    SCOPED_LOCK (&exports_lock);
-
-    export_publish_locked (export, md, len, saved);
-  }
-  if (saved) {
-    report_write ();
-    manifest_end ();
-  }
-  return true;
-}
-
-/* Set if exports that clients neither read nor changed are reported, too. */
-static bool report_unused;
-
-/* Invalidate the ranges that were changed through other exports.  Returns true
- * if EXPORT has no sum yet.  *WHY is set to the reason why EXPORT cannot have a
- * sum, or to NULL.
- */
-static bool
-begin_report (struct export *export, const char **why)
-{
-  SCOPED_LOCK (&exports_lock);
-
-  *why = export_why_no_sum_locked (export);
-  if (!export->published && !*why)
-    export_catch_up_locked (export);
-  if (!*why && export->baseline && params.audit > 0)
-    *why = EXPORT_NOT_AUDITED;
-  if (!*why && params.update && !disk_is_durable (export->disk))
-    *why = EXPORT_NOT_FLUSHED;
-  return !export->published;
-}
-
-static void
-report_export (struct export *export)
-{
-  char missing[EXPORT_WHY_SIZE];
-  const char *why;
-
-  if (!begin_report (export, &why))
-    return;
-  if (!why && publish_if_complete (export))
-    return;
-
-  SCOPED_LOCK (&exports_lock);
-  if (!why) {
-    export_why_missing_locked (export, pass_missing (export->leaves), missing);
-    why = missing;
-  }
-  if (!export->line.text &&
-      (report_unused || !export_is_unused_locked (export)))
-    export_unknown_locked (export, why);
-}
-
-void
-final_report (void)
-{
-  exports_foreach (report_export);
-  if (report_is_empty ()) {
-    report_unused = true;
-    exports_foreach (report_export);
-  }
-  report_write ();
-}
-
-#define MAX_TRIES 3             /* tries, if the disk changes during each */
-#define WHY_HIDDEN "the last client may not see what others changed"
+/* ---- Reading what is missing ---- */
 
 static bool
 last_request_failed (const struct pass *p)
@@ -232,7 +141,7 @@ static int
 read_ranges (const struct pass *p, uint64_t bytes, const char *why)
 {
   char failed[EXPORT_WHY_SIZE];
-  struct range range;
+  struct byte_range range;
   int err;
 
   /* A retry filter above may be reopening the connection after a failure. */
@@ -309,12 +218,16 @@ audit (const struct pass *p)
   struct pass audit = *p;
   struct strata sample;
   uint64_t bytes;
-  int r = pass_choose_sample (&audit, &sample);
 
-  if (r == -1)
+  switch (pass_choose_sample (&audit, &sample)) {
+  case SAMPLE_NONE:
+    return 0;
+  case SAMPLE_FAILED:
     report_no_sum (p, EXPORT_NOT_AUDITED);
-  if (r != 1)
-    return r;
+    return -1;
+  case SAMPLE_CHOSEN:
+    break;
+  }
   if (!flush_to_see_changes (p)) {
     report_no_sum (p, WHY_HIDDEN);
     return -1;
@@ -347,6 +260,8 @@ evict_pieces (const struct pass *p)
   if (params.missing == MISSING_READ && is_last && !last_request_failed (p))
     leaves_release_pieces (p->leaves);
 }
+
+/* ---- The sum ---- */
 
 /* Invalidate the ranges that were changed through other exports, and record the
  * number of changes, by which publish detects later changes through any export.
@@ -433,6 +348,8 @@ try_to_finish (struct pass *p)
   report_failure (p, strerror (err));
   return true;
 }
+
+/* ---- The last connection ---- */
 
 /* Start a pass.  Returns false if none is needed: the export has a sum, or
  * another connection has joined.  *WHY is set to the reason why there can be no
@@ -525,7 +442,7 @@ finish (nbdkit_next *next, struct conn *conn)
   end_manifest (&p);
 }
 
-/* ---- A client disconnects ---- */
+/* ---- Any connection ---- */
 
 static bool
 needs_flush (struct conn *conn)
@@ -548,7 +465,7 @@ must_read_own_changes (const struct pass *p)
 
 /* Most changes become visible to other connections with a flush.  Trims, and
  * all changes if the plugin cannot flush, may remain hidden until the plugin
- * closes this connection, after the filter's last callback (see visibility.c).
+ * closes this connection, after the filter's last callback (see visibility.h).
  * Until then only this connection can read the changed content.  So read it
  * back, even if no other connection is open: one can be opened before this one
  * is closed.
@@ -559,7 +476,7 @@ finish_changes (nbdkit_next *next, struct conn *conn)
   struct pass p = {
     .next = next, .conn = conn, .export = conn->export, .own_only = true
   };
-  struct range failed;
+  struct byte_range failed;
 
   if (needs_flush (conn))
     flush_conn (next, conn);
@@ -567,4 +484,100 @@ finish_changes (nbdkit_next *next, struct conn *conn)
     return;
   p.leaves = p.export->leaves;
   pass_read (&p, 0, &failed);
+}
+
+/* ---- The end of the server ---- */
+
+/* The final report is written from .cleanup.  The plugin can no longer be read,
+ * so an export has a sum only if the content of all its blocks is known.  Any
+ * other export that clients read or changed gets a line that says why it has no
+ * sum: a script must not mistake a missing line for success.
+ */
+
+static bool
+has_change_in_flight (const struct export *export)
+{
+  SCOPED_LOCK (&exports_lock);
+
+  return export->disk->changing > 0;
+}
+
+/* If no block is missing and no change is in flight, compute the sum from the
+ * leaves, and publish it.  This is needed if the last connection of the export
+ * ended without .finalize.  Returns false if the export has no sum.
+ */
+static bool
+publish_if_complete (struct export *export)
+{
+  unsigned char md[BLKHASH_MAX_MD_SIZE];
+  unsigned len;
+  bool saved;
+
+  if (has_change_in_flight (export) || pass_missing (export->leaves) > 0 ||
+      manifest_fold (export->leaves, md, &len, &saved) != 0)
+    return false;
+  {
+    SCOPED_LOCK (&exports_lock);
+
+    export_publish_locked (export, md, len, saved);
+  }
+  if (saved) {
+    report_write ();
+    manifest_end ();
+  }
+  return true;
+}
+
+/* Set if exports that clients neither read nor changed are reported, too. */
+static bool report_unused;
+
+/* Invalidate the ranges that were changed through other exports.  Returns true
+ * if EXPORT has no sum yet.  *WHY is set to the reason why EXPORT cannot have a
+ * sum, or to NULL.
+ */
+static bool
+begin_report (struct export *export, const char **why)
+{
+  SCOPED_LOCK (&exports_lock);
+
+  *why = export_why_no_sum_locked (export);
+  if (!export->published && !*why)
+    export_catch_up_locked (export);
+  if (!*why && export->baseline && params.audit > 0)
+    *why = EXPORT_NOT_AUDITED;
+  if (!*why && params.update && !disk_is_durable (export->disk))
+    *why = EXPORT_NOT_FLUSHED;
+  return !export->published;
+}
+
+static void
+report_export (struct export *export)
+{
+  char missing[EXPORT_WHY_SIZE];
+  const char *why;
+
+  if (!begin_report (export, &why))
+    return;
+  if (!why && publish_if_complete (export))
+    return;
+
+  SCOPED_LOCK (&exports_lock);
+  if (!why) {
+    export_why_missing_locked (export, pass_missing (export->leaves), missing);
+    why = missing;
+  }
+  if (!export->line.text &&
+      (report_unused || !export_is_unused_locked (export)))
+    export_unknown_locked (export, why);
+}
+
+void
+final_report (void)
+{
+  exports_foreach (report_export);
+  if (report_is_empty ()) {
+    report_unused = true;
+    exports_foreach (report_export);
+  }
+  report_write ();
 }

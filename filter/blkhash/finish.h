@@ -1,55 +1,30 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Finish an export when its last connection disconnects: read the ranges whose
- * content is not known (the missing ranges), and publish the sum.
+ * Finish an export when its last connection disconnects.
+ *
+ * The steps are: if the leaf table began with the leaves of a manifest, read a
+ * sample of the disk, to audit them; query the extents of the missing ranges,
+ * whose content is not known; read the ranges that are still missing; compute
+ * the sum from the leaves (fold them); publish the sum, unless there was a
+ * change in the meantime.
+ * Another connection can join at any moment.  Then this connection stops, and
+ * the other connection finishes the export when it disconnects.
+ *
+ * A client that only probes the disk, such as nbdinfo, must not cause a read of
+ * the whole disk.  So if no client wrote, the missing ranges are read only if
+ * they are smaller than the data that clients read.  The result file gets no
+ * line for an export that was only probed, unless the server ends and there is
+ * no other line (see final_report): clients can probe any number of export
+ * names.
+ *
+ * Called by nbdkit's threads, each for its own connection.
  */
 
 #ifndef NBDKIT_BLKHASH_FINISH_H
 #define NBDKIT_BLKHASH_FINISH_H
 
-#include <stdbool.h>
-
 #include <nbdkit-filter.h>
-
-/* Flush a connection whose client has disconnected.  After the flush, this
- * connection sees the changes that other connections flushed, and they see its
- * changes (without multi-conn, only after they are flushed too).  Trims are an
- * exception: see visibility.c.
- */
-
-struct conn;
-struct pass;
-
-/* Flush the connection.  Returns false if the flush failed, or if the plugin
- * cannot flush.
- */
-bool flush_conn (nbdkit_next *next, struct conn *conn);
-
-/* Flush the connection if other connections changed the disk after it was
- * opened or last flushed, even with multi-conn.  Returns false if it might
- * still not see the changes that they flushed: this flush failed, or the plugin
- * cannot flush and does not advertise multi-conn.
- */
-bool flush_to_see_changes (const struct pass *p);
-
-/* With blkhash-update, flush if the disk was changed since the last flush.  The
- * next server relies on the manifest, so all changes must be on the disk before
- * the manifest is published.  Returns false if some might not be on the disk:
- * this flush or an earlier one failed, or a change is in flight.  If the plugin
- * cannot flush, returns true without a flush.
- */
-bool flush_to_update (const struct pass *p);
-
-/* The final report, written when the server ends.
- */
-
-/* Publish the sum of each export whose content is known, and report why other
- * exports that clients read or changed have none.  If no export has a line
- * after that, the unused exports are reported too, so that the result file is
- * not empty.  Called once, from .cleanup, after the last connection has ended.
- */
-void final_report (void);
 
 struct conn;
 
@@ -66,5 +41,12 @@ void finish_changes (nbdkit_next *next, struct conn *conn);
  * is none, the result file contains it on return.
  */
 void finish (nbdkit_next *next, struct conn *conn);
+
+/* Publish the sum of each export whose content is known, and report why other
+ * exports that clients read or changed have none.  If no export has a line
+ * after that, the unused exports are reported too, so that the result file is
+ * not empty.  Called once, from .cleanup, after the last connection has ended.
+ */
+void final_report (void);
 
 #endif /* NBDKIT_BLKHASH_FINISH_H */

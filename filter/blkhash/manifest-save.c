@@ -1,18 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The manifest file.
- *
- * It can be large, so the thread that finishes an export writes the leaves to a
- * new file, PATH.blkhash-saving, while it folds them.  Requests do not wait for
- * that.  They wait only while that file is renamed to PATH, or while PATH is
- * replaced with an empty file.  The latter can happen while another export's
- * manifest is being written, so the empty file has a different temporary name,
- * see output-file.c.
- *
- * Only one new file exists at a time; a thread that finishes another export
- * waits until it is gone.  So a killed server leaves at most one new file,
- * which the next server removes.
+ * The manifest file.  See manifest-save.h.
  */
 
 #include <config.h>
@@ -121,7 +110,8 @@ manifest_stop (void)
 
 /* ---- The new file ---- */
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects: */
+/* Protects the two variables below. */
+static pthread_mutex_t saving_lock = PTHREAD_MUTEX_INITIALIZER;
 static bool saving;             /* a thread owns NEW_FILE */
 static pthread_cond_t not_saving = PTHREAD_COND_INITIALIZER;
 
@@ -131,10 +121,10 @@ static struct replacement new_file = { .fd = -1 };
 static void
 begin (void)
 {
-  SCOPED_LOCK (&lock);
+  SCOPED_LOCK (&saving_lock);
 
   while (saving)
-    pthread_cond_wait (&not_saving, &lock);
+    pthread_cond_wait (&not_saving, &saving_lock);
   saving = true;
 }
 
@@ -143,7 +133,7 @@ manifest_end (void)
 {
   replacement_close (&new_file);
 
-  SCOPED_LOCK (&lock);
+  SCOPED_LOCK (&saving_lock);
   saving = false;
   pthread_cond_signal (&not_saving);
 }

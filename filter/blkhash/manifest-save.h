@@ -3,13 +3,21 @@
  *
  * The manifest file has the leaves of the last published sum, or is empty.
  *
- * The leaves are written to a new file while they are folded, that is, while
- * the sum is computed from them.  The new file replaces the manifest when this
- * sum is published.
+ * It can be large, so the thread that finishes an export writes the leaves to a
+ * new file, PATH.blkhash-saving, while it folds them, that is, while the sum is
+ * computed from them.  The new file replaces the manifest when this sum is
+ * published.  Requests do not wait for that.  They wait only while that file is
+ * renamed to PATH, or while PATH is replaced with an empty file.  The latter can
+ * happen while another export's manifest is being written, so the empty file
+ * has a different temporary name, see output-file.h.
+ *
+ * Only one new file exists at a time; a thread that finishes another export
+ * waits until it is gone.  So a killed server leaves at most one new file,
+ * which the next server removes.
  */
 
-#ifndef NBDKIT_BLKHASH_MANIFEST_H
-#define NBDKIT_BLKHASH_MANIFEST_H
+#ifndef NBDKIT_BLKHASH_MANIFEST_SAVE_H
+#define NBDKIT_BLKHASH_MANIFEST_SAVE_H
 
 #include <stdbool.h>
 
@@ -54,4 +62,4 @@ void manifest_end (void);
 void manifest_move (void);
 void manifest_empty (void);
 
-#endif /* NBDKIT_BLKHASH_MANIFEST_H */
+#endif /* NBDKIT_BLKHASH_MANIFEST_SAVE_H */

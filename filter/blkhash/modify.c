@@ -1,28 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Observe a request that modifies the disk.
- *
- * After the plugin has performed the request, modify_end hashes the new content
- * without the lock.  Until then the request is in flight.  If another request
- * that is in flight at the same time accesses the same bytes, these bytes are
- * tainted: the order of the two requests is unknown, and so is the content.
- * modify_end invalidates the tainted part (see inflight.h).
- *
- * The new content is also unknown if the connection is stale: another
- * connection changed the disk, and the plugin does not advertise multi-conn.
- * Without multi-conn, NBD does not guarantee the order in which changes by
- * different connections reach the disk, so the older change may still overwrite
- * this one.  If the connection is not stale, but two connections changed a
- * block, visibility.c determines whether the order of their changes is known.
- *
- * A fast zero that was refused may have changed its range.  For example, a
- * first attempt may have zeroed half of the range before it failed, and when
- * nbdkit's retry filter tried again, that attempt was refused.  Or all of the
- * range was zeroed, and only the flush that emulates FUA failed, with the error
- * of a refusal.  So the content of the range is unknown.  But a refused fast
- * zero does not mark the export as modified, so it does not cause finish.c to
- * read the missing ranges, unless it withdrew the sum of the export.
+ * Observe a request that modifies the disk.  See modify.h.
  */
 
 #include <config.h>
@@ -166,7 +145,7 @@ invalidate_all (struct conn *conn, uint64_t offset, uint64_t end)
   leave_baseline_locked (conn->disk, offset, end);
   if (!claims_changed (&conn->disk->claims, offset, end))
     round_to_blocks (&offset, &end);
-  disk_change (conn->disk, conn->export, offset, end);
+  disk_log_change (conn->disk, conn->export, offset, end);
   if (conn->export && offset < conn->export->size)
     invalidate (conn->export, offset, MIN (end, conn->export->size));
 }

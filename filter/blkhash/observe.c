@@ -1,21 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Observe a request that reads: add its content to the leaf table of the export
- * (see blkhash-leaves.h).
- *
- * The content is hashed between observe_begin and observe_end, without the
- * lock.  If a request that modifies the disk accesses the same bytes at the
- * same time, these bytes are tainted: their content is unknown (see
- * inflight.h).  Each of the two requests invalidates the tainted part when it
- * ends, so the order in which they end does not matter.
- *
- * A read by a stale connection proves nothing, because it may return old
- * content: another connection changed the disk, and the plugin does not
- * advertise multi-conn.  Even with multi-conn, a connection might not see a
- * change by another connection before the other one is flushed.  visibility.c
- * determines the blocks whose content a read proves, and claims.c the extents
- * that prove zeros.
+ * Observe a request that reads.  See observe.h.
  */
 
 #include <config.h>
@@ -279,7 +265,7 @@ withdraw_contradicted_locked (struct export *export)
   while (leaves_next_contradiction (export->leaves, &offset, &len)) {
     any = true;
     export_check_baseline_locked (export, offset, len);
-    disk_change (export->disk, export, offset, offset + len);
+    disk_log_change (export->disk, export, offset, offset + len);
   }
   return any &&
     exports_withdraw_locked (export->disk, export,

@@ -1,7 +1,21 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Observe a request that reads: pread or extents.
+ * Observe a request that reads, pread or extents: add its content to the leaf
+ * table of the export (see blkhash-leaves.h).
+ *
+ * The content is hashed between observe_begin and observe_end, without the
+ * lock.  If a request that modifies the disk accesses the same bytes at the
+ * same time, these bytes are tainted: their content is unknown (see struct
+ * request).  Each of the two requests invalidates the tainted part when it
+ * ends, so the order in which they end does not matter.
+ *
+ * A read by a stale connection proves nothing, because it may return old
+ * content: another connection changed the disk, and the plugin does not
+ * advertise multi-conn.  Even with multi-conn, a connection might not see a
+ * change by another connection before the other one is flushed.  visibility.c
+ * determines the blocks whose content a read proves, and claims.c the extents
+ * that prove zeros.
  *
  * These functions do not call the plugin, and never fail the request: if
  * hashing fails, there is no sum.
@@ -13,7 +27,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "blkhash/block-set.h"
+#include "blkhash/disk.h"
 
 struct conn;
 struct nbdkit_extents;

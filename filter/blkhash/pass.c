@@ -1,8 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * A pass over the missing ranges of an export: query their extents, and find
- * the ranges that must be read.
+ * A pass over the missing ranges of an export.  See pass.h.
  */
 
 #include <config.h>
@@ -13,7 +12,6 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/time.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <nbdkit-filter.h>
@@ -28,7 +26,7 @@
 #include "blkhash/params.h"
 #include "blkhash/pass.h"
 
-#define EXTENTS_SIZE (1u << 30)         /* bytes to query at once */
+#define EXTENTS_SIZE (1u << 30) /* bytes to query at once */
 
 bool
 pass_is_last_locked (const struct pass *p)
@@ -105,9 +103,8 @@ pass_query_extents (const struct pass *p)
      * if the last reply ended within a block, begin with the rest of the block.
      */
     begin = MAX (offset, ROUND_DOWN (start, unit));
-    end = ROUND_UP (start + (len < EXTENTS_SIZE ? len : EXTENTS_SIZE), unit);
-    if (end > p->export->size)
-      end = p->export->size;
+    end = ROUND_UP (start + MIN (len, EXTENTS_SIZE), unit);
+    end = MIN (end, p->export->size);
     offset = query_extents (p, begin, end - begin);
     if (offset == begin)
       return;
@@ -136,21 +133,21 @@ clip (const struct pass *p, uint64_t *start, uint64_t *len)
   return false;
 }
 
-int
+enum pass_sample
 pass_choose_sample (struct pass *p, struct strata *sample)
 {
   uint32_t block_size = blkhash_opts_get_block_size (params.hash);
   uint64_t unit = MAX (block_size, STRATA_READ_UNIT), seed;
-  uint64_t units = p->export->size / unit + (p->export->size % unit != 0);
+  uint64_t units = DIV_ROUND_UP (p->export->size, unit);
 
   if (!p->export->baseline)
-    return 0;
+    return SAMPLE_NONE;
   if (getentropy (&seed, sizeof seed) == -1)
-    return -1;
+    return SAMPLE_FAILED;
   strata_init (sample, units, params.audit, seed);
   p->sample = sample;
   p->sample_unit = unit;
-  return sample->chosen > 0;
+  return sample->chosen > 0 ? SAMPLE_CHOSEN : SAMPLE_NONE;
 }
 
 /* Find the next unit of the sample that begins at OFFSET or after it. */
@@ -159,7 +156,7 @@ next_of_sample (const struct pass *p, uint64_t offset,
                 uint64_t *start, uint64_t *len)
 {
   uint64_t unit = p->sample_unit, count;
-  uint64_t n = offset / unit + (offset % unit != 0);
+  uint64_t n = DIV_ROUND_UP (offset, unit);
 
   for (; n < p->sample->units; n += count)
     if (strata_at (p->sample, n, &count)) {
@@ -170,8 +167,11 @@ next_of_sample (const struct pass *p, uint64_t offset,
   return false;
 }
 
-bool
-pass_next_range (const struct pass *p, uint64_t offset,
+/* Set *START and *LEN to the next range that must be read, at OFFSET or after
+ * it, in bytes.  Returns false if there is none.
+ */
+static bool
+next_range (const struct pass *p, uint64_t offset,
                  uint64_t *start, uint64_t *len)
 {
   if (p->sample)
@@ -190,7 +190,7 @@ pass_is_hidden (const struct pass *p)
   struct visibility *v = &p->export->disk->visibility;
   uint64_t start, len, offset, end;
 
-  for (offset = 0; pass_next_range (p, offset, &start, &len);
+  for (offset = 0; next_range (p, offset, &start, &len);
        offset = start + len) {
     SCOPED_LOCK (&exports_lock);
 
@@ -202,47 +202,23 @@ pass_is_hidden (const struct pass *p)
   return false;
 }
 
-/* A pass (see pass.h) reads the missing ranges of an export.
- *
- * nbdkit's thread, which is in .finalize, claims one range after the other,
- * reads it and observes it.  If the plugin has a latency, this thread alone
- * would mostly wait.  So whenever a read has waited, in any thread, another
- * thread is started, which does the same.  All threads are joined before
- * .finalize returns.  If the plugin does not wait, for instance because a file
- * is in the page cache, nbdkit's thread remains the only one.
- *
- * A thread of our own bypasses nbdkit's locks, so none is started unless the
- * thread model is PARALLEL, in which requests of a connection are concurrent
- * anyway.  nbdkit's filters readahead and scan use their NEXT in threads in the
- * same way.
- *
- * Such a thread belongs to no connection of nbdkit: functions such as
- * nbdkit_export_name fail in it, so a read of the plugin may fail too.  Then
- * its errno value is lost: nbdkit keeps it only for its own threads.  A server
- * that the plugin uses can also fail because too many reads are in flight.  So
- * after an error all our threads end.  Then nbdkit's thread repeats the failed
- * reads, and continues alone.  An error counts only if no other read was in
- * flight.
- *
- * Extents are not queried in parallel, because each reply determines the start
- * of the next query.
- */
+/* ---- Reading ---- */
 
-#define READ_SIZE (1024 * 1024)         /* bytes */
+#define READ_SIZE (1024 * 1024) /* bytes */
 #define PROGRESS_STEP (UINT64_C (1) << 30) /* bytes between debug messages */
-#define LONG_WAIT 1000000               /* nanoseconds */
-#define MAX_THREADS 15                  /* our own threads, of all passes */
+#define LONG_WAIT 1000000       /* nanoseconds */
+#define MAX_THREADS 15          /* our own threads, of all passes */
 
 /* While a read takes long, other threads can read the rest of its first or last
  * block.  Such a block is partial, and uses memory, until the slow read ends.
  * reserve_thread limits the number of threads so that these blocks use at most
- * MAX_PARTIAL.  This is half of the memory for partial blocks (see table.c):
+ * MAX_PARTIAL.  This is half of the memory for partial blocks (see export.c):
  * requests of clients need the other half.
  */
-#define MAX_PARTIAL (32 * 1024 * 1024)  /* bytes */
+#define MAX_PARTIAL (32 * 1024 * 1024) /* bytes */
 
-static bool is_parallel;                /* set once */
-static unsigned nr_threads;             /* our own, of all passes; atomic */
+static bool is_parallel;        /* set once */
+static unsigned all_threads;    /* our own, of all passes; atomic */
 
 struct reading {
   const struct pass *pass;
@@ -254,8 +230,8 @@ struct reading {
   uint64_t offset;              /* start of the search for the next range */
   bool ended;                   /* no range is left, or ERR is set */
   int err;                      /* the first error, as returned by pass_read */
-  struct range unreadable;      /* whose read ended with ERR, or empty */
-  struct range failed[MAX_THREADS + 1]; /* nbdkit's thread repeats these */
+  struct byte_range unreadable;      /* whose read ended with ERR, or empty */
+  struct byte_range failed[MAX_THREADS + 1]; /* nbdkit's thread repeats these */
   unsigned nr_failed;
   bool alone;                   /* a read failed: our threads end, and nbdkit's
                                  * thread continues alone */
@@ -270,16 +246,14 @@ pass_read_set_parallel (bool parallel)
   is_parallel = parallel;
 }
 
-/* ---- Ranges ---- */
-
 /* Find the next range to read.  Returns false at the end. */
 static bool
-next_read_locked (struct reading *r, struct range *range)
+next_read_locked (struct reading *r, struct byte_range *range)
 {
   uint64_t start, len, end;
 
   if (!r->ended)
-    r->ended = !pass_next_range (r->pass, r->offset, &start, &len);
+    r->ended = !next_range (r->pass, r->offset, &start, &len);
   if (r->ended)
     return false;
   end = ROUND_UP (start + MIN (len, r->max_range), r->unit);
@@ -292,7 +266,7 @@ next_read_locked (struct reading *r, struct range *range)
 
 /* Claim a range to read.  Returns false if there is none for this thread. */
 static bool
-claim_range (struct reading *r, struct range *range)
+claim_range (struct reading *r, struct byte_range *range)
 {
   SCOPED_LOCK (&r->lock);
 
@@ -309,7 +283,7 @@ claim_range (struct reading *r, struct range *range)
  * Returns false if this thread is already alone: then the error counts.
  */
 static bool
-requeue_range (struct reading *r, struct range range)
+requeue_range (struct reading *r, struct byte_range range)
 {
   SCOPED_LOCK (&r->lock);
 
@@ -349,8 +323,6 @@ find_read_sizes (struct reading *r)
     r->max_range = r->pass->sample_unit;
 }
 
-/* ---- Waits ---- */
-
 /* Returns the number of times that this thread waited, or -1 if unknown.  A
  * waiting thread gives up its CPU; a preempted thread does not count as
  * waiting.
@@ -367,12 +339,10 @@ count_waits (void)
   return -1;
 }
 
-/* ---- Threads ---- */
-
 /* Returns 0, or an errno value. */
 static int
 read_in_requests (const struct reading *r, unsigned char *buf,
-                  struct range range)
+                  struct byte_range range)
 {
   nbdkit_next *next = r->pass->next;
   uint64_t offset, len;
@@ -391,7 +361,7 @@ read_in_requests (const struct reading *r, unsigned char *buf,
  * of a sample would prove nothing.  *WAITED is whether the plugin waited long.
  */
 static int
-read_range (const struct reading *r, void *buf, struct range range,
+read_range (const struct reading *r, void *buf, struct byte_range range,
             bool *waited)
 {
   struct conn *conn = r->pass->conn;
@@ -418,7 +388,7 @@ read_range (const struct reading *r, void *buf, struct range range,
 }
 
 static void
-stop (struct reading *r, int err, struct range range)
+stop (struct reading *r, int err, struct byte_range range)
 {
   SCOPED_LOCK (&r->lock);
 
@@ -450,7 +420,7 @@ static void add_thread (struct reading *r);
 static void
 read_ranges (struct reading *r, void *buf)
 {
-  struct range range;
+  struct byte_range range;
   uint64_t done;
   bool waited;
   int err;
@@ -496,10 +466,10 @@ reserve_thread (void)
 {
   unsigned max = MAX_PARTIAL / blkhash_opts_get_block_size (params.hash) - 1;
 
-  if (__atomic_add_fetch (&nr_threads, 1, __ATOMIC_RELAXED) <=
+  if (__atomic_add_fetch (&all_threads, 1, __ATOMIC_RELAXED) <=
       MIN (max, MAX_THREADS))
     return true;
-  __atomic_sub_fetch (&nr_threads, 1, __ATOMIC_RELAXED);
+  __atomic_sub_fetch (&all_threads, 1, __ATOMIC_RELAXED);
   return false;
 }
 
@@ -512,7 +482,7 @@ try_to_add_thread (struct reading *r)
   if (r->ended || r->alone || !reserve_thread ())
     return 0;
   if (pthread_create (&r->threads[r->nr_threads], NULL, run_thread, r) != 0) {
-    __atomic_sub_fetch (&nr_threads, 1, __ATOMIC_RELAXED);
+    __atomic_sub_fetch (&all_threads, 1, __ATOMIC_RELAXED);
     return 0;
   }
   return ++r->nr_threads + 1;
@@ -536,20 +506,20 @@ join_threads (struct reading *r)
 
   for (i = 0; i < r->nr_threads; i++) {
     pthread_join (r->threads[i], NULL);
-    __atomic_sub_fetch (&nr_threads, 1, __ATOMIC_RELAXED);
+    __atomic_sub_fetch (&all_threads, 1, __ATOMIC_RELAXED);
   }
   r->nr_threads = 0;
 }
 
 int
-pass_read (const struct pass *p, uint64_t missing, struct range *failed)
+pass_read (const struct pass *p, uint64_t missing, struct byte_range *failed)
 {
   struct reading r = { .pass = p, .missing = missing };
   uint64_t start, len;
   void *buf;
 
   *failed = r.unreadable;
-  if (!pass_next_range (p, 0, &start, &len))
+  if (!next_range (p, 0, &start, &len))
     return 0;
   find_read_sizes (&r);
   buf = malloc (r.max_range);

@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * A pass over the missing ranges of an export (those whose content is not
- * known): query their extents, and find the ranges that must be read;
- * pass-read.c reads them.
+ * known): query their extents, find the ranges that must be read, and read
+ * them.
  *
  * finish.c decides whether there is a pass, and publishes the sum.  Requests
  * go through the last connection of the export, in its .finalize: this
@@ -11,6 +11,29 @@
  * enforces the thread model.  Rejected: a context of our own, with
  * nbdkit_next_context_open.  It bypasses the thread model, and can abort nbdkit
  * 1.32.  The pass is cancelled if another connection joins.
+ *
+ * nbdkit's thread, which is in .finalize, claims one range after the other,
+ * reads it and observes it.  If the plugin has a latency, this thread alone
+ * would mostly wait.  So whenever a read has waited, in any thread, another
+ * thread is started, which does the same.  All threads are joined before
+ * .finalize returns.  If the plugin does not wait, for instance because a file
+ * is in the page cache, nbdkit's thread remains the only one.
+ *
+ * A thread of our own bypasses nbdkit's locks, so none is started unless the
+ * thread model is PARALLEL, in which requests of a connection are concurrent
+ * anyway.  nbdkit's filters readahead and scan use their NEXT in threads in the
+ * same way.
+ *
+ * Such a thread belongs to no connection of nbdkit: functions such as
+ * nbdkit_export_name fail in it, so a read of the plugin may fail too.  Then
+ * its errno value is lost: nbdkit keeps it only for its own threads.  A server
+ * that the plugin uses can also fail because too many reads are in flight.  So
+ * after an error all our threads end.  Then nbdkit's thread repeats the failed
+ * reads, and continues alone.  An error counts only if no other read was in
+ * flight.
+ *
+ * Extents are not queried in parallel, because each reply determines the start
+ * of the next query.
  *
  * A pass with OWN_ONLY reads back changes of a connection that disconnects,
  * through this connection, which need not be the last one.
@@ -23,6 +46,8 @@
 #include <stdint.h>
 
 #include <nbdkit-filter.h>
+
+#include "blkhash/block-set.h"
 
 struct blkhash_leaves;
 struct conn;
@@ -83,35 +108,21 @@ bool pass_is_hidden (const struct pass *p);
 
 /* If the table of the export began with a manifest, choose the units to audit:
  * set *SAMPLE, p->sample (to SAMPLE) and p->sample_unit.  When pass_read reads
- * these units, they are compared with the leaf table.  Returns 1; or 0 if there
- * is nothing to audit; or -1 with errno set if the system has no random
- * numbers.
+ * these units, they are compared with the leaf table.
  */
-int pass_choose_sample (struct pass *p, struct strata *sample);
-
-/* Set *START and *LEN to the next range that must be read, at OFFSET or after
- * it, in bytes.  Returns false if there is none.
- */
-bool pass_next_range (const struct pass *p, uint64_t offset,
-                      uint64_t *start, uint64_t *len);
-
-/* A pass (see pass.h) reads the missing ranges of an export.  It keeps several
- * reads in flight if the thread model permits that, and if the plugin waits in
- * reads.
- */
-
-struct pass;
-
-struct range {
-  uint64_t start, end;          /* bytes; END is exclusive */
+enum pass_sample {
+  SAMPLE_CHOSEN,
+  SAMPLE_NONE,                  /* there is nothing to audit */
+  SAMPLE_FAILED                 /* the system has no random numbers */
 };
+enum pass_sample pass_choose_sample (struct pass *p, struct strata *sample);
 
 /* Set whether nbdkit's thread model is PARALLEL.  Must be called before the
  * first connection is opened.
  */
 void pass_read_set_parallel (bool parallel);
 
-/* Read and observe the ranges that pass_next_range finds.  MISSING is the total
+/* Read and observe the ranges that the pass needs.  MISSING is the total
  * size of these ranges in bytes, for debug messages; it is not used if own_only
  * is set in P.  Returns 0; a positive errno value if a read failed, whose range
  * is stored in *FAILED, or if there was no memory, and *FAILED is empty; or
@@ -119,6 +130,6 @@ void pass_read_set_parallel (bool parallel);
  * returns, no read is in flight.
  */
 int pass_read (const struct pass *p, uint64_t missing,
-               struct range *failed);
+               struct byte_range *failed);
 
 #endif /* NBDKIT_BLKHASH_PASS_H */

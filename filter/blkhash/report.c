@@ -1,30 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The lines of exports, and when they are written.
- *
- * Each call that sets a line makes a new version of the report, under the lock.
- * One thread at a time writes, with the lock released, and it writes the latest
- * version.  Meanwhile other threads that need a version in the file wait.  So
- * versions reach the file in order, and threads that wait share a write.
- *
- * A change by a client is not acknowledged while a stale sum can still come
- * back after a crash:
- *
- * - Before a request that modifies the disk calls the plugin, it withdraws,
- *   under exports_lock, the sums that will be wrong.  Sums are published under
- *   the same lock, and only if no change is in flight.  So no sum is published
- *   between the withdrawal and the end of the change.
- * - Then, still before it calls the plugin, the request waits in
- *   report_await_withdrawals until the withdrawals by all threads so far are
- *   written to the files, and synced (see output-file.c).
- * - A prefetch can make sums wrong too: a cache below may store the old content
- *   of a trimmed range (see modify.h).  The prefetch withdraws these sums after
- *   it has called the plugin, and waits before it is acknowledged.
- * - The manifest is published and withdrawn with the sum of its leaves.  The
- *   manifest was written earlier (see manifest.c), and is only renamed here.
- * - If writing fails, the file is emptied or removed.  If that fails too, an
- *   error is logged and the request continues: hashing must not fail requests.
+ * The lines of exports, and when they are written.  See report.h.
  */
 
 #include <config.h>
@@ -48,7 +25,8 @@
 
 _Static_assert (REPORT_MD_SIZE == BLKHASH_MAX_MD_SIZE, "the longest sum");
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects: */
+/* Protects the variables below. */
+static pthread_mutex_t report_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct report_line *lines, **lines_tail = &lines;
 static size_t lines_len;        /* bytes of all lines */
 static uint64_t latest_version;
@@ -143,10 +121,10 @@ write_next_locked (void)
   struct state state = take_state_locked ();
 
   writing = true;
-  pthread_mutex_unlock (&lock);
+  pthread_mutex_unlock (&report_lock);
   write_state (&state);
   free (state.text);
-  pthread_mutex_lock (&lock);
+  pthread_mutex_lock (&report_lock);
   writing = false;
   __atomic_store_n (&written_version, state.version, __ATOMIC_RELEASE);
   pthread_cond_broadcast (&write_ended);
@@ -157,7 +135,7 @@ write_until_locked (uint64_t version)
 {
   while (written_version < version)
     if (writing)
-      pthread_cond_wait (&write_ended, &lock);
+      pthread_cond_wait (&write_ended, &report_lock);
     else
       write_next_locked ();
 }
@@ -165,7 +143,7 @@ write_until_locked (uint64_t version)
 void
 report_write (void)
 {
-  SCOPED_LOCK (&lock);
+  SCOPED_LOCK (&report_lock);
 
   write_until_locked (latest_version);
 }
@@ -177,7 +155,7 @@ report_await_withdrawals (void)
       __atomic_load_n (&written_version, __ATOMIC_ACQUIRE))
     return;
 
-  SCOPED_LOCK (&lock);
+  SCOPED_LOCK (&report_lock);
   write_until_locked (withdrawn_version);
 }
 
@@ -192,7 +170,7 @@ report_keep_manifest (struct report_line *line)
 bool
 report_is_empty (void)
 {
-  SCOPED_LOCK (&lock);
+  SCOPED_LOCK (&report_lock);
 
   return lines_len == 0;
 }
@@ -278,7 +256,7 @@ report_sum (struct report_line *line, const char *name,
     text = NULL;
   free (sum);
 
-  SCOPED_LOCK (&lock);
+  SCOPED_LOCK (&report_lock);
   set_or_withdraw_locked (line, text, true);
   if (text && params.manifest)
     set_manifest_locked (line, md, len, has_manifest);
@@ -297,14 +275,14 @@ report_unknown (struct report_line *line, const char *name,
     text = NULL;
   free (escaped);
 
-  SCOPED_LOCK (&lock);
+  SCOPED_LOCK (&report_lock);
   set_or_withdraw_locked (line, text, false);
 }
 
 void
 report_withdraw (struct report_line *line)
 {
-  SCOPED_LOCK (&lock);
+  SCOPED_LOCK (&report_lock);
 
   set_line_locked (line, NULL, false);
 }

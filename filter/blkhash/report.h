@@ -7,6 +7,30 @@
  * A line is first set in memory.  This needs no I/O, so the caller may hold
  * exports_lock.  Later a thread writes the line without holding any lock.  One
  * write includes all lines that were set until then.  Thread-safe.
+ *
+ * Each call that sets a line makes a new version of the report, under the lock.
+ * One thread at a time writes, with the lock released, and it writes the latest
+ * version.  Meanwhile other threads that need a version in the file wait.  So
+ * versions reach the file in order, and threads that wait share a write.
+ *
+ * A change by a client is not acknowledged while a stale sum can still come
+ * back after a crash:
+ *
+ * - Before a request that modifies the disk calls the plugin, it withdraws,
+ *   under exports_lock, the sums that will be wrong.  Sums are published under
+ *   the same lock, and only if no change is in flight.  So no sum is published
+ *   between the withdrawal and the end of the change.
+ * - Then, still before it calls the plugin, the request waits in
+ *   report_await_withdrawals until the withdrawals by all threads so far are
+ *   written to the files, and synced (see output-file.h).
+ * - A prefetch can make sums wrong too: a cache below may store the old content
+ *   of a trimmed range (see modify.h).  The prefetch withdraws these sums after
+ *   it has called the plugin, and waits before it is acknowledged.
+ * - The manifest is published and withdrawn with the sum of its leaves.  The
+ *   manifest was written earlier (see manifest-save.h), and is only renamed
+ *   here.
+ * - If writing fails, the file is emptied or removed.  If that fails too, an
+ *   error is logged and the request continues: hashing must not fail requests.
  */
 
 #ifndef NBDKIT_BLKHASH_REPORT_H
@@ -17,8 +41,8 @@
 
 #define REPORT_MD_SIZE 64       /* bytes of the longest sum */
 
-/* The line of one export.  If all members are zero, there is no line.  A lock
- * in report.c protects all members.
+/* The line of one export.  If all members are zero, there is no line.
+ * report_lock, in report.c, protects all members.
  */
 struct report_line {
   struct report_line *next;     /* in the order in which they were first set */

@@ -957,8 +957,8 @@ refuted_in_flight (void)
 
 static unsigned seed;
 
-/* What is known of each byte.  Written bytes split a claim: those beside them in
- * the cell can still be claimed.
+/* What is known of each byte.  Written bytes split a claim: those beside them
+ * in the cell can still be claimed.
  */
 enum { UNKNOWN, READ, WRITTEN };
 static unsigned char known[SIZE];

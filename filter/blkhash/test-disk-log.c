@@ -47,15 +47,15 @@ test_ranges (void **state)
   (void) state;
   disk_log_position (&disk, &seen_a);
   disk_log_position (&disk, &seen_b);
-  disk_change (&disk, &a, 100, 200);
-  disk_change (&disk, &a, 200, 300);
+  disk_log_change (&disk, &a, 100, 200);
+  disk_log_change (&disk, &a, 200, 300);
   catch_up (&disk, &b, &seen_b);
   assert_int_equal (nr_found, 2);
   assert_int_equal (found[0], 100);
   assert_int_equal (found[1], 300);
 
-  disk_change (&disk, &a, 500, 600);
-  disk_change (&disk, &a, 900, 1000);
+  disk_log_change (&disk, &a, 500, 600);
+  disk_log_change (&disk, &a, 900, 1000);
   catch_up (&disk, &b, &seen_b);
   assert_int_equal (nr_found, 4);
   assert_int_equal (found[0], 500);
@@ -65,7 +65,7 @@ test_ranges (void **state)
 
   catch_up (&disk, &a, &seen_a);
   assert_int_equal (nr_found, 0);
-  disk_change (&disk, &b, 1000, 1100);
+  disk_log_change (&disk, &b, 1000, 1100);
   catch_up (&disk, &a, &seen_a);
   assert_int_equal (nr_found, 2);
   assert_int_equal (found[0], 1000);

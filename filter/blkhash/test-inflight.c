@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Unit test: which parts of requests in flight are tainted (see inflight.h).
+ * Unit test: which parts of requests in flight are tainted (see disk.h).
  */
 
 #include <config.h>
@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "blkhash/block-set.h"
+#include "blkhash/disk.h"
 
 static struct inflight inflight;
 static struct request first, second, third;

@@ -40,7 +40,7 @@ struct found {
 };
 
 static bool
-on_part (void *opaque, struct part *part)
+on_part (void *opaque, struct block_part *part)
 {
   struct found *found = opaque;
   uint64_t start = part->index * BLOCK_SIZE + part->start;
@@ -82,12 +82,12 @@ add (uint64_t offset, uint32_t len)
 }
 
 static bool
-remove_it (void *opaque, struct part *part)
+remove_it (void *opaque, struct block_part *part)
 {
   uint64_t start = part->index * BLOCK_SIZE + part->start;
 
   memset (model + start, false, part->end - part->start);
-  part_remove (part);
+  block_part_remove (part);
   return opaque != NULL;        /* only the first */
 }
 
@@ -140,10 +140,10 @@ test_limits (void **state)
 }
 
 static bool
-remove_any (void *opaque, struct part *part)
+remove_any (void *opaque, struct block_part *part)
 {
   (void) opaque;
-  part_remove (part);
+  block_part_remove (part);
   return false;
 }
 

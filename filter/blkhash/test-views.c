@@ -4,11 +4,13 @@
  * Unit test: random clients in many threads.  Each connection can have its own
  * view of the disk.  When all connections are closed, every published sum must
  * be that of the disk, and the manifest must be right or empty.  A client that
- * is alone gets a sum.  Some servers write no manifest, so several exports publish
- * their sums at the same time; some update the manifest of an earlier server.
+ * is alone gets a sum.  Some servers write no manifest, so several exports
+ * publish their sums at the same time; some update the manifest of an earlier
+ * server.
  *
- * It needs no nbdkit, which is not built for TSan.  Locks are taken in one order,
- * and no thread holds any of them while it does file I/O or calls the plugin.
+ * It needs no nbdkit, which is not built for TSan.  Locks are taken in one
+ * order, and no thread holds any of them while it does file I/O or calls the
+ * plugin.
  *
  * A mode is how the plugin shows changes to other connections, and whether it
  * can flush.  Each server is a process with one mode and CROWDS crowds of
