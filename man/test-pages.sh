@@ -137,12 +137,12 @@ page_has_parameters () {
     fail "$1: other parameters than in $2"
 }
 
-page_has_parameters nbdkit-blkhash-filter.pod params.h
-page_has_parameters nbdkit-blkhash-verify-filter.pod verify/params.h
+page_has_parameters nbdkit-blkhash-filter.pod blkhash/params.h
+page_has_parameters nbdkit-blkhash-verify-filter.pod verify/verify-params.h
 
 # The reasons that nbdkit-blkhash-filter(1) lists are those that the filter gives,
 # to the letter.
-cat "$srcdir"/../filter/*.[ch] | tr -d '\n' |
+cat "$srcdir"/../filter/common/*.[ch] "$srcdir"/../filter/blkhash/*.[ch] | tr -d '\n' |
   sed 's/%" PRI[a-z0-9]* *"/N/g; s/%s/ERROR/g' > "$dir/code"
 sed -n '/^Reasons for an export/,/^=back/s/^=item //p' \
     "$srcdir/nbdkit-blkhash-filter.pod" | sed 's/I<\([^>]*\)>/\1/g; s/, C</\

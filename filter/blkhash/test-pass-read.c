@@ -9,7 +9,7 @@
  * after the first MAX_THREADS also wait until the expected number of reads was
  * in flight, and, if HELD is set, until the test releases them.
  *
- * MAX_THREADS is how many threads the filter starts at most (see pass-read.c);
+ * MAX_THREADS is how many threads the filter starts at most (see pass.c);
  * the thread of nbdkit reads, too.  test-pass-read-pieces.c includes this file
  * with other blocks.
  */

@@ -39,11 +39,11 @@
 #define SIZE 200000
 #define MANY_BLOCKS (4 * 65536) /* the filter asks nbdkit at least thrice
                                  * while it hashes these */
-#define MAX_OPEN 64             /* as in verify/export.c */
+#define MAX_OPEN 64             /* as in verify-export.c */
 #define CLIENTS 4
 #define ROUNDS 40
-#define MAX_EXPORTS 10000       /* as in verify/export.c */
-#define MAX_RANGES 1000         /* as in verify/status.c, also of those that are
+#define MAX_EXPORTS 10000       /* as in verify-export.c */
+#define MAX_RANGES 1000         /* as in publish.c, also of those that are
                                  * missing */
 #define DIGEST_SIZE 32
 

@@ -298,7 +298,7 @@ plugin_destroy (struct plugin *plugin)
 
 /* ---- The server ---- */
 
-/* ending.c allows no second server in a process, so its functions are replaced.
+/* server.c allows no second server in a process, so its functions are replaced.
  */
 bool __wrap_ending_enter (void);
 void __wrap_ending_leave (void);

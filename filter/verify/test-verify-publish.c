@@ -33,7 +33,7 @@
 
 #define BLOCK 4096
 #define SIZE (3 * BLOCK)        /* the last block is zeros */
-#define INTERVAL 5.0            /* seconds, as in verify/publish.c */
+#define INTERVAL 5.0            /* seconds, as in publish.c */
 
 static char directory[] = "/tmp/blkhash-test-XXXXXX";
 /* Paths; with blkhash-verify-manifest-dir, of the manifests of "a" and "b". */
