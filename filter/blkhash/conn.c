@@ -97,6 +97,7 @@ conn_join_locked (struct conn *conn)
 {
   bool withdrawn;
 
+  exports_assert_locked ();
   /* Attach the disk even if this connection gets no export: if another
    * connection has created an export of the disk since this one was opened,
    * changes by this connection must invalidate the content of that export.
@@ -223,18 +224,21 @@ foreign_changes (const struct conn *conn)
 bool
 conn_is_behind_locked (const struct conn *conn)
 {
+  exports_assert_locked ();
   return foreign_changes (conn) > conn->seen;
 }
 
 bool
 conn_is_stale_locked (const struct conn *conn)
 {
+  exports_assert_locked ();
   return !conn->multi_conn && conn_is_behind_locked (conn);
 }
 
 bool
 conn_is_ignored_locked (const struct conn *conn)
 {
+  exports_assert_locked ();
   return !conn->export || conn->export->broken || disk_is_mixed (conn->disk) ||
     conn_is_stale_locked (conn);
 }

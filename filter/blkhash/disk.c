@@ -10,6 +10,7 @@
 
 #include "../lib/common/util.h"
 #include "blkhash/disk.h"
+#include "blkhash/exports-lock.h"
 
 /* ---- Requests in flight ---- */
 
@@ -242,6 +243,7 @@ disk_flush_ended (struct disk *disk, struct unflushed *by, bool ok)
   struct request *request;
   uint64_t offset, run_end;
 
+  exports_assert_locked ();
   if (!ok)
     inflight_taint_by (&disk->inflight, by);
   for (request = disk->inflight.changes; request; request = request->next)
@@ -254,6 +256,7 @@ disk_flush_ended (struct disk *disk, struct unflushed *by, bool ok)
 bool
 disk_is_durable (const struct disk *disk)
 {
+  exports_assert_locked ();
   return !disk->flush_failed && disk->changing == 0 &&
     disk->flushed >= disk->last_change;
 }

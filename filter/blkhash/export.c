@@ -37,6 +37,11 @@
 
 pthread_mutex_t exports_lock = PTHREAD_MUTEX_INITIALIZER;
 
+__attribute__ ((weak)) void
+exports_assert_locked (void)
+{
+}
+
 /* ---- Leaf tables ---- */
 
 /* Limits the bytes of memory for the partial blocks of all exports together. */
@@ -215,6 +220,7 @@ export_find_locked (const char *name)
   struct export key = { .name = (char *) name };
   void *found = tfind (&key, &exports_by_name, compare_names);
 
+  exports_assert_locked ();
   return found ? *(struct export **) found : NULL;
 }
 
@@ -253,6 +259,7 @@ export_get_locked (const char *name)
 {
   struct export *export = export_find_locked (name);
 
+  exports_assert_locked ();
   return export ? export : add_export_locked (name);
 }
 
@@ -261,6 +268,7 @@ exports_disk_locked (const char *name)
 {
   struct export *export;
 
+  exports_assert_locked ();
   if (!params.distinct_exports)
     return &shared_disk;
   export = export_find_locked (name);
@@ -309,6 +317,7 @@ void
 export_publish_locked (struct export *export,
                        const unsigned char *md, size_t len, bool has_manifest)
 {
+  exports_assert_locked ();
   if (!report_sum (&export->line, export_shown_name_locked (export), md, len,
                    has_manifest)) {
     export_unknown_locked (export, "no memory");
@@ -336,6 +345,7 @@ export_withdraw_locked (struct export *export)
 void
 export_unknown_locked (struct export *export, const char *why)
 {
+  exports_assert_locked ();
   report_unknown (&export->line, export_shown_name_locked (export), why);
 }
 
@@ -346,6 +356,7 @@ exports_withdraw_locked (struct disk *disk, struct export *by,
   struct export *export;
   bool any = baseline_withdraw_locked ();
 
+  exports_assert_locked ();
   any |= disk->published != NULL;
   if (by)
     export_withdraw_locked (by);
@@ -361,6 +372,7 @@ exports_refute_claims_locked (struct export *by)
 {
   char why[CLAIMS_WHY_SIZE];
 
+  exports_assert_locked ();
   claims_why (&by->disk->claims, why);
   disk_log_change (by->disk, NULL, 0, UINT64_MAX);
   exports_withdraw_locked (by->disk, by, why);
@@ -370,6 +382,7 @@ exports_refute_claims_locked (struct export *by)
 bool
 exports_have_sum_locked (const struct disk *disk)
 {
+  exports_assert_locked ();
   return disk->published || baseline_is_valid_locked ();
 }
 
@@ -396,6 +409,7 @@ export_check_baseline_locked (struct export *export,
 {
   uint64_t end = offset + len;
 
+  exports_assert_locked ();
   if (!export->baseline || export->broken)
     return;
   if (export->disk->changed.all)
@@ -435,6 +449,7 @@ export_set_size_locked (struct export *export, uint64_t size, bool newer)
 {
   bool in_use = export->conns > 0 || export->finishing;
 
+  exports_assert_locked ();
   if (!in_use && newer &&
       (export->broken || !export->leaves || export->size != size))
     return reset_locked (export, size);
@@ -447,6 +462,7 @@ export_set_size_locked (struct export *export, uint64_t size, bool newer)
 void
 export_forget_locked (struct export *export)
 {
+  exports_assert_locked ();
   if (export->leaves && !export->baseline)
     blkhash_leaves_forget (export->leaves, export->size, 0);
 }
@@ -456,6 +472,7 @@ exports_use_locked (struct disk *disk, bool tls)
 {
   struct export *export;
 
+  exports_assert_locked ();
   if (disk->used_by[tls])
     return false;
   disk->used_by[tls] = true;
@@ -489,6 +506,7 @@ exports_check_size (uint64_t size)
 void
 export_set_idle_locked (struct export *export, bool idle)
 {
+  exports_assert_locked ();
   if (export->leaves)
     leaves_set_idle (export->leaves, idle);
 }
@@ -496,6 +514,7 @@ export_set_idle_locked (struct export *export, bool idle)
 bool
 export_is_unused_locked (const struct export *export)
 {
+  exports_assert_locked ();
   return !export->modified && export->bytes_read == 0 && !export->line.was_set;
 }
 
@@ -503,6 +522,7 @@ void
 export_why_missing_locked (const struct export *export, uint64_t missing,
                            char why[EXPORT_WHY_SIZE])
 {
+  exports_assert_locked ();
   if (export->disk->claims.wrong)
     claims_why (&export->disk->claims, why);
   else
@@ -512,6 +532,7 @@ export_why_missing_locked (const struct export *export, uint64_t missing,
 const char *
 export_why_no_sum_locked (const struct export *export)
 {
+  exports_assert_locked ();
   if (export->size / blkhash_opts_get_block_size (params.hash) >
       TABLE_MAX_BLOCKS)
     return "it has more than 2^31 blocks";
@@ -538,6 +559,7 @@ invalidate_range (void *opaque, uint64_t offset, uint64_t end)
 void
 export_catch_up_locked (struct export *export)
 {
+  exports_assert_locked ();
   if (export->leaves)
     disk_catch_up (export->disk, export, &export->log_seen,
                    invalidate_range, export);

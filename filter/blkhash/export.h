@@ -16,30 +16,23 @@
  * Before the change, or at the end of that read, it is emptied and synced, like
  * the manifest of a sum that is withdrawn.  So a manifest that is in the file
  * always describes the disk as this filter left it.
- *
- * The lock order is: the lock of struct reading (see pass.c); exports_lock; the
- * lock of a leaf table, with the locks that the library takes below it;
- * report_lock.  No request takes saving_lock, that of the manifest, and a
- * thread that takes it holds none of the other locks.  No thread does file I/O,
- * logs or calls the plugin while it holds any of these locks.  The unit tests
- * intercept every lock and abort if these rules are violated: see test-locks.h.
  */
 
 #ifndef NBDKIT_BLKHASH_EXPORT_H
 #define NBDKIT_BLKHASH_EXPORT_H
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "blkhash/disk.h"
+#include "blkhash/exports-lock.h"
 #include "blkhash/report.h"
 
 struct blkhash_leaves;
 
-/* Called between files_open and files_start: load the manifest.  Returns 0, or
- * -1 after nbdkit_error.  There is no baseline without blkhash-update, or if
- * the manifest file is empty.
+/* Load the manifest, after the output files were opened, and before they are
+ * emptied.  Returns 0, or -1 after nbdkit_error.  There is no baseline without
+ * blkhash-update, or if the manifest file is empty.
  */
 int baseline_load (void);
 
@@ -50,8 +43,6 @@ bool baseline_is_valid_locked (void);
  * clients from filling the memory with exports.
  */
 #define EXPORTS_MAX 10000
-
-extern pthread_mutex_t exports_lock;
 
 struct export {
   struct export *next;          /* in the order of creation */

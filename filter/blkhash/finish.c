@@ -310,7 +310,7 @@ end_manifest (struct pass *p)
 }
 
 /* Returns true if the table began with the manifest of an earlier server, and
- * that is still valid (see baseline.h).  In this case the manifest file is left
+ * that is still valid (see export.h).  In this case the manifest file is left
  * as it is.
  */
 static bool

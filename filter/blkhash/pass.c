@@ -31,6 +31,7 @@
 bool
 pass_is_last_locked (const struct pass *p)
 {
+  exports_assert_locked ();
   return p->export->conns == 0 && p->export->joins == p->joins;
 }
 

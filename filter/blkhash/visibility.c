@@ -11,6 +11,7 @@
 
 #include "../lib/common/util.h"
 #include "blkhash/params.h"
+#include "blkhash/exports-lock.h"
 #include "blkhash/visibility.h"
 
 /* If blocks of layers below can begin at any byte, extend the range by all
@@ -42,6 +43,7 @@ visibility_round (uint64_t *offset, uint64_t *end)
 void
 visibility_open (struct visibility *v, struct unflushed *u)
 {
+  exports_assert_locked ();
   u->opened = ++v->last_opened;
   v->nr_open++;
 }
@@ -68,6 +70,7 @@ forget_closed (struct visibility *v)
 void
 visibility_close (struct visibility *v, struct unflushed *u)
 {
+  exports_assert_locked ();
   if (u->opened == 0)
     return;
   assert (u->nr_flushes == 0);
@@ -168,6 +171,7 @@ visibility_hidden (struct visibility *v, struct unflushed *u,
 {
   bool in = find (v, u, offset, end, run_end, true);
 
+  exports_assert_locked ();
   if (u->failed)
     look_up_conn (u, false, offset, run_end, &in);
   return in;
@@ -179,6 +183,7 @@ visibility_own (struct unflushed *u,
 {
   bool in = false;
 
+  exports_assert_locked ();
   *run_end = end;
   if (!u->failed)
     look_up (&u->changed, offset, run_end, &in);
@@ -203,6 +208,7 @@ visibility_overwrite (struct visibility *v, uint64_t offset, uint64_t end)
 bool
 visibility_needs_flush (const struct unflushed *u)
 {
+  exports_assert_locked ();
   return !block_set_is_empty (&u->changed);
 }
 
@@ -214,6 +220,7 @@ visibility_needs_flush (const struct unflushed *u)
 void
 visibility_flush_begin (struct unflushed *u)
 {
+  exports_assert_locked ();
   if (u->nr_flushes++ > 0)
     return;
   u->flush_failed = false;
@@ -251,6 +258,7 @@ visibility_flush_end (struct unflushed *u, bool ok,
 {
   bool flushed;
 
+  exports_assert_locked ();
   u->nr_flushes--;
   if (!ok) {
     fail_flush (u, fn, opaque);

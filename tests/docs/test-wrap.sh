@@ -23,20 +23,6 @@ digest_list/digest_create
 leaf_engine_create/leaf_hash_zeros
 time_call/lane_time
 "
-# test-locked.c does not check these calls.  Of their callers pass_why_stop takes the
-# lock, and the names of the others say that it is held.
-own_uses="$own_uses
-add_export_locked/exports_disk_locked
-conn_is_ignored_locked/conn_is_stale_locked
-conn_is_stale_locked/conn_is_behind_locked
-export_check_baseline_locked/export_unknown_locked
-export_get_locked/export_find_locked
-export_publish_locked/export_unknown_locked
-exports_disk_locked/export_find_locked
-exports_refute_claims_locked/export_unknown_locked
-exports_withdraw_locked/export_unknown_locked
-pass_why_stop/pass_is_last_locked
-"
 # test-nbd-process.c fails if these are used.
 unused="execvp mkdtemp"
 
