@@ -4,10 +4,11 @@
  * nbdkit-blkhash-filter: computes the sum of a disk while it is
  * transferred.
  *
- * This file has only the callbacks of nbdkit.  They pass on every request
- * unchanged: the filter changes no data, error, flag or reply.  nbdkit may
- * call the callbacks of connections and requests from several threads at the
- * same time, those of requests even for the same connection.
+ * This file has the callbacks of nbdkit, and opens the output files when the
+ * server starts.  The callbacks pass on every request unchanged: the filter
+ * changes no data, error, flag or reply.  nbdkit may call the callbacks of
+ * connections and requests from several threads at the same time, those of
+ * requests even for the same connection.
  */
 
 #include <config.h>

@@ -168,12 +168,9 @@ overwrite_locked (struct conn *conn, const struct request *request,
   struct visibility *v = &conn->disk->visibility;
 
   if (offset < request->taint)
-    visibility_overwrite (v, offset,
-                          end < request->taint ? end : request->taint);
+    visibility_overwrite (v, offset, MIN (end, request->taint));
   if (end > request->taint_end)
-    visibility_overwrite (v, offset > request->taint_end ? offset
-                                                         : request->taint_end,
-                          end);
+    visibility_overwrite (v, MAX (offset, request->taint_end), end);
 }
 
 /* Returns true if another connection has an unflushed change of the byte at

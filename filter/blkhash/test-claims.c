@@ -86,7 +86,7 @@ start (const char *missing)
 static void
 stop (void)
 {
-  assert (result_stop () == 0);
+  assert (result_stop (NULL) == 0);
 }
 
 /* Check that the claim at OFFSET is reported as wrong for the export NAME, and

@@ -201,13 +201,6 @@ begin (void **state)
   return result_start (SIZE, BLOCK, false);
 }
 
-static int
-end (void **state)
-{
-  (void) state;
-  return result_stop ();
-}
-
 int
 main (void)
 {
@@ -221,5 +214,5 @@ main (void)
     cmocka_unit_test (test_tls_mixed),
   };
 
-  return cmocka_run_group_tests (tests, begin, end);
+  return cmocka_run_group_tests (tests, begin, result_stop);
 }

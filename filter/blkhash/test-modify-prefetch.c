@@ -157,13 +157,6 @@ begin (void **state)
   return result_start (SIZE, HASH_BLOCK, true);
 }
 
-static int
-end (void **state)
-{
-  (void) state;
-  return result_stop ();
-}
-
 int
 main (void)
 {
@@ -175,5 +168,5 @@ main (void)
     cmocka_unit_test (test_written),
   };
 
-  return cmocka_run_group_tests (tests, begin, end);
+  return cmocka_run_group_tests (tests, begin, result_stop);
 }

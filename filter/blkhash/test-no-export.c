@@ -91,13 +91,6 @@ begin (void **state)
   return result_start (SIZE, BLOCK, false);
 }
 
-static int
-end (void **state)
-{
-  (void) state;
-  return result_stop ();
-}
-
 int
 main (void)
 {
@@ -105,5 +98,5 @@ main (void)
     cmocka_unit_test (test_change),
   };
 
-  return cmocka_run_group_tests (tests, begin, end);
+  return cmocka_run_group_tests (tests, begin, result_stop);
 }

@@ -42,8 +42,9 @@ result_start (uint64_t size, uint32_t block_size, bool with_manifest)
 }
 
 int
-result_stop (void)
+result_stop (void **state)
 {
+  (void) state;
   server_stop ();
   unlink (path);
   unlink (manifest);

@@ -11,11 +11,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Start a server with a disk of SIZE bytes, as server_start; result_stop also
- * removes the directory.  Both return 0, or -1.
+/* Start a server with a disk of SIZE bytes, as server_start; result_stop, which
+ * can be the tear-down of a group, also removes the directory.  Both return 0,
+ * or -1.
  */
 int result_start (uint64_t size, uint32_t block_size, bool with_manifest);
-int result_stop (void);
+int result_stop (void **state);
 
 /* Returns true if TEXT is in the result file. */
 bool result_has (const char *text);

@@ -52,13 +52,6 @@ begin (void **state)
   return result_start (SIZE, BLOCK, false);
 }
 
-static int
-end (void **state)
-{
-  (void) state;
-  return result_stop ();
-}
-
 int
 main (void)
 {
@@ -66,5 +59,5 @@ main (void)
     cmocka_unit_test (test_opened_before_flush),
   };
 
-  return cmocka_run_group_tests (tests, begin, end);
+  return cmocka_run_group_tests (tests, begin, result_stop);
 }
