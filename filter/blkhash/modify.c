@@ -189,7 +189,7 @@ is_conflict_locked (struct conn *conn, uint64_t offset, uint64_t end,
 }
 
 /* Invalidate the ranges between OFFSET and END that are hidden from this
- * connection (see visibility.c).  Returns true if there were any such ranges.
+ * connection (see visibility.h).  Returns true if there were any such ranges.
  */
 static bool
 invalidate_hidden_locked (struct conn *conn, uint64_t offset, uint64_t end)

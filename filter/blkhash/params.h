@@ -31,7 +31,7 @@ struct params {
   bool update;                  /* update the manifest of an earlier server */
   uint32_t audit;               /* share of the disk to audit, in millionths of
                                  * a percent */
-  /* A change can affect all bytes of the units that it is in (visibility.c says
+  /* A change can affect all bytes of the units that it is in (visibility.h says
    * why).  The size of a unit is 64 KiB, or the block size of the hash or of a
    * layer below if one of these is larger.
    */

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * Unit test: which changes of a connection are hidden from which other
- * connections, which means that these might not see them (see visibility.c),
+ * connections, which means that these might not see them (see visibility.h),
  * after flushes, closes and trims.
  *
  * README.md has the model as two tables: the states of a block, and the events

@@ -10,8 +10,8 @@
 #include <stddef.h>
 
 #include "../lib/common/util.h"
-#include "blkhash/params.h"
 #include "blkhash/exports-lock.h"
+#include "blkhash/params.h"
 #include "blkhash/visibility.h"
 
 /* If blocks of layers below can begin at any byte, extend the range by all
