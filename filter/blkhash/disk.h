@@ -114,7 +114,7 @@ struct disk {
   struct claims claims;         /* which extents prove that the disk is zero */
 
   /* A ring buffer of the last changes, for exports that did not make them. */
-  struct logged_change *log;      /* NULL before the first change */
+  struct logged_change *log;    /* NULL before the first change */
   uint64_t logged;              /* number of changes ever appended */
   bool may_extend;              /* the last entry may be extended, because no
                                  * export other than that of the change has read

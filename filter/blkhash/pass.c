@@ -173,7 +173,7 @@ next_of_sample (const struct pass *p, uint64_t offset,
  */
 static bool
 next_range (const struct pass *p, uint64_t offset,
-                 uint64_t *start, uint64_t *len)
+            uint64_t *start, uint64_t *len)
 {
   if (p->sample)
     return next_of_sample (p, offset, start, len);
@@ -231,7 +231,7 @@ struct reading {
   uint64_t offset;              /* start of the search for the next range */
   bool ended;                   /* no range is left, or ERR is set */
   int err;                      /* the first error, as returned by pass_read */
-  struct byte_range unreadable;      /* whose read ended with ERR, or empty */
+  struct byte_range unreadable; /* whose read ended with ERR, or empty */
   struct byte_range failed[MAX_THREADS + 1]; /* nbdkit's thread repeats these */
   unsigned nr_failed;
   bool alone;                   /* a read failed: our threads end, and nbdkit's

@@ -160,7 +160,7 @@ test_end (void **state)
   }
   assert_int_equal (offset, last);
   assert_true (block_set_contains (&sets[0], BLOCK_SIZE, last, UINT64_MAX,
-                                     &run_end));
+                                   &run_end));
   assert_int_equal (run_end, UINT64_MAX);
   block_set_clear (&sets[0]);
 }

@@ -1,13 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The state of each block of a disk.
- *
- * The states are in pages.  A page is allocated when one of its blocks is read,
- * or if tally_set_zeros sets some but not all of its blocks.  If one call sets
- * all of its blocks, zeros_page, which all disks share, is used instead.  It is
- * never modified: when one of its blocks is set, the disk gets a copy of the
- * page.
+ * The state of each block of a disk.  See tally.h.
  */
 
 #include <config.h>

@@ -3,6 +3,12 @@
  *
  * The state of each block of a disk: not read, or how its last read ended.
  * Thread-safe.
+ *
+ * The states are in pages.  A page is allocated when one of its blocks is read,
+ * or if tally_set_zeros sets some but not all of its blocks.  If one call sets
+ * all of its blocks, zeros_page, which all disks share, is used instead.  It is
+ * never modified: when one of its blocks is set, the disk gets a copy of the
+ * page.
  */
 
 #ifndef NBDKIT_BLKHASH_VERIFY_TALLY_H

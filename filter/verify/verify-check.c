@@ -56,7 +56,7 @@ struct verify_request {
  */
 
 #define MAX_READ (32 * 1024 * 1024) /* bytes; a plugin accepts this size
-                                    * unless it has a smaller maximum */
+                                     * unless it has a smaller maximum */
 
 int
 plugin_disk_init (struct plugin_disk *plugin, nbdkit_next *next)
