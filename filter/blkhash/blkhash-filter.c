@@ -112,11 +112,7 @@ static int
 blkhash_config (nbdkit_next_config *next, nbdkit_backend *nxdata,
                 const char *key, const char *value)
 {
-  enum param_result r = params_config (key, value);
-
-  if (r == PARAM_UNKNOWN)
-    return config_files_defer (next, nxdata, key, value);
-  return r == PARAM_STORED ? 0 : -1;
+  return config_files_config (next, nxdata, key, value, params_config);
 }
 
 static int

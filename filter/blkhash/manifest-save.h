@@ -7,9 +7,9 @@
  * new file, PATH.blkhash-saving, while it folds them, that is, while the sum is
  * computed from them.  The new file replaces the manifest when this sum is
  * published.  Requests do not wait for that.  They wait only while that file is
- * renamed to PATH, or while PATH is replaced with an empty file.  The latter can
- * happen while another export's manifest is being written, so the empty file
- * has a different temporary name, see output-file.h.
+ * renamed to PATH, or while PATH is replaced with an empty file.  The latter
+ * can happen while another export's manifest is being written, so the empty
+ * file has a different temporary name, see output-file.h.
  *
  * Only one new file exists at a time; a thread that finishes another export
  * waits until it is gone.  So a killed server leaves at most one new file,

@@ -52,9 +52,15 @@ add (const char *key, const char *path, const char *value)
 }
 
 int
-config_files_defer (nbdkit_next_config *next, nbdkit_backend *backend,
-                    const char *key, const char *value)
+config_files_config (nbdkit_next_config *next, nbdkit_backend *backend,
+                     const char *key, const char *value,
+                     enum param_result (*store) (const char *key,
+                                                 const char *value))
 {
+  enum param_result r = store (key, value);
+
+  if (r != PARAM_UNKNOWN)
+    return r == PARAM_STORED ? 0 : -1;
   next_config = next;
   next_backend = backend;
   return add (key, value, value);

@@ -23,25 +23,27 @@
 
 #include <nbdkit-filter.h>
 
-/* Add VALUE, the value of the parameter KEY of another filter or the plugin.
- * It may or may not be a path.  It must stay valid until
- * config_files_pass_on passes it on to NEXT (BACKEND).  Returns 0, or -1 after
- * nbdkit_error.
- */
-int config_files_defer (nbdkit_next_config *next, nbdkit_backend *backend,
-                        const char *key, const char *value);
-
-/* Called in .config_complete: pass on the parameters, in their order.  Returns
- * 0, or -1 after nbdkit_error.  nbdkit can end in this function.
- */
-int config_files_pass_on (void);
-
 /* What became of a parameter. */
 enum param_result {
   PARAM_UNKNOWN,                /* it is not one of this filter */
   PARAM_STORED,
   PARAM_INVALID                 /* after nbdkit_error */
 };
+
+/* Called in .config.  STORE stores the parameters of this filter.  Those of
+ * other filters and of the plugin are added to the list.  They may or may not
+ * be paths, and VALUE must stay valid until config_files_pass_on passes it on
+ * to NEXT (BACKEND).  Returns 0, or -1 after nbdkit_error.
+ */
+int config_files_config (nbdkit_next_config *next, nbdkit_backend *backend,
+                         const char *key, const char *value,
+                         enum param_result (*store) (const char *key,
+                                                     const char *value));
+
+/* Called in .config_complete: pass on the parameters, in their order.  Returns
+ * 0, or -1 after nbdkit_error.  nbdkit can end in this function.
+ */
+int config_files_pass_on (void);
 
 /* Add the path VALUE of KEY, a parameter of this filter.  Set *RESULT to the
  * absolute path, because nbdkit can change its working directory before the

@@ -40,7 +40,8 @@ int server_preconnect (nbdkit_next_preconnect *next, nbdkit_backend *nxdata,
  */
 int server_check_single (const char *name);
 
-/* Called in .unload.  Returns true for the last instance, which frees the state.
+/* Called in .unload.  Returns true for the last instance, which frees the
+ * state.
  */
 bool server_unload (void);
 

@@ -409,12 +409,13 @@ poll_nbdkit (void *opaque)
   return nbdkit_nanosleep (0, 0) == -1 ? ECANCELED : 0;
 }
 
-/* Compare the content of the manifest with DIGEST, that of the verified
- * content; or remember it as verified if DIGEST is NULL.  Returns 1 if it
- * differs.
+/* Set *DIFFERS to whether the content of the manifest has another digest than
+ * DIGEST, that of the verified content; or remember it as verified if DIGEST is
+ * NULL.
  */
 static int
-check_digest (struct verify_disk *disk, const unsigned char *digest)
+check_digest (struct verify_disk *disk, const unsigned char *digest,
+              bool *differs)
 {
   struct verdict good = { .st = disk->st, .sum_text = disk->sum_text };
   int err = manifest_index_digest (disk->index, good.digest);
@@ -425,21 +426,23 @@ check_digest (struct verify_disk *disk, const unsigned char *digest)
     add_verdict (&good, disk);
     return 0;
   }
-  return memcmp (good.digest, digest, sizeof good.digest) != 0;
+  *differs = memcmp (good.digest, digest, sizeof good.digest) != 0;
+  return 0;
 }
 
 /* Read the manifest.  If DIGEST is not NULL, it is that of content that was
- * verified, and the sum is not computed.  Returns 0; 1 if the content differs;
- * or -1 after nbdkit_error.
+ * verified, and the sum is not computed; *DIFFERS is set if this content is
+ * another one.  Returns 0, or -1 after nbdkit_error.
  */
 static int
 read_records (struct verify_disk *disk, const unsigned char *digest,
-              unsigned flags)
+              unsigned flags, bool *differs)
 {
   bool has_sum = disk->sum.opts || flags & DISK_COMPUTE;
   char reason[BLKHASH_MAX_REASON_SIZE];
   int err;
 
+  *differs = false;
   if (flags & DISK_FOR_CLIENT)
     manifest_index_set_poll (disk->index, poll_nbdkit, NULL);
   if (digest || !has_sum)
@@ -455,7 +458,7 @@ read_records (struct verify_disk *disk, const unsigned char *digest,
     add_refused (disk, reason);
   if (err)
     return refuse (disk, reason);
-  return has_sum ? check_digest (disk, digest) : 0;
+  return has_sum ? check_digest (disk, digest, differs) : 0;
 }
 
 /* The content has changed, although the file has the same times and size. */
@@ -463,6 +466,7 @@ static int
 read_again (struct verify_disk *disk, unsigned flags)
 {
   uint64_t size = disk->size;
+  bool differs;
 
   manifest_index_free (disk->index);
   disk->index = NULL;
@@ -470,7 +474,7 @@ read_again (struct verify_disk *disk, unsigned flags)
     return refuse (disk, strerror (errno));
   if (read_header (disk) == -1)
     return -1;
-  return disk->size == size ? read_records (disk, NULL, flags)
+  return disk->size == size ? read_records (disk, NULL, flags, &differs)
                             : refuse (disk, CHANGED);
 }
 
@@ -527,15 +531,16 @@ int
 verify_disk_load (struct verify_disk *disk, unsigned flags)
 {
   struct verdict found;
-  bool known = find_verdict (disk, &found);
-  int r;
+  bool known = find_verdict (disk, &found), differs;
 
   if (known && *found.why)
     return refuse (disk, found.why);
-  r = read_records (disk, known ? found.digest : NULL, flags);
-  if (r == 1)
-    r = read_again (disk, flags);
-  return r == -1 || count_blocks (disk, flags) == -1 ? -1 : prepare (disk);
+  if (read_records (disk, known ? found.digest : NULL, flags,
+                    &differs) == -1 ||
+      (differs && read_again (disk, flags) == -1) ||
+      count_blocks (disk, flags) == -1)
+    return -1;
+  return prepare (disk);
 }
 
 /* ---- Closing ---- */

@@ -39,11 +39,7 @@ static int
 verify_config (nbdkit_next_config *next, nbdkit_backend *nxdata,
                const char *key, const char *value)
 {
-  enum param_result r = verify_params_config (key, value);
-
-  if (r == PARAM_UNKNOWN)
-    return config_files_defer (next, nxdata, key, value);
-  return r == PARAM_STORED ? 0 : -1;
+  return config_files_config (next, nxdata, key, value, verify_params_config);
 }
 
 static int
