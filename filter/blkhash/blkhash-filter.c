@@ -244,7 +244,7 @@ blkhash_finalize (nbdkit_next *next, void *opaque)
     return 0;
   finish_changes (next, &handle->conn);
   if (conn_disconnect (&handle->conn)) {
-    finish (next, &handle->conn);
+    finish_export (next, &handle->conn);
     conn_finish_end (&handle->conn);
   }
   ending_leave ();

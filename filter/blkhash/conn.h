@@ -69,9 +69,10 @@ void conn_join_end (const struct conn *conn);
 
 /* Called from .finalize, when the client disconnects.  Returns true if the
  * connection was the last one of the export, and must finish the export: then
- * the caller calls finish (see finish.h), and after that conn_finish_end.
- * Until then no other thread finishes the export.  If an earlier connection is
- * still finishing the export, conn_disconnect waits for it.
+ * the caller calls finish_export (see finish.h), and after that
+ * conn_finish_end. Until then no other thread finishes the export.  If an
+ * earlier connection is still finishing the export, conn_disconnect waits for
+ * it.
  */
 bool conn_disconnect (struct conn *conn);
 void conn_finish_end (struct conn *conn);

@@ -383,7 +383,7 @@ why_retries_failed (const struct pass *p, uint64_t changes)
 }
 
 static void
-finish_export (struct pass *p)
+finish_pass (struct pass *p)
 {
   const char *why;
   uint64_t changes;
@@ -432,11 +432,11 @@ report_mixed (const struct pass *p)
 }
 
 void
-finish (nbdkit_next *next, struct conn *conn)
+finish_export (nbdkit_next *next, struct conn *conn)
 {
   struct pass p = { .next = next, .conn = conn, .export = conn->export };
 
-  finish_export (&p);
+  finish_pass (&p);
   report_mixed (&p);
   report_write ();
   end_manifest (&p);

@@ -28,7 +28,7 @@
 
 struct conn;
 
-/* Both functions are called from .finalize, with its NEXT.
+/* finish_changes and finish_export are called from .finalize, with its NEXT.
  *
  * Flush the changes of CONN.  If other connections still might not see some of
  * these changes, read them back through CONN, which sees them.  Called for each
@@ -40,7 +40,7 @@ void finish_changes (nbdkit_next *next, struct conn *conn);
  * conn_disconnect returned true.  If a sum is published, or a reason why there
  * is none, the result file contains it on return.
  */
-void finish (nbdkit_next *next, struct conn *conn);
+void finish_export (nbdkit_next *next, struct conn *conn);
 
 /* Publish the sum of each export whose content is known, and report why other
  * exports that clients read or changed have none.  If no export has a line
