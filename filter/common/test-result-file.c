@@ -283,8 +283,8 @@ set_up (void **state)
     result_file_check () == 0 && result_file_start () == 0 ? 0 : -1;
 }
 
-/* The last test, because cmocka ignores an error of the tear-down.  rmdir checks
- * that no temporary file is left.
+/* The last test, because cmocka ignores an error of the tear-down.  rmdir
+ * checks that no temporary file is left.
  */
 static void
 test_stop (void **state)
