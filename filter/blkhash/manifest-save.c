@@ -32,22 +32,21 @@ static char *saving_path;       /* of the new file; set once */
 
 /* ---- Start-up ---- */
 
-/* Returns 1 if the file is a manifest, or 0 if it is not, or is damaged.  The
- * whole file is read, but its sum is not computed, because that could take
- * long.  Returns -1 with the reason in WHY if the file cannot be examined: for
- * instance, there is no memory, or it is a manifest of a later version.
+/* A file that is damaged is not ours.  The whole file is read, but its sum is
+ * not computed, because that could take long.  A file that cannot be examined
+ * is, for instance, a manifest of a later version.
  */
-static int
-is_manifest (int fd, char *why)
+static enum file_origin
+examine_manifest (int fd, char *why)
 {
   int err = manifest_validate (fd, why, OUTPUT_FILE_MAX_WHY);
 
-  return err == 0 ? 1 : err == EBADMSG ? 0 : -1;
+  return err == 0 ? FILE_OURS : err == EBADMSG ? FILE_FOREIGN : FILE_UNEXAMINED;
 }
 
 static struct output_file file = {
-  .param = "blkhash-manifest", .is_ours = is_manifest, .what = "a manifest",
-  .mode = MODE
+  .param = "blkhash-manifest", .examine = examine_manifest,
+  .what = "a manifest", .mode = MODE
 };
 
 int

@@ -1,19 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * A lock for a file that is replaced by rename.
- *
- * A lock on the file itself would be lost with the old inode.  So an empty file
- * beside it, PATH.blkhash-lock, is locked.  The server that holds the lock
- * removes this file when it unlocks.  Another server can open the lock file
- * before the removal, and lock it after the removal.  That server then finds
- * that PATH.blkhash-lock is not the file that it locked, and retries.  On some
- * file systems lstat and fstat return different inode numbers for one file, so
- * each try looks like that.  So the number of tries is limited.
- *
- * The lock is taken with flock(2).  It belongs to the open file description and
- * not to the process, so it survives the fork into the background.  If the file
- * system has no locks, a second server is not detected.
+ * A lock for a file that is replaced by rename.  See lock-file.h.
  */
 
 #include <config.h>
@@ -58,19 +46,25 @@ open_lock (const struct lock_file *lock, const char *param)
   return -1;
 }
 
-/* Returns 1 if the lock file's path still names the locked file, 0 if not, or
- * -1 with errno set.
+enum lock_result {
+  LOCK_TAKEN,
+  LOCK_REMOVED,                 /* the previous holder has removed the file */
+  LOCK_FAILED
+};
+
+/* Does the lock file's path still name the locked file?  errno is set with
+ * LOCK_FAILED.
  */
-static int
-has_name (const struct lock_file *lock)
+static enum lock_result
+check_name (const struct lock_file *lock)
 {
   struct stat a, b;
 
   if (fstat (lock->fd, &a) == -1)
-    return -1;
+    return LOCK_FAILED;
   if (lstat (lock->path, &b) == -1)
-    return errno == ENOENT ? 0 : -1;
-  return same_file (&a, &b);
+    return errno == ENOENT ? LOCK_REMOVED : LOCK_FAILED;
+  return same_file (&a, &b) ? LOCK_TAKEN : LOCK_REMOVED;
 }
 
 /* Returns 0, or -1 after nbdkit_error if another server has locked the file.
@@ -91,42 +85,38 @@ lock_fd (const struct lock_file *lock, const char *param, const char *path)
   return 0;
 }
 
-/* Returns 1 if the file was locked, 0 if the previous holder has removed the
- * lock file, or -1 after nbdkit_error.
- */
-static int
+/* LOCK_FAILED is returned after nbdkit_error. */
+static enum lock_result
 try_lock (struct lock_file *lock, const char *param, const char *path)
 {
-  int r;
+  enum lock_result r = LOCK_FAILED;
 
   lock->fd = open_lock (lock, param);
   if (lock->fd == -1)
-    return -1;
-  r = lock_fd (lock, param, path);
-  if (r == 0) {
-    r = has_name (lock);
-    if (r == 1)
-      return 1;
-    if (r == -1)
+    return LOCK_FAILED;
+  if (lock_fd (lock, param, path) == 0) {
+    r = check_name (lock);
+    if (r == LOCK_FAILED)
       nbdkit_error ("%s: cannot use the lock file %s: %m", param, lock->path);
   }
-  close (lock->fd);
+  if (r != LOCK_TAKEN)
+    close (lock->fd);
   return r;
 }
 
 static int
 open_and_lock (struct lock_file *lock, const char *param, const char *path)
 {
+  enum lock_result r = LOCK_REMOVED;
   unsigned tries;
-  int r = 0;
 
-  for (tries = 0; r == 0 && tries < MAX_TRIES; tries++)
+  for (tries = 0; r == LOCK_REMOVED && tries < MAX_TRIES; tries++)
     r = try_lock (lock, param, path);
-  if (r == 0)
+  if (r == LOCK_REMOVED)
     nbdkit_error ("%s: cannot use the lock file %s: each time it was locked, "
                   "the file of this name did not exist or had another inode "
                   "number", param, lock->path);
-  return r == 1 ? 0 : -1;
+  return r == LOCK_TAKEN ? 0 : -1;
 }
 
 int
@@ -150,7 +140,7 @@ lock_file_unlock (struct lock_file *lock)
 {
   if (!lock->path)
     return;
-  if (has_name (lock) == 1)
+  if (check_name (lock) == LOCK_TAKEN)
     unlink (lock->path);
   close (lock->fd);
   free (lock->path);

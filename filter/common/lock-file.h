@@ -1,8 +1,19 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * A lock for a file that is replaced by rename.  What is locked is another
- * file, the lock file, in the same directory.
+ * A lock for a file that is replaced by rename.
+ *
+ * A lock on the file itself would be lost with the old inode.  So an empty file
+ * beside it, PATH.blkhash-lock, is locked.  The server that holds the lock
+ * removes this file when it unlocks.  Another server can open the lock file
+ * before the removal, and lock it after the removal.  That server then finds
+ * that PATH.blkhash-lock is not the file that it locked, and retries.  On some
+ * file systems lstat and fstat return different inode numbers for one file, so
+ * each try looks like that.  So the number of tries is limited.
+ *
+ * The lock is taken with flock(2).  It belongs to the open file description and
+ * not to the process, so it survives the fork into the background.  If the file
+ * system has no locks, a second server is not detected.
  */
 
 #ifndef NBDKIT_BLKHASH_LOCK_FILE_H

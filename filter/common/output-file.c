@@ -1,31 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * An output file.  Each new version atomically replaces the previous one.
- *
- * A new version is written to a new file in the same directory,
- * PATH.blkhash-new, which replaces the old one, as ../lib/common/replace.c
- * explains.  So a reader sees either the old version or the new one.  After a
- * crash there is one of them, and not a part of one, which the next server
- * would not recognize.
- *
- * Any file that this filter did not write may be valuable, such as the disk
- * itself.  At the start, an existing file that an earlier server wrote is
- * emptied and synced, or kept (see output_file_keep); with any other file the
- * start fails and changes nothing.  Later, users and logrotate can put another
- * file at the path.  So the file that a new version replaces comes out under
- * the name PATH.blkhash-old, where it is examined, and put back if it is not
- * ours.  The new version has this name before, so it never has a part of a
- * version: whatever a crash leaves there is examined like the file itself.
- *
- * The last version stays open, so that its inode number is not used for another
- * file: the file with this number is ours, and need not be examined.
- *
- * If any step of a write fails, the old content must not remain: the file is
- * truncated in place and synced, or removed if that fails too.  If the
- * directory could not be synced, the path could refer to the old inode again
- * after a crash, so the old inode is truncated too.  Only descriptors are
- * truncated, of files that were found to be ours.
+ * An output file.  See output-file.h.
  */
 
 #include <config.h>
@@ -80,8 +56,9 @@ is_current (const struct output_file *file, const struct stat *st)
 static int
 open_ours (const struct output_file *file, const char *path, char *why)
 {
+  enum file_origin origin = FILE_FOREIGN;
   struct stat st;
-  int fd, ours = 0, err;
+  int fd, err;
 
   *why = '\0';
   if (lstat (path, &st) == -1)
@@ -96,12 +73,12 @@ open_ours (const struct output_file *file, const char *path, char *why)
   if (fd == -1)
     return -1;
   if (fstat (fd, &st) == -1)
-    ours = -1;
+    origin = FILE_UNEXAMINED;
   else if (S_ISREG (st.st_mode))
-    ours = st.st_size == 0 ? 1 : file->is_ours (fd, why);
-  if (ours == 1)
+    origin = st.st_size == 0 ? FILE_OURS : file->examine (fd, why);
+  if (origin == FILE_OURS)
     return fd;
-  err = ours == 0 ? EEXIST : errno;
+  err = origin == FILE_FOREIGN ? EEXIST : errno;
   close (fd);
   errno = err;
   return -1;

@@ -3,6 +3,30 @@
  *
  * An output file.  Each new version atomically replaces the previous one.
  *
+ * A new version is written to a new file in the same directory,
+ * PATH.blkhash-new, which replaces the old one, as ../lib/common/replace.c
+ * explains.  So a reader sees either the old version or the new one.  After a
+ * crash there is one of them, and not a part of one, which the next server
+ * would not recognize.
+ *
+ * Any file that this filter did not write may be valuable, such as the disk
+ * itself.  At the start, an existing file that an earlier server wrote is
+ * emptied and synced, or kept (see output_file_keep); with any other file the
+ * start fails and changes nothing.  Later, users and logrotate can put another
+ * file at the path.  So the file that a new version replaces comes out under
+ * the name PATH.blkhash-old, where it is examined, and put back if it is not
+ * ours.  The new version has this name before, so it never has a part of a
+ * version: whatever a crash leaves there is examined like the file itself.
+ *
+ * The last version stays open, so that its inode number is not used for another
+ * file: the file with this number is ours, and need not be examined.
+ *
+ * If any step of a write fails, the old content must not remain: the file is
+ * truncated in place and synced, or removed if that fails too.  If the
+ * directory could not be synced, the path could refer to the old inode again
+ * after a crash, so the old inode is truncated too.  Only descriptors are
+ * truncated, of files that were found to be ours.
+ *
  * Not thread-safe: only one thread at a time may use a file.
  */
 
@@ -17,15 +41,22 @@
 
 #define OUTPUT_FILE_MAX_WHY 160  /* bytes, with the NUL */
 
+/* Did an earlier server write a file? */
+enum file_origin {
+  FILE_OURS,                    /* it may have */
+  FILE_FOREIGN,                 /* it did not */
+  FILE_UNEXAMINED               /* this is unknown: the file could not be
+                                 * examined */
+};
+
 struct output_file {
   const char *param;            /* name of the parameter, for messages */
-  /* Returns 1 if an earlier server may have written FD, or 0 if not.  If FD
-   * could not be examined, returns -1 with the reason in errno, or as text in
+  /* Examine FD.  With FILE_UNEXAMINED the reason is in errno, or as text in
    * WHY, which has OUTPUT_FILE_MAX_WHY bytes and is empty before the call.
    */
-  int (*is_ours) (int fd, char *why);
-  const char *what;             /* what IS_OURS accepts, such as "a manifest",
-                                 * for messages */
+  enum file_origin (*examine) (int fd, char *why);
+  const char *what;             /* what is FILE_OURS, such as "a manifest", for
+                                 * messages */
   mode_t mode;                  /* of each new file; see output_file_open */
   char *path;                   /* of the file */
   char *new_path;               /* where its replacement is written */

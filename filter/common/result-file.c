@@ -15,7 +15,6 @@
 #include "../lib/common/sums.h"
 #include "../lib/common/text.h"
 #include "blkhash.h"
-#include "common/output-file.h"
 #include "common/result-file.h"
 
 /* Longer than any line that this filter writes.  The export name of a client
@@ -169,20 +168,23 @@ is_ours_from_start (FILE *in, char *line)
   return is_one_line (in, line);
 }
 
-int
-result_lines_are_ours (int fd)
+enum file_origin
+result_lines_examine (int fd, char *why)
 {
   int copy = dup (fd);
   FILE *in = copy == -1 ? NULL : fdopen (copy, "r");
   char *line = in ? malloc (MAX_LINE) : NULL;
-  int ours = -1, err;
+  enum file_origin origin = FILE_UNEXAMINED;
+  int err;
 
+  (void) why;
   if (line) {
     errno = 0;
-    ours = is_ours_from_start (in, line);
+    if (is_ours_from_start (in, line))
+      origin = FILE_OURS;
     /* Without memory, a line that is ours may not have been recognized. */
-    if (!ours && (ferror (in) || errno == ENOMEM))
-      ours = -1;
+    else if (!ferror (in) && errno != ENOMEM)
+      origin = FILE_FOREIGN;
   }
   err = errno;
   free (line);
@@ -191,20 +193,13 @@ result_lines_are_ours (int fd)
   else if (copy != -1)
     close (copy);
   errno = err;
-  return ours;
+  return origin;
 }
 
 #define TOO_LONG "# unknown *: the lines of all exports exceed 1 MiB\n"
 
-static int
-is_result (int fd, char *why)
-{
-  (void) why;
-  return result_lines_are_ours (fd);
-}
-
 static struct output_file file = {
-  .is_ours = is_result, .what = "a result of this command"
+  .examine = result_lines_examine, .what = "a result of this command"
 };
 
 int

@@ -32,6 +32,8 @@
 
 #include <stdbool.h>
 
+#include "common/output-file.h"
+
 struct blkhash_opts;
 
 /* The form of the lines that this filter writes.  It is set before the
@@ -48,11 +50,10 @@ struct result_form {
 
 extern struct result_form result_form;
 
-/* Returns 1 if an earlier run of this filter may have written the file FD, 0 if
- * not, or -1 with errno if FD could not be examined.  The offset of FD must be
- * 0; reading changes it.
+/* Examine the file FD, for output_file_open.  The offset of FD must be 0;
+ * reading changes it.  With FILE_UNEXAMINED errno is set; WHY is not used.
  */
-int result_lines_are_ours (int fd);
+enum file_origin result_lines_examine (int fd, char *why);
 
 #define RESULT_MAX (1 << 20)    /* bytes of the lines, without the header */
 

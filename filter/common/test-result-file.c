@@ -79,7 +79,7 @@ assert_is_ours (void)
 {
   int fd = open (path, O_RDONLY);
 
-  assert_true (fd != -1 && result_lines_are_ours (fd) == 1);
+  assert_true (fd != -1 && result_lines_examine (fd, NULL) == FILE_OURS);
   close (fd);
 }
 
@@ -231,15 +231,16 @@ fail_each_malloc (const char *text)
 {
   FILE *f = fopen (path, "w");
   unsigned i = 0;
-  int fd, r;
+  enum file_origin origin;
+  int fd;
 
   assert_true (f && fputs (text, f) != EOF && fclose (f) != EOF);
   do {
     fd = open (path, O_RDONLY);
     malloc_fails = ++i;
-    r = result_lines_are_ours (fd);
-    assert_int_equal (r, malloc_fails > 0 ? 1 : -1);
-    assert_true (r == 1 || errno == ENOMEM);
+    origin = result_lines_examine (fd, NULL);
+    assert_int_equal (origin, malloc_fails > 0 ? FILE_OURS : FILE_UNEXAMINED);
+    assert_true (origin == FILE_OURS || errno == ENOMEM);
     close (fd);
   } while (malloc_fails == 0);
   malloc_fails = 0;
@@ -253,10 +254,10 @@ test_not_examined (void **state)
   char line[200];
 
   (void) state;
-  assert_int_equal (result_lines_are_ours (fd), -1);
+  assert_int_equal (result_lines_examine (fd, NULL), FILE_UNEXAMINED);
   assert_int_equal (errno, EISDIR);
   close (fd);
-  assert_int_equal (result_lines_are_ours (-1), -1);
+  assert_int_equal (result_lines_examine (-1, NULL), FILE_UNEXAMINED);
   assert_int_equal (errno, EBADF);
 
   sprintf (line, "%0*x  -\n", DIGITS, 1);

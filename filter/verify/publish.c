@@ -26,7 +26,6 @@
 #include "../lib/common/text.h"
 #include "../lib/common/util.h"
 #include "../lib/manifest/manifest-index.h"
-#include "common/output-file.h"
 #include "common/result-file.h"
 #include "verify/publish.h"
 #include "verify/verify-disk.h"
@@ -35,8 +34,8 @@
 
 #define MAX_SIGNATURE 128
 
-int
-signature_is (int fd, const char *signature)
+enum file_origin
+signature_examine (int fd, const char *signature)
 {
   char start[MAX_SIGNATURE];
   size_t len = strlen (signature);
@@ -45,8 +44,9 @@ signature_is (int fd, const char *signature)
   assert (len <= sizeof start);
   n = pread (fd, start, len, 0);
   if (n == -1)
-    return -1;
-  return n == (ssize_t) len && memcmp (start, signature, len) == 0;
+    return FILE_UNEXAMINED;
+  return n == (ssize_t) len && memcmp (start, signature, len) == 0
+    ? FILE_OURS : FILE_FOREIGN;
 }
 
 /* ---- How much of an export was verified ---- */
@@ -117,15 +117,15 @@ summary_get_locked (const struct verify_export *export, struct summary *summary)
 #define MAPFILE_SIGNATURE_LINE \
   MAPFILE_SIGNATURE ("nbdkit-blkhash-verify-filter")
 
-static int
-is_mapfile (int fd, char *why)
+static enum file_origin
+examine_mapfile (int fd, char *why)
 {
   (void) why;
-  return signature_is (fd, MAPFILE_SIGNATURE_LINE);
+  return signature_examine (fd, MAPFILE_SIGNATURE_LINE);
 }
 
 static struct output_file mapfile = {
-  .param = "blkhash-verify-mapfile", .is_ours = is_mapfile,
+  .param = "blkhash-verify-mapfile", .examine = examine_mapfile,
   .what = "a mapfile of this filter"
 };
 
@@ -318,15 +318,15 @@ struct status {
   unsigned ranges_left, missing_left; /* of STATUS_MAX_RANGES, MAX_MISSING */
 };
 
-static int
-is_status (int fd, char *why)
+static enum file_origin
+examine_status (int fd, char *why)
 {
   (void) why;
-  return signature_is (fd, STATUS_SIGNATURE);
+  return signature_examine (fd, STATUS_SIGNATURE);
 }
 
 static struct output_file status_file = {
-  .param = "blkhash-verify-status", .is_ours = is_status,
+  .param = "blkhash-verify-status", .examine = examine_status,
   .what = "a status of this filter"
 };
 

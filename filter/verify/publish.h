@@ -19,6 +19,8 @@
 #ifndef NBDKIT_BLKHASH_PUBLISH_H
 #define NBDKIT_BLKHASH_PUBLISH_H
 
+#include "common/output-file.h"
+
 /* Empty the files that exist, if each looks like one that this filter wrote,
  * before anything else is done that can fail.  Another server can use them
  * until publish_open is called.  Returns 0, or -1 after nbdkit_error.
@@ -57,10 +59,10 @@ void publish_finish (void);
 /* Close the files.  If publish_start succeeded, call publish_finish first. */
 void publish_close (void);
 
-/* Exported for unit tests: does the content of FD begin with SIGNATURE?
- * Returns 1, 0, or -1 with errno if FD cannot be read.
+/* Exported for unit tests: FD is ours if it begins with SIGNATURE.  With
+ * FILE_UNEXAMINED errno is set.
  */
-int signature_is (int fd, const char *signature);
+enum file_origin signature_examine (int fd, const char *signature);
 
 /* Exported for unit tests: replace the result file.  Only one thread at a time
  * may call this.
