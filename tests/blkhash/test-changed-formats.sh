@@ -5,7 +5,7 @@
 # blkhash update makes the same manifest with each list that --changed reads as a
 # run over the whole disk, and with the lists that the commands in docs/passes.md
 # convert.  These refuse a list that is cut off at any byte, or odd.  Unit tests
-# have the details of what it reads: tools/job/test-list.c.
+# have the details of what it reads: tools/job/test-changes.c.
 
 . "$(dirname "$0")/../functions.sh"
 cd "$dir"

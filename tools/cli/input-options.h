@@ -14,7 +14,7 @@
 
 #include "cli/command-line.h"
 #include "cli/output.h"
-#include "cli/progress.h"
+#include "cli/progress-bar.h"
 #include "job/job.h"
 #include "util/ranges.h"
 

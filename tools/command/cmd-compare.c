@@ -19,7 +19,7 @@
 #include "../lib/common/text.h"
 #include "../lib/common/util.h"
 #include "cli/program.h"
-#include "cli/progress.h"
+#include "cli/progress-bar.h"
 #include "command/commands.h"
 #include "job/job.h"
 #include "util/error.h"

@@ -20,7 +20,7 @@
 #include "../lib/common/strata.h"
 #include "../lib/common/text.h"
 #include "cli/program.h"
-#include "cli/progress.h"
+#include "cli/progress-bar.h"
 #include "command/commands.h"
 #include "job/job.h"
 #include "job/manifest-operand.h"

@@ -17,7 +17,7 @@
 #include <cmocka.h>
 
 #include "format/imagefile.h"
-#include "format/test-image.h"
+#include "format/test-format.h"
 
 #define ENTRY 8
 

@@ -19,7 +19,7 @@
 #include <cmocka.h>
 
 #include "format/qcow2.h"
-#include "format/test-image.h"
+#include "format/test-format.h"
 
 #define CLUSTER 4096
 #define DIRECTORY CLUSTER       /* offset of the directory */

@@ -18,7 +18,7 @@
 #include <cmocka.h>
 
 #include "format/qcow2-check.h"
-#include "format/test-image.h"
+#include "format/test-format.h"
 
 #ifdef HAVE_ZLIB
 #define WITH_ZLIB 1

@@ -20,7 +20,7 @@
 
 #include "format/qcow2.h"
 #include "format/qcow2-check.h"
-#include "format/test-image.h"
+#include "format/test-format.h"
 
 #define MAX_SIZE (1 << 20)
 #define COPIED (UINT64_C (1) << 63)

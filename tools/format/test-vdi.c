@@ -17,7 +17,7 @@
 #include <cmocka.h>
 
 #include "format/formats.h"
-#include "format/test-image.h"
+#include "format/test-format.h"
 
 #define MIB (UINT64_C (1) << 20)
 #define MAP 1024                /* offset in the file */

@@ -18,7 +18,7 @@
 #include <cmocka.h>
 
 #include "format/formats.h"
-#include "format/test-image.h"
+#include "format/test-format.h"
 
 #define MIB (UINT64_C (1) << 20)
 #define REGIONS 196608

@@ -18,7 +18,7 @@
 #include <cmocka.h>
 
 #include "format/formats.h"
-#include "format/test-image.h"
+#include "format/test-format.h"
 
 #define SECTOR 512
 #define EXTENT "RW 300 SPARSE \"disk.vmdk\"\n"

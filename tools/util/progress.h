@@ -4,8 +4,8 @@
  * The progress of a job, which a callback in its request shows.
  */
 
-#ifndef BLKSUM_UTIL_PROGRESS_H
-#define BLKSUM_UTIL_PROGRESS_H
+#ifndef BLKSUM_PROGRESS_H
+#define BLKSUM_PROGRESS_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -57,4 +57,4 @@ progress_end (const struct progress *progress, bool complete)
   progress->update (progress, complete ? PROGRESS_DONE : PROGRESS_FAILED, 0);
 }
 
-#endif /* BLKSUM_UTIL_PROGRESS_H */
+#endif /* BLKSUM_PROGRESS_H */

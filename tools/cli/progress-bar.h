@@ -5,8 +5,8 @@
  * line on SIGUSR1.
  */
 
-#ifndef BLKSUM_PROGRESS_H
-#define BLKSUM_PROGRESS_H
+#ifndef BLKSUM_PROGRESS_BAR_H
+#define BLKSUM_PROGRESS_BAR_H
 
 #include "util/progress.h"
 
@@ -33,4 +33,4 @@ void progress_update (const struct progress *progress, enum progress_step step,
 void progress_hide (void);
 void progress_show (void);
 
-#endif /* BLKSUM_PROGRESS_H */
+#endif /* BLKSUM_PROGRESS_BAR_H */

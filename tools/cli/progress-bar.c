@@ -27,7 +27,7 @@
 #include "../lib/common/text.h"
 #include "../lib/common/util.h"
 #include "cli/program.h"
-#include "cli/progress.h"
+#include "cli/progress-bar.h"
 #include "util/error.h"
 
 #define INTERVAL 0.1            /* seconds after which the bar is drawn again

@@ -4,8 +4,8 @@
  * An image for the unit tests of parsers.
  */
 
-#ifndef BLKSUM_TEST_IMAGE_H
-#define BLKSUM_TEST_IMAGE_H
+#ifndef BLKSUM_TEST_FORMAT_H
+#define BLKSUM_TEST_FORMAT_H
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -41,4 +41,4 @@ assert_checked (int r, const struct error *error, const char *expected)
   assert_int_equal (r, expected ? -1 : 0);
 }
 
-#endif /* BLKSUM_TEST_IMAGE_H */
+#endif /* BLKSUM_TEST_FORMAT_H */
