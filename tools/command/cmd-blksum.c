@@ -16,10 +16,60 @@
 #include "command/commands.h"
 #include "job/job.h"
 #include "util/error.h"
-#include "job/job.h"
-#include "job/job.h"
+
+#define MAX_READ_SIZE (32 * 1024 * 1024) /* all NBD servers accept requests of
+                                          * this size, unless they announce
+                                          * another limit: see nbd/read.c */
 
 #define FIELD(name) OPTION_FIELD (struct blksum_options, name)
+
+const struct option_row sum_rows[] = {
+  DIGEST_ROW ("DIGEST[/SIZE[/sN|/linear]]; default sha256/64k"),
+  { 'l', "list-digests", NULL, "list the digests and exit",
+    .print = input_print_digests },
+  { 0, "manifest", "FILE",
+    "write the digests of all blocks; - is stdout",
+    FIELD (input.hash.manifest), .modes = MODE_SUM },
+  { 0, "tag", NULL, "print blk-SPEC (NAME) = HEX",
+    FIELD (input.output.tag), .value = true, .modes = MODE_SUM },
+  { 0, "no-names", NULL, "print no names",
+    FIELD (input.output.no_names), .value = true, .modes = MODE_SUM },
+  { 'z', "zero", NULL, "end lines with NUL, and escape no names",
+    FIELD (input.output.zero), .value = true, .modes = MODE_SUM },
+  OUTPUT_ROW,
+
+  /* For compatibility. */
+  { 'b', "block-size", "SIZE", NULL, OPTION_SIZE (0, UINT32_MAX),
+    .set = input_set_block_size },
+  { 0, "queue-depth", "N", NULL, OPTION_NUMBER (1, 1024),
+    FIELD (input.hash.source.queue_depth) },
+  { 0, "read-size", "SIZE", NULL, OPTION_SIZE (512, MAX_READ_SIZE),
+    FIELD (input.hash.source.read_size) },
+  { .name = NULL },
+};
+
+int
+cmd_sum (const struct blksum_options *options)
+{
+  struct hash_request request = options->input.hash;
+  int i, status = EXIT_SUCCESS;
+
+  for (i = 0; i < options->nr_operands; i++) {
+    const char *name = options->operands[i];
+    struct error error = { "" };
+    struct sum sum;
+    int r;
+
+    request.operand = name;
+    if (options->nr_operands > 1)
+      request.progress.name = name;
+    r = job_hash (&request, &sum, &error);
+    if (output_outcome (&options->input.output, &request, name, &sum, r, name,
+                        &error) != EXIT_SUCCESS)
+      status = EXIT_TROUBLE;
+  }
+  return status;
+}
 
 const struct option_row check_rows[] = {
   { 0, "check", NULL, "check the sums in the LISTs",
@@ -229,4 +279,56 @@ cmd_check (const struct blksum_options *options)
       status = of_list;
   }
   return status;
+}
+
+/* Print the verdict, unless it is OK and only others are printed.  ERROR is the
+ * reason, if the image has no sum.
+ */
+static void
+print (const struct blksum_options *options, const char *name,
+       const struct expect_result *result, const struct error *error,
+       int status)
+{
+  if (options->report == REPORT_STATUS ||
+      (options->report == REPORT_QUIET && status == EXIT_SUCCESS))
+    return;
+  if (options->input.output.form == OUTPUT_JSON)
+    output_verdict (name, result, &options->input.part, error, status);
+  else if (*result->verdict)
+    output_line (name, result->verdict);
+  if (status == EXIT_SUCCESS && options->input.output.form == OUTPUT_HUMAN)
+    output_trailing (name, result->trailing);
+}
+
+int
+cmd_expect (const struct blksum_options *options)
+{
+  const char *name = options->operands[0], *operand;
+  struct expect_request request = {
+    .hash = options->input.hash,
+    .expected = options->expect,
+    .part = options->input.part,
+  };
+  struct expect_result result;
+  struct error error = { "" }, about = { "" };
+
+  request.hash.operand = name;
+  if (job_expect (&request, &result, &operand, &error) == -1) {
+    if (!operand)
+      usage_invalid ("%s", error.text);
+    report (operand, &error);
+    error_about (&about, operand, "%s", error.text);
+    print (options, name, &result, operand == name ? &error : &about,
+           EXIT_TROUBLE);
+    return EXIT_TROUBLE;
+  }
+  print (options, name, &result,
+         result.same || *result.sum ? NULL : &result.why,
+         result.same ? EXIT_SUCCESS : EXIT_DIFFERS);
+  if (options->report != REPORT_STATUS) {
+    if (!result.same)
+      report (name, &result.why);
+    container_report (name, &result.first, "sum");
+  }
+  return result.same ? EXIT_SUCCESS : EXIT_DIFFERS;
 }
