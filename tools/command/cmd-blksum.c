@@ -1,29 +1,63 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * blksum --check: check the sums in lists, with the output of sha256sum
- * --check.  The rows are those of --expect, too.
+ * blksum: print the sums of images; with --expect compare one with a sum that
+ * is given; with --check compare those in lists, with the output of sha256sum
+ * --check.
  */
 
 #include <config.h>
 
+#include <limits.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/input-options.h"
 #include "cli/program.h"
 #include "command/commands.h"
 #include "job/job.h"
 #include "util/error.h"
 
-#define MAX_READ_SIZE (32 * 1024 * 1024) /* all NBD servers accept requests of
-                                          * this size, unless they announce
-                                          * another limit: see nbd/read.c */
+/* All NBD servers accept requests of this size, unless they announce another
+ * limit: see nbd/nbd-reader.c.
+ */
+#define MAX_READ_SIZE (32 * 1024 * 1024)
+
+/* The modes, as bits of the rows. */
+#define MODE_SUM 1u
+#define MODE_CHECK 2u
+#define MODE_EXPECT 4u
+
+/* The verdicts that --check and --expect print, in addition to errors. */
+enum verdict_report {
+  REPORT_ALL,
+  REPORT_QUIET,                 /* all except OK */
+  REPORT_STATUS,                /* none */
+  REPORT_WARN,                  /* all, and malformed lines */
+};
+
+struct blksum_options {
+  struct input_options input;
+  char **operands;              /* at least one */
+  int nr_operands;
+
+  /* --check and --expect.  Without either, print the sums of the operands. */
+  bool check;                   /* the operands are lists */
+  const char *expect;           /* the sum that the operand must have */
+  unsigned report;              /* enum verdict_report; as in sha256sum, the
+                                 * last option counts */
+
+  /* --check */
+  bool strict;                  /* malformed lines are an error */
+  bool ignore_missing;          /* missing files are not an error */
+  bool allow_uris;              /* lists can contain URIs */
+};
 
 #define FIELD(name) OPTION_FIELD (struct blksum_options, name)
 
-const struct option_row sum_rows[] = {
+static const struct option_row sum_rows[] = {
   DIGEST_ROW ("DIGEST[/SIZE[/sN|/linear]]; default sha256/64k"),
   { 'l', "list-digests", NULL, "list the digests and exit",
     .print = input_print_digests },
@@ -48,30 +82,7 @@ const struct option_row sum_rows[] = {
   { .name = NULL },
 };
 
-int
-cmd_sum (const struct blksum_options *options)
-{
-  struct hash_request request = options->input.hash;
-  int i, status = EXIT_SUCCESS;
-
-  for (i = 0; i < options->nr_operands; i++) {
-    const char *name = options->operands[i];
-    struct error error = { "" };
-    struct sum sum;
-    int r;
-
-    request.operand = name;
-    if (options->nr_operands > 1)
-      request.progress.name = name;
-    r = job_hash (&request, &sum, &error);
-    if (output_outcome (&options->input.output, &request, name, &sum, r, name,
-                        &error) != EXIT_SUCCESS)
-      status = EXIT_TROUBLE;
-  }
-  return status;
-}
-
-const struct option_row check_rows[] = {
+static const struct option_row check_rows[] = {
   { 0, "check", NULL, "check the sums in the LISTs",
     FIELD (check), .value = true, .selects = MODE_CHECK },
   { 0, "expect", "SUM", "check one image; SUM as any program here prints it",
@@ -95,14 +106,100 @@ const struct option_row check_rows[] = {
   { .name = NULL },
 };
 
+static const struct option_group groups[] = {
+  { NULL, sum_rows },
+  { "Check", check_rows },
+  INPUT_GROUPS,
+};
+
+/* ---- Sums ---- */
+
+/* Returns the exit status. */
+static int
+print_sums (const struct blksum_options *options)
+{
+  struct hash_request request = options->input.hash;
+  int i, status = EXIT_SUCCESS;
+
+  for (i = 0; i < options->nr_operands; i++) {
+    const char *name = options->operands[i];
+    struct error error = { "" };
+    struct sum sum;
+    int r;
+
+    request.operand = name;
+    if (options->nr_operands > 1)
+      request.progress.name = name;
+    r = job_hash (&request, &sum, &error);
+    if (output_outcome (&options->input.output, &request, name, &sum, r, name,
+                        &error) != EXIT_SUCCESS)
+      status = EXIT_TROUBLE;
+  }
+  return status;
+}
+
+/* ---- --expect ---- */
+
+/* Print the verdict, unless it is OK and only others are printed.  ERROR is the
+ * reason, if the image has no sum.
+ */
+static void
+print_verdict (const struct blksum_options *options, const char *name,
+               const struct expect_result *result, const struct error *error,
+               int status)
+{
+  if (options->report == REPORT_STATUS ||
+      (options->report == REPORT_QUIET && status == EXIT_SUCCESS))
+    return;
+  if (options->input.output.form == OUTPUT_JSON)
+    output_verdict (name, result, &options->input.part, error, status);
+  else if (*result->verdict)
+    output_line (name, result->verdict);
+  if (status == EXIT_SUCCESS && options->input.output.form == OUTPUT_HUMAN)
+    output_trailing (name, result->trailing);
+}
+
+static int
+expect (const struct blksum_options *options)
+{
+  const char *name = options->operands[0], *operand;
+  struct expect_request request = {
+    .hash = options->input.hash,
+    .expected = options->expect,
+    .part = options->input.part,
+  };
+  struct expect_result result;
+  struct error error = { "" }, about = { "" };
+
+  request.hash.operand = name;
+  if (job_expect (&request, &result, &operand, &error) == -1) {
+    if (!operand)
+      usage_invalid ("%s", error.text);
+    report (operand, &error);
+    error_about (&about, operand, "%s", error.text);
+    print_verdict (options, name, &result, operand == name ? &error : &about,
+                   EXIT_TROUBLE);
+    return EXIT_TROUBLE;
+  }
+  print_verdict (options, name, &result,
+                 result.same || *result.sum ? NULL : &result.why,
+                 result.same ? EXIT_SUCCESS : EXIT_DIFFERS);
+  if (options->report != REPORT_STATUS) {
+    if (!result.same)
+      report (name, &result.why);
+    container_report (name, &result.first, "sum");
+  }
+  return result.same ? EXIT_SUCCESS : EXIT_DIFFERS;
+}
+
+/* ---- --check: a line ---- */
+
 /* The state of the output for one list. */
 struct list_output {
   const struct blksum_options *options;
   const char *list;             /* its name in messages */
   bool damage_reported;         /* an earlier line of the list is damaged */
 };
-
-/* ---- A line ---- */
 
 /* A damaged line makes the check fail, so at least the first one is reported,
  * except with --status.
@@ -165,7 +262,7 @@ print_line (void *opaque, const struct check_line *line)
     container_report (line->name, &line->verified->first, "sum");
 }
 
-/* ---- A list ---- */
+/* ---- --check: a list ---- */
 
 static void
 warn (uint64_t count, const char *one, const char *many)
@@ -267,8 +364,8 @@ check_list (const struct blksum_options *options, const char *list)
 }
 
 /* A mismatch in one list takes precedence over one that could not be read. */
-int
-cmd_check (const struct blksum_options *options)
+static int
+check (const struct blksum_options *options)
 {
   int i, status = EXIT_SUCCESS;
 
@@ -281,54 +378,37 @@ cmd_check (const struct blksum_options *options)
   return status;
 }
 
-/* Print the verdict, unless it is OK and only others are printed.  ERROR is the
- * reason, if the image has no sum.
- */
-static void
-print (const struct blksum_options *options, const char *name,
-       const struct expect_result *result, const struct error *error,
-       int status)
+/* ---- The command ---- */
+
+static int
+run (void *opaque, int nr_operands, char *operands[])
 {
-  if (options->report == REPORT_STATUS ||
-      (options->report == REPORT_QUIET && status == EXIT_SUCCESS))
-    return;
-  if (options->input.output.form == OUTPUT_JSON)
-    output_verdict (name, result, &options->input.part, error, status);
-  else if (*result->verdict)
-    output_line (name, result->verdict);
-  if (status == EXIT_SUCCESS && options->input.output.form == OUTPUT_HUMAN)
-    output_trailing (name, result->trailing);
+  static char *standard_input[] = { (char *) "-", NULL };
+  struct blksum_options *options = opaque;
+
+  if (nr_operands > 1 && options->input.hash.manifest)
+    usage_error ("--manifest is for one image");
+  if (nr_operands > 1 && options->expect)
+    usage_error ("--expect is for one image");
+  options->operands = nr_operands > 0 ? operands : standard_input;
+  options->nr_operands = nr_operands > 0 ? nr_operands : 1;
+  return options->check ? check (options)
+    : options->expect ? expect (options) : print_sums (options);
 }
 
-int
-cmd_expect (const struct blksum_options *options)
-{
-  const char *name = options->operands[0], *operand;
-  struct expect_request request = {
-    .hash = options->input.hash,
-    .expected = options->expect,
-    .part = options->input.part,
-  };
-  struct expect_result result;
-  struct error error = { "" }, about = { "" };
-
-  request.hash.operand = name;
-  if (job_expect (&request, &result, &operand, &error) == -1) {
-    if (!operand)
-      usage_invalid ("%s", error.text);
-    report (operand, &error);
-    error_about (&about, operand, "%s", error.text);
-    print (options, name, &result, operand == name ? &error : &about,
-           EXIT_TROUBLE);
-    return EXIT_TROUBLE;
-  }
-  print (options, name, &result,
-         result.same || *result.sum ? NULL : &result.why,
-         result.same ? EXIT_SUCCESS : EXIT_DIFFERS);
-  if (options->report != REPORT_STATUS) {
-    if (!result.same)
-      report (name, &result.why);
-    container_report (name, &result.first, "sum");
-  }
-  return result.same ? EXIT_SUCCESS : EXIT_DIFFERS;
-}
+const struct command cmd_blksum = {
+  .usage =
+  "Usage: blksum [OPTION]... [FILE|URI|-]...\n"
+  "       blksum --check [OPTION]... [LIST|-]...\n"
+  "       blksum --expect SUM|manifest:FILE [OPTION]... [FILE|URI|-]\n"
+  "Print or check sums of the content of disk images.  The sum is the same\n"
+  "for raw, qcow2 or an NBD export of one disk.  Default operand: -, stdin.\n",
+  .help_end =
+  "SIZE: 512, 64k, 10G, 1TiB.  Exit status: 0 yes, 1 differs, 2 unknown.\n",
+  .groups = groups,
+  .default_mode = MODE_SUM,
+  .file_modes = MODE_CHECK,
+  .options_size = sizeof (struct blksum_options),
+  .max_operands = INT_MAX,
+  .run = run,
+};

@@ -18,14 +18,13 @@
 #include "../lib/common/mapfile.h"
 #include "../lib/common/text.h"
 #include "../lib/common/util.h"
+#include "cli/input-options.h"
 #include "cli/program.h"
 #include "cli/progress-bar.h"
 #include "command/commands.h"
 #include "job/job.h"
 #include "util/error.h"
 #include "util/ranges.h"
-#include "job/job.h"
-#include "job/job.h"
 
 struct compare_options {
   struct input_options input;

@@ -10,12 +10,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "cli/input-options.h"
 #include "cli/program.h"
 #include "command/commands.h"
 #include "job/job.h"
 #include "util/error.h"
-#include "job/job.h"
-#include "job/job.h"
 
 static const struct option_row rows[] = {
   { 0, "manifest", "FILE",

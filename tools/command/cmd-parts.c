@@ -9,12 +9,11 @@
 #include <stdlib.h>
 
 #include "../lib/common/strata.h"
+#include "cli/input-options.h"
 #include "cli/program.h"
 #include "command/commands.h"
 #include "job/job.h"
 #include "util/error.h"
-#include "job/job.h"
-#include "job/job.h"
 
 struct parts_options {
   struct input_options input;

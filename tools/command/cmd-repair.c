@@ -19,6 +19,7 @@
 
 #include "../lib/common/strata.h"
 #include "../lib/common/text.h"
+#include "cli/input-options.h"
 #include "cli/program.h"
 #include "cli/progress-bar.h"
 #include "command/commands.h"

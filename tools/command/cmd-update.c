@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "../lib/common/strata.h"
+#include "cli/input-options.h"
 #include "cli/program.h"
 #include "command/commands.h"
 #include "job/job.h"
