@@ -47,17 +47,9 @@
 #include "util/error.h"
 #include "util/source-options.h"
 
-/* An input of a comparison: an image, whose leaves are computed, or a manifest,
- * which has them.  Either becomes an iterator of leaf runs, see
- * ../lib/manifest/leaf-runs.h.
+/* An input: an image, whose leaves are computed, or a manifest, which has them.
+ * Either becomes an iterator of leaf runs.
  */
-
-struct blkhash_manifest_reader;
-struct compare_request;
-struct part_range;
-struct progress;
-struct source;
-
 struct compare_input {
   const char *operand, *format;
   struct source_options options; /* of the source, which refers to them */
@@ -83,55 +75,7 @@ struct compare_input {
   struct manifest_runs manifest;
 };
 
-/* Open operand I of REQUEST.  If CHECK_SUM is set, the sum of a manifest is
- * computed while its leaves are read, and verified at its end.  Returns 0, or
- * -1 with the reason in INPUT, which must be closed in any case.
- */
-int compare_input_open (struct compare_input *input,
-                        const struct compare_request *request, int i,
-                        bool check_sum);
-void compare_input_close (struct compare_input *input);
-
-/* Open BOTH: the two inputs as one image, which is zero where they are
- * identical.  If the inputs do not support this, both->source is NULL.  The
- * inputs must stay open.  Returns 0, or -1 with errno set.
- */
-int compare_input_open_both (struct compare_input *both,
-                             const struct compare_input inputs[2]);
-
-/* Returns true if both inputs are the same pipe: each input would get only a
- * part of the data.
- */
-bool compare_input_is_same_pipe (const struct compare_input *a,
-                                 const struct compare_input *b);
-
-/* Start to read the leaves of INPUT, with the hash parameters OPTS.  The caller
- * compares them with the leaves of OTHER.  So the end of an image is padded,
- * depending on the size of OTHER, and on whether OTHER is an image or a
- * manifest.  If both are images, they are hashed in the same GROUP.  If INPUT
- * is from compare_input_open_both, OTHER is one of the two images, and GROUP is
- * NULL.  PROGRESS is NULL if only OTHER reports the progress.  Returns an
- * iterator that is a part of INPUT; or NULL with the reason in INPUT: then
- * compare_input_stop must not be called.
- */
-struct leaf_runs *
-compare_input_start (struct compare_input *input,
-                     const struct blkhash_opts *opts,
-                     const struct compare_input *other,
-                     struct image_group *group,
-                     const struct progress *progress);
-
-/* Stop reading; the iterator must not be used any more.  Sets the size of a
- * pipe that has ended.
- */
-void compare_input_stop (struct compare_input *input);
-
-/* Returns true for a manifest that was read to its end with a part, and then
- * had another sum than when it was verified.
- */
-bool compare_input_has_changed (const struct compare_input *input);
-
-/* ---- Opening ---- */
+/* ---- Opening the inputs ---- */
 
 /* Limit the input to the first --size bytes of the image of the manifest. */
 static int
@@ -142,13 +86,12 @@ limit_size (struct compare_input *input, uint32_t block_size)
   if (size == SOURCE_WHOLE || size == input->size)
     return 0;
   if (input->size < size)
-    return error_set (&input->error, "has only %llu bytes, fewer than the %llu "
-                      "of --size", (unsigned long long) input->size,
-                      (unsigned long long) size);
+    return error_set (&input->error, "has only %" PRIu64 " bytes, fewer than "
+                      "the %" PRIu64 " of --size", input->size, size);
   if (size % block_size != 0)
-    return error_set (&input->error, "has blocks of %lu bytes, and --size ends "
-                      "within one, of which there is only the digest",
-                      (unsigned long) block_size);
+    return error_set (&input->error, "has blocks of %" PRIu32 " bytes, and "
+                      "--size ends within one, of which there is only the "
+                      "digest", block_size);
   input->trailing = input->size - size;
   input->size = size;
   return 0;
@@ -229,22 +172,29 @@ open_image (struct compare_input *input)
   return 0;
 }
 
-int
-compare_input_open (struct compare_input *input,
-                    const struct compare_request *request, int i,
-                    bool check_sum)
+/* Open operand I of REQUEST.  If CHECK_SUM is set, the sum of a manifest is
+ * computed while its leaves are read, and verified at its end.  Returns 0, or
+ * -1 with the reason in INPUT, which must be closed in any case.
+ */
+static int
+input_open (struct compare_input *input, const struct compare_request *request,
+            int i, bool check_sum)
 {
   *input = (struct compare_input) {
     .operand = request->operands[i], .format = request->formats[i],
     .request = request, .fd = -1
   };
-  return job_manifest_path (input->operand) ? open_manifest (input, check_sum)
-                                     : open_image (input);
+  return job_manifest_path (input->operand)
+    ? open_manifest (input, check_sum) : open_image (input);
 }
 
-int
-compare_input_open_both (struct compare_input *both,
-                         const struct compare_input inputs[2])
+/* Open BOTH: the two inputs as one image, which is zero where they are
+ * identical.  If the inputs do not support this, both->source is NULL.  The
+ * inputs must stay open.  Returns 0, or -1 with errno set.
+ */
+static int
+input_open_both (struct compare_input *both,
+                 const struct compare_input inputs[2])
 {
   const struct compare_request *request = inputs[0].request;
   struct source *const sources[2] = { inputs[0].source, inputs[1].source };
@@ -270,17 +220,20 @@ is_pipe (const struct compare_input *input, struct stat *st)
   return r == 0 && (S_ISFIFO (st->st_mode) || S_ISSOCK (st->st_mode));
 }
 
-bool
-compare_input_is_same_pipe (const struct compare_input *a,
-                            const struct compare_input *b)
+/* Returns true if both inputs are the same pipe: each input would get only a
+ * part of the data.
+ */
+static bool
+input_is_same_pipe (const struct compare_input *a,
+                    const struct compare_input *b)
 {
   struct stat st_a, st_b;
 
   return is_pipe (a, &st_a) && is_pipe (b, &st_b) && same_file (&st_a, &st_b);
 }
 
-void
-compare_input_close (struct compare_input *input)
+static void
+input_close (struct compare_input *input)
 {
   if (input->source)
     source_close (input->source);
@@ -289,7 +242,7 @@ compare_input_close (struct compare_input *input)
     close (input->fd);
 }
 
-/* ---- The leaves ---- */
+/* ---- The leaves of an input ---- */
 
 /* The block in which an image ends must be comparable with the same block of
  * OTHER, which may be longer.  So the block is padded with zeros.  But if OTHER
@@ -329,12 +282,19 @@ start_manifest (struct compare_input *input, const struct progress *progress)
   return &input->manifest.runs;
 }
 
-struct leaf_runs *
-compare_input_start (struct compare_input *input,
-                     const struct blkhash_opts *opts,
-                     const struct compare_input *other,
-                     struct image_group *group,
-                     const struct progress *progress)
+/* Start to read the leaves of INPUT, with the hash parameters OPTS.  The caller
+ * compares them with the leaves of OTHER.  So the end of an image is padded,
+ * depending on the size of OTHER, and on whether OTHER is an image or a
+ * manifest.  If both are images, they are hashed in the same GROUP.  If INPUT
+ * is from input_open_both, OTHER is one of the two images, and GROUP is NULL.
+ * PROGRESS is NULL if only OTHER reports the progress.  Returns an iterator
+ * that is a part of INPUT; or NULL with the reason in INPUT: then input_stop
+ * must not be called.
+ */
+static struct leaf_runs *
+input_start (struct compare_input *input, const struct blkhash_opts *opts,
+             const struct compare_input *other, struct image_group *group,
+             const struct progress *progress)
 {
   input->opts = opts;
   input->other = other;
@@ -342,8 +302,11 @@ compare_input_start (struct compare_input *input,
                        : start_manifest (input, progress);
 }
 
-void
-compare_input_stop (struct compare_input *input)
+/* Stop reading; the iterator must not be used any more.  Sets the size of a
+ * pipe that has ended.
+ */
+static void
+input_stop (struct compare_input *input)
 {
   if (input->source) {
     image_runs_close (&input->image);
@@ -351,8 +314,11 @@ compare_input_stop (struct compare_input *input)
   }
 }
 
-bool
-compare_input_has_changed (const struct compare_input *input)
+/* Returns true for a manifest that was read to its end with a part, and then
+ * had another sum than when it was verified.
+ */
+static bool
+input_has_changed (const struct compare_input *input)
 {
   unsigned char md[BLKHASH_MAX_MD_SIZE];
   unsigned len;
@@ -362,35 +328,12 @@ compare_input_has_changed (const struct compare_input *input)
     memcmp (input->md, md, len) != 0;
 }
 
-/* Select the digest and block size of a comparison.
- */
+/* ---- The digest and the block size ---- */
 
-struct blkhash_opts;
-struct error;
-struct compare_input;
-
-struct compare_params {
+struct params {
   const struct blkhash_opts *opts;
   struct blkhash_opts *owned;   /* to be freed, or NULL */
 };
-
-/* If one of the two INPUTS is a manifest, select its digest and block size.  It
- * is an error if two manifests differ in these, or if the user chose another
- * digest or another block size.  For two images, select the block size of the
- * options, and the digest that the user chose.  If the user chose none, or if
- * the bytes are compared because BOTH has a source, select the fastest suitable
- * digest.  BOTH is the result of compare_input_open_both.  Returns 0, or -1
- * with the reason, which is about inputs[*FAILED].  PARAMS must be freed either
- * way.
- */
-int compare_params_choose (struct compare_params *params,
-                           const struct compare_input *inputs,
-                           const struct compare_input *both, unsigned *failed,
-                           struct error *error);
-void compare_params_free (struct compare_params *params);
-
-/* Select the digest and block size of a comparison.
- */
 
 static const struct blkhash_opts *
 manifest_opts (const struct compare_input *input)
@@ -450,7 +393,7 @@ check_length (const struct blkhash_opts *opts, struct error *error)
  * not available.
  */
 static const struct blkhash_opts *
-new_opts (struct compare_params *params, const struct blkhash_opts *opts,
+new_opts (struct params *params, const struct blkhash_opts *opts,
           const char *digest)
 {
   params->owned = blkhash_opts_new (digest);
@@ -469,7 +412,7 @@ new_opts (struct compare_params *params, const struct blkhash_opts *opts,
  * SHA-256.
  */
 static const struct blkhash_opts *
-images_opts (struct compare_params *params, const struct hash_request *request,
+images_opts (struct params *params, const struct hash_request *request,
              const struct compare_input *both)
 {
   if (both->source)
@@ -478,16 +421,23 @@ images_opts (struct compare_params *params, const struct hash_request *request,
                                : new_opts (params, request->opts, "blake3");
 }
 
-int
-compare_params_choose (struct compare_params *params,
-                       const struct compare_input *inputs,
-                       const struct compare_input *both, unsigned *failed,
-                       struct error *error)
+/* If one of the two INPUTS is a manifest, select its digest and block size.  It
+ * is an error if two manifests differ in these, or if the user chose another
+ * digest or another block size.  For two images, select the block size of the
+ * options, and the digest that the user chose.  If the user chose none, or if
+ * the bytes are compared because BOTH has a source, select the fastest suitable
+ * digest.  BOTH is the result of input_open_both.  Returns 0, or -1 with the
+ * reason, which is about inputs[*FAILED].  PARAMS must be freed either way.
+ */
+static int
+params_choose (struct params *params, const struct compare_input *inputs,
+               const struct compare_input *both, unsigned *failed,
+               struct error *error)
 {
   const struct hash_request *request = &inputs[0].request->hash;
   unsigned i;
 
-  *params = (struct compare_params) { 0 };
+  *params = (struct params) { 0 };
   *failed = 0;
   if (request->digest_fixed && check_length (request->opts, error) == -1)
     return -1;
@@ -508,11 +458,13 @@ compare_params_choose (struct compare_params *params,
   return check_length (params->opts, error);
 }
 
-void
-compare_params_free (struct compare_params *params)
+static void
+params_free (struct params *params)
 {
   blkhash_opts_free (params->owned);
 }
+
+/* ---- The comparison ---- */
 
 struct compare {
   const struct compare_request *request;
@@ -521,7 +473,7 @@ struct compare {
   struct compare_input both;    /* both inputs as one image; its source is
                                  * NULL if they are separate */
   struct compare_input *failed; /* the input that failed, or NULL */
-  struct compare_params params;
+  struct params params;
   struct part_range range;      /* with a part: the bytes to read */
   struct leaf_diff diff;
   const struct progress *progress;
@@ -629,14 +581,14 @@ diff_both (struct compare *compare)
 {
   struct compare_input *both = &compare->both;
   struct leaf_runs nothing = { .next = no_leaves };
-  struct leaf_runs *runs =
-    compare_input_start (both, compare->params.opts, &compare->input[1], NULL,
-                         compare->progress);
+  struct leaf_runs *runs = input_start (both, compare->params.opts,
+                                        &compare->input[1], NULL,
+                                        compare->progress);
   int err = runs ? leaf_diff (&compare->diff, runs, &nothing) : ECANCELED;
   bool failed = err && (!runs || compare->diff.failed == 0);
 
   if (runs)
-    compare_input_stop (both);
+    input_stop (both);
   if (failed) {
     compare->failed = &compare->input[pair_failed (both->source)];
     compare->failed->error = both->error;
@@ -656,17 +608,17 @@ diff_inputs (struct compare *compare)
 
   image_group_init (&group);
   for (i = 0; i < 2 && err == 0; i++) {
-    runs[i] = compare_input_start (&compare->input[i], compare->params.opts,
-                                   &compare->input[!i], &group,
-                                   reports_progress (compare, i)
-                                   ? compare->progress : NULL);
+    runs[i] = input_start (&compare->input[i], compare->params.opts,
+                           &compare->input[!i], &group,
+                           reports_progress (compare, i) ? compare->progress
+                                                         : NULL);
     err = runs[i] ? 0 : ECANCELED;
   }
   if (err == 0)
     err = leaf_diff (&compare->diff, runs[0], runs[1]);
   for (i = 0; i < 2; i++) {
     if (runs[i])
-      compare_input_stop (&compare->input[i]);
+      input_stop (&compare->input[i]);
     if (err && !compare->failed && error_is_set (&compare->input[i].error))
       compare->failed = &compare->input[i];
   }
@@ -720,7 +672,7 @@ finish (struct compare *compare, int err, const char **operand,
                       "other: the shorter one ends within a block of data, of "
                       "which its manifest has only the digest");
   for (int i = 0; i < 2; i++)
-    if (err == 0 && compare_input_has_changed (&compare->input[i])) {
+    if (err == 0 && input_has_changed (&compare->input[i])) {
       *operand = compare->input[i].operand;
       return error_set (error, "it was modified while it was read");
     }
@@ -766,10 +718,10 @@ compare_inputs (struct compare *compare, const char **operand,
   unsigned failed;
   int err, r;
 
-  if (compare_input_open_both (&compare->both, compare->input) == -1)
+  if (input_open_both (&compare->both, compare->input) == -1)
     return error_errno (error, errno, "cannot compare");
-  if (compare_params_choose (&compare->params, compare->input, &compare->both,
-                             &failed, error) == -1) {
+  if (params_choose (&compare->params, compare->input, &compare->both,
+                     &failed, error) == -1) {
     *operand = compare->input[failed].operand;
     return -1;
   }
@@ -824,18 +776,17 @@ job_compare (const struct compare_request *request,
     return error_set (error, "standard input cannot be both images");
   for (i = 0; i < 2 && r == 0; i++) {
     *operand = operands[i];
-    r = compare_input_open (&compare.input[i], request, i, check_sum);
+    r = input_open (&compare.input[i], request, i, check_sum);
     if (r == -1)
       *error = compare.input[i].error;
   }
-  if (r == 0 && compare_input_is_same_pipe (&compare.input[0],
-                                            &compare.input[1]))
+  if (r == 0 && input_is_same_pipe (&compare.input[0], &compare.input[1]))
     r = error_set (error, "a pipe cannot be both images");
   if (r == 0)
     r = compare_inputs (&compare, operand, error);
-  compare_input_close (&compare.both);
-  compare_input_close (&compare.input[0]);
-  compare_input_close (&compare.input[1]);
-  compare_params_free (&compare.params);
+  input_close (&compare.both);
+  input_close (&compare.input[0]);
+  input_close (&compare.input[1]);
+  params_free (&compare.params);
   return r;
 }
