@@ -1,11 +1,15 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The job: verify an image against an expected checksum.
+ * Two jobs: compute the sum of an image, and compare it with an expected one.
  *
- * The checksum is a text (../lib/common/expected-sum.h), or "manifest:FILE",
- * which stands for the checksum of the manifest FILE.  A part of an image has
- * no checksum, so its leaves are compared with those of a manifest.
+ * A leaf table computes the sum while the source fills it.  With --manifest,
+ * the writer of the manifest computes the sum from the leaves that it receives.
+ * The sum of a manifest is computed from its leaves.
+ *
+ * The expected sum is a text (../lib/common/sums.h), or "manifest:FILE", which
+ * stands for the sum of the manifest FILE.  A part of an image has no sum, so
+ * its leaves are compared with those of a manifest.
  */
 
 #include <config.h>
@@ -27,6 +31,85 @@
 #include "read/scan.h"
 #include "source/source.h"
 #include "util/error.h"
+
+/* ---- A sum ---- */
+
+static int
+hash_to_sum (const struct hash_request *request, struct source *source,
+             struct sum *sum, struct error *error)
+{
+  struct blkhash_leaves *leaves =
+    blkhash_leaves_new (request->opts, source->size, BLKHASH_LEAVES_ONCE);
+  struct scan_request all = { .opts = request->opts };
+  int r;
+
+  if (!leaves)
+    return error_errno (error, errno, "cannot hash");
+  all.progress = progress_begin (&request->progress, source->size);
+  r = image_table_fill (source, leaves, &all, sum, error);
+  progress_end (all.progress, r == 0);
+  blkhash_leaves_free (leaves);
+  return r;
+}
+
+static int
+hash_with_manifest (const struct hash_request *request, struct source *source,
+                    struct sum *sum, struct error *error)
+{
+  struct scan_request all = { .opts = request->opts };
+  struct manifest_file manifest;
+  int r;
+
+  if (manifest_file_open (&manifest, request->manifest, request->opts,
+                          source->size, source, error) == -1)
+    return -1;
+  all.progress = progress_begin (&request->progress, source->size);
+  r = manifest_file_hash (&manifest, source, &all, sum, error);
+  progress_end (all.progress, r == 0);
+  if (r == 0)
+    r = manifest_file_publish (&manifest, error);
+  manifest_file_close (&manifest);
+  return r;
+}
+
+/* Hash SOURCE, which is open, and stays open.  The time in SUM is not set.
+ * After an error SOURCE can only be closed.
+ */
+static int
+hash_source (const struct hash_request *request, struct source *source,
+             struct sum *sum, struct error *error)
+{
+  *sum = (struct sum) { .hash = NULL };
+  return request->manifest ? hash_with_manifest (request, source, sum, error)
+                           : hash_to_sum (request, source, sum, error);
+}
+
+int
+job_hash (const struct hash_request *request, struct sum *sum,
+          struct error *error)
+{
+  const char *manifest = job_manifest_path (request->operand);
+  double start = clock_seconds ();
+  struct source *source;
+  int r;
+
+  if (manifest && (request->manifest || request->source.format ||
+                   request->source.size != SOURCE_WHOLE))
+    return error_set (error, "--manifest, --size and -f are for images, and "
+                      "this is a manifest");
+  if (manifest)
+    r = job_manifest (request, manifest, sum, error);
+  else {
+    if (source_open (&request->source, request->operand, &source, error) == -1)
+      return -1;
+    r = hash_source (request, source, sum, error);
+    source_close (source);
+  }
+  sum->seconds = clock_seconds () - start;
+  return r;
+}
+
+/* ---- Expect: the whole image ---- */
 
 /* Check that the parameters of the checksum are those that the user chose. */
 static int
@@ -164,7 +247,7 @@ compare (const struct expect_request *request,
     error_size (&result->why, source->size, request->expected, size);
   }
   else {
-    r = source ? job_hash_source (&hash, source, &sum, error)
+    r = source ? hash_source (&hash, source, &sum, error)
                : job_hash (&hash, &sum, error);
     if (r == 0) {
       set_result (expected, &sum, result);
@@ -178,7 +261,7 @@ compare (const struct expect_request *request,
   return r;
 }
 
-/* ---- A part ---- */
+/* ---- Expect: a part ---- */
 
 static void
 set_verdict (struct expect_result *result, const struct part *part,
@@ -226,8 +309,6 @@ expect_part (const struct expect_request *request,
   return r;
 }
 
-/* ---- The job ---- */
-
 int
 job_expect (const struct expect_request *request,
             struct expect_result *result, const char **operand,
@@ -250,84 +331,5 @@ job_expect (const struct expect_request *request,
     r = compare (request, &expected, size, result, error);
   }
   expected_sum_destroy (&expected);
-  return r;
-}
-
-/*
- * The job: the sum of one source.
- *
- * A leaf table computes the sum while the source fills it.  With --manifest,
- * the writer of the manifest computes the sum from the leaves that it receives.
- */
-
-static int
-hash_to_sum (const struct hash_request *request, struct source *source,
-             struct sum *sum, struct error *error)
-{
-  struct blkhash_leaves *leaves =
-    blkhash_leaves_new (request->opts, source->size, BLKHASH_LEAVES_ONCE);
-  struct scan_request all = { .opts = request->opts };
-  int r;
-
-  if (!leaves)
-    return error_errno (error, errno, "cannot hash");
-  all.progress = progress_begin (&request->progress, source->size);
-  r = image_table_fill (source, leaves, &all, sum, error);
-  progress_end (all.progress, r == 0);
-  blkhash_leaves_free (leaves);
-  return r;
-}
-
-static int
-hash_with_manifest (const struct hash_request *request, struct source *source,
-                    struct sum *sum, struct error *error)
-{
-  struct scan_request all = { .opts = request->opts };
-  struct manifest_file manifest;
-  int r;
-
-  if (manifest_file_open (&manifest, request->manifest, request->opts,
-                          source->size, source, error) == -1)
-    return -1;
-  all.progress = progress_begin (&request->progress, source->size);
-  r = manifest_file_hash (&manifest, source, &all, sum, error);
-  progress_end (all.progress, r == 0);
-  if (r == 0)
-    r = manifest_file_publish (&manifest, error);
-  manifest_file_close (&manifest);
-  return r;
-}
-
-int
-job_hash_source (const struct hash_request *request, struct source *source,
-                 struct sum *sum, struct error *error)
-{
-  *sum = (struct sum) { .hash = NULL };
-  return request->manifest ? hash_with_manifest (request, source, sum, error)
-                           : hash_to_sum (request, source, sum, error);
-}
-
-int
-job_hash (const struct hash_request *request, struct sum *sum,
-          struct error *error)
-{
-  const char *manifest = job_manifest_path (request->operand);
-  double start = clock_seconds ();
-  struct source *source;
-  int r;
-
-  if (manifest && (request->manifest || request->source.format ||
-                   request->source.size != SOURCE_WHOLE))
-    return error_set (error, "--manifest, --size and -f are for images, and "
-                      "this is a manifest");
-  if (manifest)
-    r = job_manifest (request, manifest, sum, error);
-  else {
-    if (source_open (&request->source, request->operand, &source, error) == -1)
-      return -1;
-    r = job_hash_source (request, source, sum, error);
-    source_close (source);
-  }
-  sum->seconds = clock_seconds () - start;
   return r;
 }
