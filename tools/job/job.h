@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The jobs.  Each is in the file with its name: job_hash is in hash.c.
- * Requests are in util/request.h, results in util/result.h.
+ * The jobs, with their requests and results.  Each job is in the file with its
+ * name; job_hash and job_expect are in sum.c.
  *
  * A job returns 0, or -1 with the reason in ERROR, unless its comment says
  * otherwise.  A job that has a parameter OPERAND sets *OPERAND to the operand
@@ -33,12 +33,8 @@
  * thread.
  */
 
-struct blkhash_opts;
 struct check_line;
 struct difference;
-struct error;
-struct expected_sum;
-struct repair_range;
 
 /* The part that the requests of all jobs have. */
 struct hash_request {
@@ -120,26 +116,6 @@ struct compare_request {
    */
   int (*report) (void *opaque, const struct difference *difference,
                  uint64_t start, uint64_t length);
-  void *opaque;
-};
-
-/* The request of blkhash repair. */
-struct repair_request {
-  struct hash_request hash;     /* the operand is the disk to repair */
-  const char *manifest;         /* a file */
-  const char *expected_sum;     /* sum that the manifest must have, or
-                                 * "none" for any */
-  const char **sources;         /* operands */
-  size_t nr_sources;
-  uint32_t limit;               /* maximum number of bad blocks, in millionths
-                                 * of a percent of the blocks that are data
-                                 * according to the manifest */
-  bool dry_run;                 /* nothing is written */
-
-  /* Called for each range of bad blocks, after their repair, whether it
-   * succeeded or not.  If it returns an errno value, the job ends.
-   */
-  int (*found) (void *opaque, const struct repair_range *range);
   void *opaque;
 };
 
@@ -234,29 +210,6 @@ struct expect_result {
   struct first_bytes first;     /* of the image */
 };
 
-/* The outcome for a bad block. */
-enum repair_state {
-  REPAIR_DONE,
-  REPAIR_POSSIBLE,              /* a source has the block; with --dry-run */
-  REPAIR_IMPOSSIBLE,            /* no source has it */
-  REPAIR_UNALIGNED,             /* direct I/O cannot write it */
-  REPAIR_FAILED,                /* it was written, and is still bad */
-  REPAIR_STATES,
-};
-
-struct repair_range {
-  uint64_t start, length;       /* bytes */
-  enum repair_state state;
-};
-
-/* The result of blkhash repair. */
-struct repair_result {
-  uint32_t block_size;          /* bytes */
-  uint64_t blocks[REPAIR_STATES]; /* number of bad blocks with each outcome */
-  bool unverified;              /* a block was written, but not verified before
-                                 * the repair failed */
-};
-
 /* The outcome for a line of a list of checksums. */
 enum check_outcome {
   LINE_MATCH,
@@ -295,29 +248,11 @@ struct check_result {
   bool tagged;                  /* there is a checksum with a tag */
 };
 
-struct check_request;
-struct check_result;
-struct compare_request;
-struct difference;
-struct error;
-struct expect_request;
-struct expect_result;
-struct hash_request;
-struct merge_request;
-struct parts_request;
-struct source;
-struct sum;
-struct update_request;
+/* The jobs. */
 
 /* Hash the operand. */
 int job_hash (const struct hash_request *request, struct sum *sum,
               struct error *error);
-
-/* The same for SOURCE, which is open, and stays open.  The time in SUM is not
- * set.  After an error SOURCE can only be closed.
- */
-int job_hash_source (const struct hash_request *request, struct source *source,
-                     struct sum *sum, struct error *error);
 
 /* Check all images in a list.  Fails if the list could not be read to its end.
  * In any case RESULT counts the lines that were read.

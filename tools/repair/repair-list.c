@@ -24,6 +24,7 @@
 #include "job/job.h"
 #include "job/manifest-operand.h"
 #include "repair/repair-private.h"
+#include "repair/repair.h"
 #include "repair/target.h"
 #include "util/error.h"
 
