@@ -1,7 +1,5 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
- *
- * The sum in the name of a dirty bitmap.
  */
 
 #include <config.h>
@@ -25,56 +23,10 @@
 #include "util/error.h"
 #include "util/ranges.h"
 
-/* Read a list of the changed ranges of an image, in JSON or as a mapfile.
- */
+/* ---- Mapfiles ---- */
 
-/* Open the list, which must be a regular file or a pipe: a device may have no
- * end, and a terminal would wait for input.  "-" is standard input.  Returns
- * NULL with the reason on error.
- */
-static FILE *
-open_list (const char *path, struct error *error)
-{
-  struct stat st;
-  FILE *in = NULL;
-  int r = strcmp (path, "-") == 0 ? fstat (0, &st) : stat (path, &st);
-
-  if (r == 0 && !S_ISREG (st.st_mode) && !S_ISFIFO (st.st_mode)) {
-    error_about (error, path, "it is not a file or a pipe");
-    return NULL;
-  }
-  if (r == 0)
-    in = strcmp (path, "-") == 0 ? stdin : fopen (path, "re");
-  if (!in)
-    error_about (error, path, "cannot open: %s", strerror (errno));
-  return in;
-}
-
-int
-changes_read (const char *path, uint64_t size, struct ranges *ranges,
-              struct error *error)
-{
-  FILE *in = open_list (path, error);
-  int c, r;
-
-  if (!in)
-    return -1;
-  /* No list in JSON begins with a comment, and every mapfile of ours does. */
-  c = getc (in);
-  ungetc (c, in);
-  r = c == '#' ? mapfile_read (in, path, size, ranges, error)
-               : json_list_read (in, path, size, ranges, error);
-  if (in != stdin)
-    fclose (in);
-  if (r == 0)
-    ranges_sort (ranges);
-  else
-    ranges_free (ranges);
-  return r;
-}
-
-/* Read a mapfile of "blkhash compare --output=mapfile" as a list of changed
- * ranges: "+" is what differs, and "?" is the rest.
+/* A mapfile of "blkhash compare --output=mapfile" as a list of changed ranges:
+ * "+" is what differs, and "?" is the rest.
  *
  * In a mapfile of GNU ddrescue "+" means copied, so the first line must say
  * that blkhash has created the mapfile; ddrescue and other programs write
@@ -157,8 +109,11 @@ add_line (struct mapfile *map, const char *line)
                                      "cannot store the changed ranges");
 }
 
-int
-mapfile_read (FILE *in, const char *name, uint64_t size, struct ranges *ranges,
+/* Read the mapfile NAME from IN, and add its ranges with the status "+" to
+ * RANGES.  The image has SIZE bytes.  Returns 0, or -1 with the reason.
+ */
+static int
+read_mapfile (FILE *in, const char *name, uint64_t size, struct ranges *ranges,
               struct error *error)
 {
   struct mapfile map = {
@@ -182,57 +137,10 @@ mapfile_read (FILE *in, const char *name, uint64_t size, struct ranges *ranges,
   return 0;
 }
 
-#define PREFIX "blk-"
-#define MIN_DIGITS 8
+/* ---- A parser of JSON ---- */
 
-/* Returns the number of hexadecimal digits of the sum in NAME, or 0 if there is
- * no sum.  Other text can follow the digits, but a letter must not.
- */
-static size_t
-count_digits (const char *name)
-{
-  const char *digits;
-  size_t count;
-
-  if (strncmp (name, PREFIX, strlen (PREFIX)) != 0)
-    return 0;
-  digits = name + strlen (PREFIX);
-  count = strspn (digits, "0123456789abcdefABCDEF");
-  return count < MIN_DIGITS || isalnum ((unsigned char) digits[count]) ? 0
-                                                                       : count;
-}
-
-bool
-bitmap_name_has_sum (const char *name)
-{
-  return count_digits (name) > 0;
-}
-
-int
-bitmap_name_check (const char *name, const char *sum, struct error *error)
-{
-  size_t count = count_digits (name);
-
-  if (count == 0 ||
-      (count <= strlen (sum) &&
-       strncasecmp (name + strlen (PREFIX), sum, count) == 0))
-    return 0;
-  return error_set (error, "the dirty bitmap '%s' records the changes since a "
-                    "different sum, not since %s", name, sum);
-}
-
-/*
- * Lists of changed ranges in JSON, as blkhash compare or nbdinfo prints them.
- *
- * nbdinfo prints an array of objects that describe all bytes of the disk.  So
- * they must cover the image without gaps; otherwise objects are missing, or the
- * list is that of another disk.  blkhash prints only the ranges that differ, in
- * an object, which says at its end how many bytes were compared: these must be
- * all bytes of the image.
- */
-
-/* A parser for the JSON of lists of ranges: an array of objects, whose members
- * are integers or strings; or an object that has such arrays as members.
+/* It reads the JSON of lists of ranges: an array of objects, whose members are
+ * integers or strings; or an object that has such arrays as members.
  *
  * The input is untrusted.  Common JSON parsers read a number that is too large
  * as the largest one, and use the last of two members with the same name.  This
@@ -242,8 +150,6 @@ bitmap_name_check (const char *name, const char *sum, struct error *error)
  * Functions return 0, some of them also 1; or -1 on error.  The reason is then
  * in the struct error, and only json_scan_error may be called.
  */
-
-struct error;
 
 #define JSON_SCAN_STRING 32     /* size of a string with its NUL; a longer
                                  * string is an error, unless it is skipped */
@@ -257,40 +163,11 @@ struct json_scan {
   struct error *error;
 };
 
-/* Read the start of an array or of an object.  Returns '[' or '{'. */
-int json_scan_begin (struct json_scan *scan);
-
-/* Check that the input ends. */
-int json_scan_end (struct json_scan *scan);
-
-/* Read the start of an array, the value of a member. */
-int json_scan_array (struct json_scan *scan);
-
-/* Returns 1 if another object begins, or 0 at the end of the array; then the
- * object that has the array continues.
- */
-int json_scan_object (struct json_scan *scan);
-
-/* Returns 1 with KEY if the object has another member, whose value is next; 0
- * at the end of the object.
- */
-int json_scan_key (struct json_scan *scan, char key[JSON_SCAN_STRING]);
-
-/* Read the value of the member that json_scan_key has returned. */
-int json_scan_number (struct json_scan *scan, uint64_t *number);
-int json_scan_string (struct json_scan *scan, char text[JSON_SCAN_STRING]);
-
-/* Skip a string, which can be of any length, and have any characters. */
-int json_scan_skip_string (struct json_scan *scan);
-
 /* Set an error of the current object.  Always returns -1. */
-int json_scan_error (struct json_scan *scan, const char *fmt, ...)
+static int json_scan_error (struct json_scan *scan, const char *fmt, ...)
   __attribute__ ((format (printf, 2, 3)));
 
-/* A parser for the JSON of lists of ranges: see json-scan.h.
- */
-
-int
+static int
 json_scan_error (struct json_scan *scan, const char *fmt, ...)
 {
   char where[40] = "", text[512];
@@ -333,7 +210,8 @@ unexpected_char (struct json_scan *scan, int c)
   return json_scan_error (scan, "is truncated: the list has no end");
 }
 
-int
+/* Read the start of an array or of an object.  Returns '[' or '{'. */
+static int
 json_scan_begin (struct json_scan *scan)
 {
   int c = next (scan);
@@ -349,7 +227,8 @@ json_scan_begin (struct json_scan *scan)
                           "--json' print one");
 }
 
-int
+/* Check that the input ends. */
+static int
 json_scan_end (struct json_scan *scan)
 {
   int c = next (scan);
@@ -360,7 +239,8 @@ json_scan_end (struct json_scan *scan)
     : json_scan_error (scan, "there is trailing data after the list of ranges");
 }
 
-int
+/* Read the start of an array, the value of a member. */
+static int
 json_scan_array (struct json_scan *scan)
 {
   int c = next (scan);
@@ -368,7 +248,10 @@ json_scan_array (struct json_scan *scan)
   return c == '[' ? 0 : unexpected_char (scan, c);
 }
 
-int
+/* Returns 1 if another object begins, or 0 at the end of the array; then the
+ * object that has the array continues.
+ */
+static int
 json_scan_object (struct json_scan *scan)
 {
   int c = next (scan);
@@ -406,7 +289,10 @@ parse_string (struct json_scan *scan, char text[JSON_SCAN_STRING])
   return 0;
 }
 
-int
+/* Returns 1 with KEY if the object has another member, whose value is next; 0
+ * at the end of the object.
+ */
+static int
 json_scan_key (struct json_scan *scan, char key[JSON_SCAN_STRING])
 {
   int c = next (scan);
@@ -438,7 +324,8 @@ parse_number (const char *text, uint64_t *number)
   return rest && *rest == '\0' && (*text != '0' || text[1] == '\0') ? 0 : -1;
 }
 
-int
+/* Read a number, the value of the member that json_scan_key has returned. */
+static int
 json_scan_number (struct json_scan *scan, uint64_t *number)
 {
   char text[JSON_SCAN_STRING];
@@ -461,7 +348,8 @@ json_scan_number (struct json_scan *scan, uint64_t *number)
                                                  : 0;
 }
 
-int
+/* The same for a string. */
+static int
 json_scan_string (struct json_scan *scan, char text[JSON_SCAN_STRING])
 {
   int c = next (scan);
@@ -469,7 +357,8 @@ json_scan_string (struct json_scan *scan, char text[JSON_SCAN_STRING])
   return c == '"' ? parse_string (scan, text) : unexpected_char (scan, c);
 }
 
-int
+/* Skip a string, which can be of any length, and have any characters. */
+static int
 json_scan_skip_string (struct json_scan *scan)
 {
   int c = next (scan);
@@ -484,6 +373,17 @@ json_scan_skip_string (struct json_scan *scan)
   }
   return 0;
 }
+
+/* ---- Lists in JSON ---- */
+
+/* A list in JSON, as blkhash compare or nbdinfo prints it.
+ *
+ * nbdinfo prints an array of objects that describe all bytes of the disk.  So
+ * they must cover the image without gaps; otherwise objects are missing, or the
+ * list is that of another disk.  blkhash prints only the ranges that differ, in
+ * an object, which says at its end how many bytes were compared: these must be
+ * all bytes of the image.
+ */
 
 #define DIRTY 1                 /* flag in the type of an object of nbdinfo */
 
@@ -519,8 +419,6 @@ struct form {
   const char *what;             /* the required members, for an error */
   int (*add) (struct list *list, const struct item *item); /* or NULL */
 };
-
-/* ---- Ranges ---- */
 
 static int
 check_bounds (struct list *list, uint64_t start, uint64_t len)
@@ -558,8 +456,6 @@ cover (struct list *list, const struct item *item)
   list->covered += item->len;
   return 0;
 }
-
-/* ---- Objects ---- */
 
 static int
 add_compared (struct list *list, const struct item *item)
@@ -618,8 +514,6 @@ static const struct form nbdinfo = {
   "'offset', 'length' and 'type', as 'nbdinfo --json "
   "--map=qemu:dirty-bitmap:NAME URI' prints them", add_nbdinfo
 };
-
-/* ---- Members ---- */
 
 static int read_array (struct list *list, const struct form *form);
 
@@ -724,10 +618,11 @@ read_array (struct list *list, const struct form *form)
   return r;
 }
 
-/* ---- The list ---- */
-
-int
-json_list_read (FILE *in, const char *name, uint64_t size,
+/* Read the list NAME from IN, and add its ranges to RANGES, without sorting
+ * them.  The image has SIZE bytes.  Returns 0, or -1 with the reason.
+ */
+static int
+read_json (FILE *in, const char *name, uint64_t size,
                 struct ranges *ranges, struct error *error)
 {
   struct list list = {
@@ -747,4 +642,101 @@ json_list_read (FILE *in, const char *name, uint64_t size,
                          " bytes of the image: it is truncated, or of another "
                          "disk", list.covered, size);
   return r;
+}
+
+/* ---- A list of any form ---- */
+
+/* Open the list, which must be a regular file or a pipe: a device may have no
+ * end, and a terminal would wait for input.  "-" is standard input.  Returns
+ * NULL with the reason on error.
+ */
+static FILE *
+open_list (const char *path, struct error *error)
+{
+  struct stat st;
+  FILE *in = NULL;
+  int r = strcmp (path, "-") == 0 ? fstat (0, &st) : stat (path, &st);
+
+  if (r == 0 && !S_ISREG (st.st_mode) && !S_ISFIFO (st.st_mode)) {
+    error_about (error, path, "it is not a file or a pipe");
+    return NULL;
+  }
+  if (r == 0)
+    in = strcmp (path, "-") == 0 ? stdin : fopen (path, "re");
+  if (!in)
+    error_about (error, path, "cannot open: %s", strerror (errno));
+  return in;
+}
+
+int
+changes_read_stream (FILE *in, const char *name, uint64_t size,
+                     struct ranges *ranges, struct error *error)
+{
+  int c = getc (in), r;
+
+  /* No list in JSON begins with a comment, and every mapfile of ours does. */
+  ungetc (c, in);
+  r = c == '#' ? read_mapfile (in, name, size, ranges, error)
+               : read_json (in, name, size, ranges, error);
+  if (r == 0)
+    ranges_sort (ranges);
+  else
+    ranges_free (ranges);
+  return r;
+}
+
+int
+changes_read (const char *path, uint64_t size, struct ranges *ranges,
+              struct error *error)
+{
+  FILE *in = open_list (path, error);
+  int r;
+
+  if (!in)
+    return -1;
+  r = changes_read_stream (in, path, size, ranges, error);
+  if (in != stdin)
+    fclose (in);
+  return r;
+}
+
+/* ---- The name of a dirty bitmap ---- */
+
+#define PREFIX "blk-"
+#define MIN_DIGITS 8
+
+/* Returns the number of hexadecimal digits of the sum in NAME, or 0 if there is
+ * no sum.  Other text can follow the digits, but a letter must not.
+ */
+static size_t
+count_digits (const char *name)
+{
+  const char *digits;
+  size_t count;
+
+  if (strncmp (name, PREFIX, strlen (PREFIX)) != 0)
+    return 0;
+  digits = name + strlen (PREFIX);
+  count = strspn (digits, "0123456789abcdefABCDEF");
+  return count < MIN_DIGITS || isalnum ((unsigned char) digits[count]) ? 0
+                                                                       : count;
+}
+
+bool
+bitmap_name_has_sum (const char *name)
+{
+  return count_digits (name) > 0;
+}
+
+int
+bitmap_name_check (const char *name, const char *sum, struct error *error)
+{
+  size_t count = count_digits (name);
+
+  if (count == 0 ||
+      (count <= strlen (sum) &&
+       strncasecmp (name + strlen (PREFIX), sum, count) == 0))
+    return 0;
+  return error_set (error, "the dirty bitmap '%s' records the changes since a "
+                    "different sum, not since %s", name, sum);
 }

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * A list of the ranges of an image that changed since it was hashed.
+ * The ranges of an image that changed since it was hashed: a list in JSON, or a
+ * mapfile, that another program has made.
  *
  * All other ranges are trusted to be unchanged.  So any irregularity in the
  * list is an error, and then none of it is used.
@@ -24,23 +25,13 @@ struct ranges;
 int changes_read (const char *path, uint64_t size, struct ranges *ranges,
                   struct error *error);
 
-/* A mapfile that blkhash has created, as a list of changed ranges.
- */
-
-struct error;
-struct ranges;
-
-/* Read the mapfile NAME from IN, and add its ranges with the status "+" to
- * RANGES.  The image has SIZE bytes.  Returns 0, or -1 with the reason.
- */
-int mapfile_read (FILE *in, const char *name, uint64_t size,
-                  struct ranges *ranges, struct error *error);
+/* The same for the list that is read from IN, and has this NAME in messages. */
+int changes_read_stream (FILE *in, const char *name, uint64_t size,
+                         struct ranges *ranges, struct error *error);
 
 /* The sum in the name of a dirty bitmap: the bitmap records the changes since
  * the image had this sum.
  */
-
-struct error;
 
 /* Does NAME begin with "blk-" and at least the first 8 digits of a sum? */
 bool bitmap_name_has_sum (const char *name);
@@ -50,17 +41,5 @@ bool bitmap_name_has_sum (const char *name);
  */
 int bitmap_name_check (const char *name, const char *sum,
                        struct error *error);
-
-/* Lists of changed ranges in JSON.
- */
-
-struct error;
-struct ranges;
-
-/* Read the list NAME from IN, and add its ranges to RANGES, without sorting
- * them.  The image has SIZE bytes.  Returns 0, or -1 with the reason.
- */
-int json_list_read (FILE *in, const char *name, uint64_t size,
-                    struct ranges *ranges, struct error *error);
 
 #endif /* BLKSUM_CHANGES_H */

@@ -492,12 +492,11 @@ job_repair (const struct repair_request *request, struct repair_result *result,
   struct repair repair = { .request = request, .result = result };
   int r;
 
-  *result = (struct repair_result) { .block_size = 0 };
+  *result = (struct repair_result) { .unverified = false };
   *operand = request->manifest;
   if (repair_manifest_open (&repair.manifest, request, error) == -1)
     return -1;
   *operand = request->hash.operand;
-  result->block_size = repair.manifest.block_size;
   repair.sources = calloc (request->nr_sources, sizeof *repair.sources);
   if (repair.sources)
     r = repair_disk (&repair, operand, error);

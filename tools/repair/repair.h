@@ -46,7 +46,6 @@ struct repair_request {
 
 /* The result of blkhash repair. */
 struct repair_result {
-  uint32_t block_size;          /* bytes */
   uint64_t blocks[REPAIR_STATES]; /* number of bad blocks with each outcome */
   bool unverified;              /* a block was written, but not verified before
                                  * the repair failed */
