@@ -43,8 +43,7 @@ cleanup_unlock (pthread_mutex_t **lock)
 /* N + ALIGN must not overflow. */
 #define ROUND_UP(n, align) ROUND_DOWN ((n) + ((align) - 1), align)
 
-/* The number of units of size N needed to hold LEN.  LEN + N must not overflow.
- */
-#define DIV_ROUND_UP(len, n) (((len) + ((n) - 1)) / (n))
+/* The number of units of size N needed to hold LEN. */
+#define DIV_ROUND_UP(len, n) ((len) / (n) + ((len) % (n) != 0))
 
 #endif /* BLKHASH_UTIL_H */

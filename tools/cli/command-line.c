@@ -11,6 +11,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <getopt.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -187,9 +188,8 @@ parse_number (const struct option_row *row, const char *arg)
     usage_invalid ("--%s: invalid %s '%s'", row->name,
                    row->is_size ? "size" : "number", arg);
   if (value < row->min || value > row->max)
-    usage_invalid ("--%s: '%s' is not between %llu and %llu", row->name, arg,
-                   (unsigned long long) row->min,
-                   (unsigned long long) row->max);
+    usage_invalid ("--%s: '%s' is not between %" PRIu64 " and %" PRIu64,
+                   row->name, arg, row->min, row->max);
   return value;
 }
 

@@ -8,8 +8,8 @@
 
 #include <config.h>
 
+#include <inttypes.h>
 #include <limits.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -268,8 +268,8 @@ static void
 warn (uint64_t count, const char *one, const char *many)
 {
   if (count > 0)
-    fprintf (stderr, "%s: WARNING: %ju %s\n", program_name,
-             (uintmax_t) count, count == 1 ? one : many);
+    fprintf (stderr, "%s: WARNING: %" PRIu64 " %s\n", program_name, count,
+             count == 1 ? one : many);
 }
 
 static void

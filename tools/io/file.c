@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -477,7 +478,7 @@ int
 file_read (const struct file *file, void *buf, size_t len, uint64_t at,
            uint64_t offset, struct error *error)
 {
-  size_t pages = (len + READ_ALIGN - 1) / READ_ALIGN * READ_ALIGN;
+  size_t pages = ROUND_UP (len, (size_t) READ_ALIGN);
   /* A read must not extend beyond the maximum offset. */
   size_t most = MIN (pages, INT64_MAX - at);
   int err = read_range (&file->data, buf, most, len, at);
@@ -485,11 +486,9 @@ file_read (const struct file *file, void *buf, size_t len, uint64_t at,
   if (err == 0)
     return 0;
   if (err == -1)
-    return error_set (error, "cannot read at offset %llu: the file was "
-                      "truncated while it was read",
-                      (unsigned long long) offset);
-  return error_errno (error, err, "cannot read at offset %llu",
-                      (unsigned long long) offset);
+    return error_set (error, "cannot read at offset %" PRIu64 ": the file was "
+                      "truncated while it was read", offset);
+  return error_errno (error, err, "cannot read at offset %" PRIu64, offset);
 }
 
 /* Read LEN bytes at any alignment with direct I/O, which reads whole pages. */
@@ -497,7 +496,7 @@ static int
 read_pages (const struct read_file *file, void *buf, size_t len, uint64_t at)
 {
   size_t before = at % READ_ALIGN;
-  size_t size = (before + len + READ_ALIGN - 1) / READ_ALIGN * READ_ALIGN;
+  size_t size = ROUND_UP (before + len, (size_t) READ_ALIGN);
   void *pages;
   int err = posix_memalign (&pages, READ_ALIGN, size);
 

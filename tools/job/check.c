@@ -13,6 +13,7 @@
 #include <config.h>
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,8 +29,7 @@
 #include "source/source.h"
 #include "util/error.h"
 
-/* Read a list of checksums line by line.
- */
+/* ---- Reading a list ---- */
 
 /* The maximum length of a line in bytes: enough for a name of PATH_MAX bytes
  * that are all escaped.
@@ -93,9 +93,8 @@ sums_list_next (struct sums_list *list, struct sums_line *line,
     return error_set (error, "is a manifest, not a list of sums: --expect "
                       "manifest:FILE checks an image with it");
   if (end == LINE_NUL)
-    return error_set (error, "line %ju has a NUL character: the lines of a "
-                      "list end with newlines",
-                      (uintmax_t) list->number);
+    return error_set (error, "line %" PRIu64 " has a NUL character: the lines "
+                      "of a list end with newlines", list->number);
   if (len > MAX_LINE)
     *line = (struct sums_line) {
       .type = SUMS_DAMAGED, .why = "it is longer than 65536 bytes"
@@ -109,12 +108,6 @@ sums_list_next (struct sums_list *list, struct sums_line *line,
   return 1;
 }
 
-uint64_t
-sums_list_line_number (const struct sums_list *list)
-{
-  return list->number;
-}
-
 void
 sums_list_close (struct sums_list *list)
 {
@@ -123,13 +116,13 @@ sums_list_close (struct sums_list *list)
   free (list);
 }
 
+/* ---- The result of a line ---- */
+
 struct check {
   const struct check_request *request;
   struct sums_list *list;
   struct check_result *result;
 };
-
-/* ---- The result of a line ---- */
 
 static void
 report_line (struct check *check, const struct check_line *line)
@@ -146,9 +139,8 @@ report_malformed (struct check *check, const char *why)
 {
   struct error error = { "" };
 
-  error_set (&error, "%ju: improperly formatted checksum line%s%s",
-             (uintmax_t) sums_list_line_number (check->list),
-             why ? ": " : "", why ? why : "");
+  error_set (&error, "%" PRIu64 ": improperly formatted checksum line%s%s",
+             check->list->number, why ? ": " : "", why ? why : "");
   report_line (check, &(struct check_line) {
     .outcome = why ? LINE_DAMAGED : LINE_MALFORMED, .error = &error
   });
@@ -294,7 +286,7 @@ check_sum (struct check *check, const struct sums_line *line)
   }
 }
 
-/* ---- A list ---- */
+/* ---- The lines of a list ---- */
 
 static void
 check_line (struct check *check, const struct sums_line *line)

@@ -1,15 +1,14 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Read an untrusted list of checksums line by line.  The list, and each line,
- * can have any length: memory does not grow with it.  A line that is longer
- * than any valid line is returned as SUMS_DAMAGED.
+ * An untrusted list of checksums, which check.c and a fuzz target read line by
+ * line.  The list, and each line, can have any length: memory does not grow
+ * with it.  A line that is longer than any valid line is returned as
+ * SUMS_DAMAGED.
  */
 
-#ifndef BLKSUM_SUMS_LIST_H
-#define BLKSUM_SUMS_LIST_H
-
-#include <stdint.h>
+#ifndef BLKSUM_CHECK_H
+#define BLKSUM_CHECK_H
 
 struct error;
 struct sums_line;
@@ -27,9 +26,6 @@ struct sums_list *sums_list_open (const char *path, struct error *error);
 int sums_list_next (struct sums_list *list, struct sums_line *line,
                     struct error *error);
 
-/* Returns the number of the last line that was read, counted from 1. */
-uint64_t sums_list_line_number (const struct sums_list *list);
-
 void sums_list_close (struct sums_list *list);
 
-#endif /* BLKSUM_SUMS_LIST_H */
+#endif /* BLKSUM_CHECK_H */

@@ -1,14 +1,5 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
- *
- * The leaves of an image as an iterator, while the image is being hashed.
- *
- * The leaf table passes its leaves to a sink, a few at a time, in a thread that
- * adds blocks or calls blkhash_leaves_fold.  The sink copies them into a batch.
- * Waking the consumer for each call would take as long as hashing the blocks,
- * so the consumer sleeps until the batch has many leaves.  The sleep has a
- * short timeout, because a pipe may stall, and results before the stall must be
- * reported.
  */
 
 #include <config.h>
@@ -28,9 +19,7 @@
 #include "util/error.h"
 #include "util/progress.h"
 
-/* Read an image into a leaf table: the source reads the ranges that are
- * missing.
- */
+/* ---- The table ---- */
 
 _Static_assert (SOURCE_SIZE_UNKNOWN == BLKHASH_SIZE_UNKNOWN &&
                 SOURCE_SIZE_UNKNOWN == PROGRESS_NO_SIZE,
@@ -81,18 +70,6 @@ image_table_fill (struct source *source, struct blkhash_leaves *leaves,
   scan_destroy (&scan);
   return r;
 }
-
-#define MAX_RUNS 1024           /* in a batch */
-#define MAX_BYTES (128 * 1024)  /* of leaves in a batch */
-#define BATCH_TIMEOUT (NS_PER_SECOND / 50) /* limit of the wait for a larger
-                                            * batch */
-
-struct image_batch {
-  size_t count;                 /* runs */
-  size_t used;                  /* number of used bytes of LEAVES */
-  struct blkhash_manifest_run runs[MAX_RUNS];
-  unsigned char leaves[MAX_BYTES];
-};
 
 /* ---- A group ---- */
 
@@ -156,6 +133,18 @@ group_failed (struct image_group *group, const struct image_runs *iter)
 }
 
 /* ---- A batch ---- */
+
+#define MAX_RUNS 1024           /* in a batch */
+#define MAX_BYTES (128 * 1024)  /* of leaves in a batch */
+#define BATCH_TIMEOUT (NS_PER_SECOND / 50) /* limit of the wait for a larger
+                                           * batch */
+
+struct image_batch {
+  size_t count;                 /* runs */
+  size_t used;                  /* number of used bytes of LEAVES */
+  struct blkhash_manifest_run runs[MAX_RUNS];
+  unsigned char leaves[MAX_BYTES];
+};
 
 static bool
 is_worth_waking (const struct image_batch *batch)

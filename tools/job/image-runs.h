@@ -1,8 +1,16 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The leaves of an image as an iterator, while the image is being hashed.
- * This is the only iterator with threads.
+ * Hash an image: read it into a leaf table, which computes the sum; or get its
+ * leaves from an iterator, while the image is being hashed.  This is the only
+ * iterator with threads.
+ *
+ * The leaf table of an iterator passes its leaves to a sink, a few at a time,
+ * in a thread that adds blocks or calls blkhash_leaves_fold.  The sink copies
+ * them into a batch.  Waking the consumer for each call would take as long as
+ * hashing the blocks, so the consumer sleeps until the batch has many leaves.
+ * The sleep has a short timeout, because a pipe may stall, and results before
+ * the stall must be reported.
  *
  * The hashing threads can be two batches ahead of the consumer; then they wait.
  * Each image has its own batches and threads, because two images that are
@@ -23,25 +31,21 @@
 #include "read/scan.h"
 #include "util/error.h"
 
-/* Read an image into a leaf table (struct blkhash_leaves), and fold the table:
- * see blkhash_leaves_fold.
- */
-
 struct blkhash_leaves;
-struct error;
-struct scan_request;
 struct source;
-struct sum;
 
-/* Read the image of SOURCE into the table LEAVES, and fold it.  Stores in SUM
- * the format, the numbers of bytes, and the digest if the table
- * computes one, but not the hash options.  Returns 0; or -1 with the reason,
- * for example that the image changed while it was read.  There is no reason if
- * request->stopped returned true.  After -1 SOURCE can only be closed.
+/* Read the image of SOURCE into the table LEAVES, and fold it (see
+ * blkhash_leaves_fold).  Stores in SUM the format, the numbers of bytes, and
+ * the digest if the table computes one, but not the hash options.  Returns 0;
+ * or -1 with the reason, for example that the image changed while it was read.
+ * There is no reason if request->stopped returned true.  After -1 SOURCE can
+ * only be closed.
  */
 int image_table_fill (struct source *source, struct blkhash_leaves *leaves,
                       const struct scan_request *request, struct sum *sum,
                       struct error *error);
+
+/* ---- The iterator ---- */
 
 struct image_batch;
 struct image_runs;

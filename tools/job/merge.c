@@ -26,6 +26,7 @@
 
 #include "../lib/common/clock.h"
 #include "../lib/common/text.h"
+#include "../lib/common/util.h"
 #include "../lib/manifest/manifest.h"
 #include "job/job.h"
 #include "job/manifest-file.h"
@@ -323,8 +324,8 @@ find_missing (struct merge *merge, FILE *out)
     block = file->end;
     before = file;
   }
-  print_missing (merge, block, merge->plan.size / block_size +
-                 (merge->plan.size % block_size != 0), out);
+  print_missing (merge, block, DIV_ROUND_UP (merge->plan.size, block_size),
+                 out);
   return 0;
 }
 

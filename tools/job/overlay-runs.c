@@ -1,8 +1,6 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * An iterator that overlays leaves of an image on the leaves of a base.
- *
  * The image determines the runs: the image's own runs cover all blocks, because
  * blocks that were not read count as zeros.  When leaves of the base are
  * needed, the base is read up to the same block.
@@ -20,15 +18,14 @@
 #include "util/progress.h"
 #include "util/ranges.h"
 
-/* The leaves in a manifest, as an iterator.
- */
+/* ---- A manifest ---- */
 
 /* Remove the blocks beyond SIZE from RUN. */
 static void
 limit_run (struct blkhash_manifest_run *run, uint64_t size,
            uint32_t block_size)
 {
-  uint64_t end = size / block_size + (size % block_size != 0);
+  uint64_t end = DIV_ROUND_UP (size, block_size);
   uint64_t left = run->first < end ? end - run->first : 0;
 
   if (run->count > left)
@@ -179,7 +176,7 @@ class_of (const struct overlay_runs *overlay, struct blkhash_manifest_run *run)
                                              run->first * overlay->block_size,
                                              &len);
 
-  count = len / overlay->block_size + (len % overlay->block_size != 0);
+  count = DIV_ROUND_UP (len, overlay->block_size);
   run->count = MIN (run->count, count);
   return class;
 }

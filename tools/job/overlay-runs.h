@@ -1,13 +1,13 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * An iterator that overlays leaves of an image on the leaves of a base, such as
- * an older manifest.
+ * Two iterators: the leaves in a manifest; and those of an image that are
+ * overlaid on the leaves of a base, such as an older manifest.
  *
- * The class of a block in the audit sample (see util/audit-sample.h) selects
- * its leaf.  A trusted block has the leaf of the base.  An unknown block has
- * the leaf of the image.  So has an audited block, but that leaf is compared
- * with the leaf of the base, and each range of blocks that differ is reported.
+ * The class of a block in the audit sample (see util/ranges.h) selects its
+ * leaf.  A trusted block has the leaf of the base.  An unknown block has the
+ * leaf of the image.  So has an audited block, but that leaf is compared with
+ * the leaf of the base, and each range of blocks that differ is reported.
  */
 
 #ifndef BLKSUM_OVERLAY_RUNS_H
@@ -18,9 +18,7 @@
 
 #include "../lib/manifest/manifest-diff.h"
 
-/* The leaves in a manifest, as an iterator.
- */
-
+struct audit_sample;
 struct blkhash_manifest_reader;
 struct error;
 struct progress;
@@ -44,10 +42,6 @@ void manifest_runs_init (struct manifest_runs *manifest,
                          const char *name, uint64_t size,
                          const struct progress *progress,
                          struct error *error);
-
-struct audit_sample;
-struct error;
-struct progress;
 
 struct overlay_runs {
   struct leaf_runs runs;

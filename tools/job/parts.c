@@ -210,7 +210,7 @@ check_empty (const char *dir, struct error *error)
 static uint32_t
 default_number (uint64_t size)
 {
-  uint64_t n = size / PART_SIZE + (size % PART_SIZE != 0);
+  uint64_t n = DIV_ROUND_UP (size, PART_SIZE);
 
   return MAX (1, MIN (n, MAX_PARTS));
 }

@@ -32,6 +32,7 @@
 
 #include "../lib/common/clock.h"
 #include "../lib/common/sums.h"
+#include "../lib/common/util.h"
 #include "job/changes.h"
 #include "job/image-runs.h"
 #include "job/job.h"
@@ -185,9 +186,9 @@ total_bytes (const struct update *update)
   uint32_t size = block_size (update);
   uint64_t read = audit_sample_bytes (&update->sample);
   uint64_t rest = update->source->size - read;
-  uint64_t trusted = rest / size + (rest % size != 0);
 
-  return read + trusted * blkhash_opts_get_digest_size (update->hash.opts);
+  return read + DIV_ROUND_UP (rest, size) *
+    blkhash_opts_get_digest_size (update->hash.opts);
 }
 
 /* Report a range that differs, although no list of changes contains it. */

@@ -297,9 +297,9 @@ check_again (const struct repair *repair, const struct block *block,
                    error) == -1)
     return -1;
   r = check_content (repair, block, repair->found, &block->bad, error);
-  return r != 0 ? r : error_set (error, "changed meanwhile at offset %llu: "
-                                 "another program writes it",
-                                 (unsigned long long) block->offset);
+  return r != 0 ? r : error_set (error, "changed meanwhile at offset %"
+                                 PRIu64 ": another program writes it",
+                                 block->offset);
 }
 
 /* Write the good content to BLOCK, flush it, and read it back, which must not

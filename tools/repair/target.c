@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <linux/fs.h>
 #include <stdbool.h>
@@ -393,26 +394,24 @@ check_file (struct target *target, int type, bool read_only,
   return 0;
 }
 
-/* Check that the image of EXPECTED bytes is the whole disk or, with --size,
- * its first bytes.
+/* Check that the image of SIZE bytes is the whole disk or, with --size, its
+ * first bytes.
  */
 static int
-check_image_size (struct target *target, uint64_t expected,
-                  struct error *error)
+check_image_size (struct target *target, uint64_t size, struct error *error)
 {
-  unsigned long long full = target->source->size, size = expected;
-  unsigned long long option = target->options.size;
+  uint64_t full = target->source->size, option = target->options.size;
 
   if (option == SOURCE_WHOLE && full != size)
-    return error_set (error, "has %llu bytes, but the image of the manifest "
-                      "has %llu%s", full, size, full > size
+    return error_set (error, "has %" PRIu64 " bytes, but the image of the "
+                      "manifest has %" PRIu64 "%s", full, size, full > size
                       ? "; --size is for an image on a larger disk" : "");
   if (option != SOURCE_WHOLE && full < option)
-    return error_set (error, "has only %llu bytes, fewer than the %llu of "
-                      "--size", full, option);
+    return error_set (error, "has only %" PRIu64 " bytes, fewer than the %"
+                      PRIu64 " of --size", full, option);
   if (option != SOURCE_WHOLE && option != size)
-    return error_set (error, "--size is %llu bytes, but the image of the "
-                      "manifest has %llu", option, size);
+    return error_set (error, "--size is %" PRIu64 " bytes, but the image of "
+                      "the manifest has %" PRIu64, option, size);
   target->source->size = size;
   return 0;
 }
@@ -471,9 +470,8 @@ target_check_same (const struct target *target, struct error *error)
   if (find_size (target->fd, &size, error) == -1)
     return -1;
   if (size != target->size)
-    return error_set (error, "changed its size from %llu to %llu bytes",
-                      (unsigned long long) target->size,
-                      (unsigned long long) size);
+    return error_set (error, "changed its size from %" PRIu64 " to %" PRIu64
+                      " bytes", target->size, size);
   return stat (target->path, &now) == 0 && same_disk (&target->st, &now) ? 0
     : error_set (error, "was replaced by another file");
 }
@@ -489,8 +487,8 @@ target_read (const struct target *target, void *buf, size_t len,
 
   if (err == -1)
     return error_set (error, "was truncated while it was repaired");
-  return err == 0 ? 0 : error_errno (error, err, "cannot read at offset %llu",
-                                     (unsigned long long) offset);
+  return err == 0 ? 0
+    : error_errno (error, err, "cannot read at offset %" PRIu64, offset);
 }
 
 int
@@ -507,8 +505,7 @@ target_write (const struct target *target, const void *buf, size_t len,
       continue;
     if (n <= 0)
       return error_errno (error, n == 0 ? ENOSPC : errno,
-                          "cannot write at offset %llu",
-                          (unsigned long long) (offset + done));
+                          "cannot write at offset %" PRIu64, offset + done);
     done += n;
   }
   return 0;
@@ -543,10 +540,10 @@ target_check_uncached (const struct target *target, size_t len,
   for (size_t i = 0; i < pages; i++)
     found |= cached[i] & 1;
   if (found)
-    error_set (error, "was written at offset %llu, but another program has "
-               "read or written this range, through the page cache: reading "
-               "the range back would not prove that the storage has the data",
-               (unsigned long long) offset);
+    error_set (error, "was written at offset %" PRIu64 ", but another program "
+               "has read or written this range, through the page cache: "
+               "reading the range back would not prove that the storage has "
+               "the data", offset);
   else
     r = 0;
  out:

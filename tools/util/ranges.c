@@ -214,9 +214,9 @@ void
 part_blocks (const struct part *part, uint64_t size, uint32_t block_size,
              uint64_t *first, uint64_t *count)
 {
-  uint64_t blocks = size / block_size + (size % block_size != 0);
+  uint64_t blocks = DIV_ROUND_UP (size, block_size);
   uint64_t unit = size / PART_UNIT >= part->n ? PART_UNIT : block_size;
-  uint64_t units = size / unit + (size % unit != 0), end;
+  uint64_t units = DIV_ROUND_UP (size, unit), end;
 
   *first = share (units, part->i, part->n) * (unit / block_size);
   end = share (units, part->i + 1, part->n) * (unit / block_size);
