@@ -45,6 +45,7 @@
 #include "job/overlay-runs.h"
 #include "source/source.h"
 #include "util/error.h"
+#include "util/ranges.h"
 #include "util/source-options.h"
 
 /* An input: an image, whose leaves are computed, or a manifest, which has them.
@@ -64,8 +65,8 @@ struct compare_input {
                                  * ended */
   uint64_t trailing;            /* with --size: bytes after the image, or
                                  * SOURCE_SIZE_UNKNOWN */
-  struct part_range *range;     /* the bytes to read of an image, or NULL for
-                                 * all; set by the caller */
+  const struct selection *selection; /* the bytes to read of an image, or NULL
+                                      * for all; set by the caller */
   struct error error;           /* the reason of a failure */
 
   /* The iterator of leaf runs, and what it needs. */
@@ -263,8 +264,7 @@ start_image (struct compare_input *input, struct image_group *group,
   const struct scan_request request = {
     .opts = input->opts,
     .progress = progress,
-    .wanted = input->range ? part_range_has : NULL,
-    .opaque = input->range,
+    .selection = input->selection,
     .padding = choose_padding (input->other,
                                blkhash_opts_get_block_size (input->opts)),
   };
@@ -474,7 +474,7 @@ struct compare {
                                  * NULL if they are separate */
   struct compare_input *failed; /* the input that failed, or NULL */
   struct params params;
-  struct part_range range;      /* with a part: the bytes to read */
+  struct selection part;        /* with a part: the bytes to read */
   struct leaf_diff diff;
   const struct progress *progress;
 };
@@ -528,9 +528,9 @@ choose_part (struct compare *compare, const char **operand,
     part_offset (first, size[0], block_size);
   compare->diff.begin = first;
   compare->diff.end = first + count;
-  compare->range = part_read_range (first, count, size[0], block_size);
-  compare->input[0].range = compare->input[1].range = compare->both.range =
-    &compare->range;
+  compare->part = selection_of_blocks (first, count, size[0], block_size);
+  compare->input[0].selection = compare->input[1].selection =
+    compare->both.selection = &compare->part;
   return 0;
 }
 
@@ -692,7 +692,7 @@ finish (struct compare *compare, int err, const char **operand,
 static uint64_t
 total_bytes (const struct compare *compare)
 {
-  uint64_t total = 0, part = compare->range.end - compare->range.start;
+  uint64_t total = 0, part = compare->part.end - compare->part.start;
   int i;
 
   if (compare->both.source)

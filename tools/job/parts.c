@@ -50,7 +50,6 @@
 
 #define PART_SIZE ((uint64_t) 4 << 30) /* bytes, if N is not given */
 #define MAX_PARTS 4096          /* parts, if N is not given */
-#define MAX_JOINED (32 * 1024 * 1024) /* bytes; no source reads more at once */
 
 struct parts {
   const struct parts_request *request;
@@ -70,7 +69,7 @@ struct one_part {
   const struct parts *parts;
   char *path;                   /* of its manifest */
   uint64_t first, count;        /* blocks */
-  struct part_range range;      /* bytes to be read */
+  struct selection selection;   /* the bytes to read */
   struct error unwritten;       /* why "failed" could not be written */
 };
 
@@ -382,38 +381,6 @@ next_limited (struct leaf_runs *runs, struct blkhash_manifest_run *run)
   return 0;
 }
 
-static bool
-is_audited_unit (const struct audit_sample *sample, uint64_t offset,
-                 uint64_t *len)
-{
-  return audit_sample_at (sample, offset, len) == SAMPLE_AUDITED;
-}
-
-/* The function wanted of the scan of a struct one_part: its audited units.
- * *LEN limits the size of a read, so adjacent units are joined.
- */
-static bool
-is_audited (void *opaque, uint64_t offset, uint64_t *len)
-{
-  struct one_part *part = opaque;
-  const struct audit_sample *sample = &part->parts->sample;
-  uint64_t more;
-  bool audited;
-
-  if (!part_range_has (&part->range, offset, len))
-    return false;
-  audited = is_audited_unit (sample, offset, &more);
-  while (more < MIN (*len, MAX_JOINED)) {
-    uint64_t next;
-
-    if (is_audited_unit (sample, offset + more, &next) != audited)
-      break;
-    more += next;
-  }
-  *len = MIN (*len, more);
-  return audited;
-}
-
 /* Report a range that differs.  This is recorded before it is reported for the
  * first time.
  */
@@ -430,15 +397,17 @@ report_range (void *opaque, uint64_t start, uint64_t length)
   parts->hash->source.warn (parts->hash->operand, &line);
 }
 
-/* Compare the sample of the blocks of PART with its manifest, which READER
- * reads.  Returns 0; 1 if a range differs; or -1 with the reason in the error.
+/* Compare AUDITED, the sample of the blocks of PART, with its manifest, which
+ * READER reads.  Returns 0; 1 if a range differs; or -1 with the reason in the
+ * error.
  */
 static int
-compare_sample (struct one_part *part, struct blkhash_manifest_reader *reader)
+compare_sample (struct one_part *part, const struct selection *audited,
+                struct blkhash_manifest_reader *reader)
 {
   const struct parts *parts = part->parts;
   const struct scan_request request = {
-    .opts = parts->plan.opts, .wanted = is_audited, .opaque = part
+    .opts = parts->plan.opts, .selection = audited
   };
   struct blkhash_manifest_run run;
   struct manifest_runs base;
@@ -481,17 +450,19 @@ audit (struct one_part *part, int fd)
 {
   const struct parts *parts = part->parts;
   struct blkhash_manifest_reader *reader;
-  uint64_t offset = part->range.start, len;
+  struct selection audited = part->selection;
+  uint64_t offset = audited.start, len;
   int r;
 
-  while (offset < part->range.end && !is_audited (part, offset, &len))
+  audited.sample = &parts->sample;
+  while (offset < audited.end && !selection_has (&audited, offset, &len))
     offset += len;
-  if (offset >= part->range.end)
+  if (offset >= audited.end)
     return 0;                   /* there is nothing to read */
   reader = blkhash_manifest_reader_new (fd, 0, NULL, 0);
   if (!reader)
     return error_errno (parts->error, errno, "cannot read %s", part->path);
-  r = compare_sample (part, reader);
+  r = compare_sample (part, &audited, reader);
   blkhash_manifest_reader_free (reader);
   if (r == 1)
     error_set (parts->error, "the parts are not of this state of the image; "
@@ -510,8 +481,7 @@ make_part (struct one_part *part)
   const struct scan_request request = {
     .opts = parts->plan.opts,
     .progress = parts->progress,
-    .wanted = part_range_has,
-    .opaque = &part->range,
+    .selection = &part->selection,
   };
   struct manifest_file manifest;
   struct sum sum;
@@ -544,8 +514,8 @@ part_of (const struct parts *parts, uint32_t i)
 
   part_blocks (&number, parts->plan.size, block_size, &part.first,
                &part.count);
-  part.range = part_read_range (part.first, part.count, parts->plan.size,
-                                block_size);
+  part.selection = selection_of_blocks (part.first, part.count,
+                                        parts->plan.size, block_size);
   return part;
 }
 
@@ -566,7 +536,7 @@ make_or_audit (const struct parts *parts, uint32_t i)
   else if (fd >= 0) {
     r = audit (&part, fd);
     close (fd);
-    progress_add (parts->progress, part.range.end - part.range.start);
+    progress_add (parts->progress, part.selection.end - part.selection.start);
   }
   free (part.path);
   return r;
@@ -577,7 +547,7 @@ static int
 make_parts (struct parts *parts)
 {
   const struct part *part = &parts->request->part;
-  struct part_range all = { 0, parts->plan.size };
+  struct selection all = { .end = parts->plan.size };
   uint32_t i = 0, end = parts->plan.parts;
   uint64_t seed;
   int r = 0;
@@ -585,7 +555,7 @@ make_parts (struct parts *parts)
   if (part->n > 0) {
     i = part->i;
     end = i + 1;
-    all = part_of (parts, i).range;
+    all = part_of (parts, i).selection;
   }
 
   if (getentropy (&seed, sizeof seed) == -1 ||

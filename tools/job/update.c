@@ -7,7 +7,7 @@
  * The image is read where it has changed.  A random sample of all other blocks
  * is also read, as an audit.  Leaves of the old manifest are not kept in
  * memory: they are read in order, when the new manifest needs them
- * (leaves/overlay-runs.h).
+ * (overlay-runs.h).
  *
  * The name of a dirty bitmap can contain the sum that the image had when the
  * bitmap was added.  Then the old manifest must have this sum, which is
@@ -42,8 +42,6 @@
 #include "source/source.h"
 #include "util/error.h"
 #include "util/ranges.h"
-
-#define MAX_JOINED (32 * 1024 * 1024) /* bytes; no source reads more at once */
 
 struct update {
   struct hash_request hash;     /* gets the parameters of the old manifest; the
@@ -156,27 +154,6 @@ block_size (const struct update *update)
   return blkhash_opts_get_block_size (update->hash.opts);
 }
 
-static bool
-is_read (const struct audit_sample *sample, uint64_t offset, uint64_t *len)
-{
-  return audit_sample_at (sample, offset, len) != SAMPLE_TRUSTED;
-}
-
-/* Returns whether the *LEN bytes at OFFSET are to be read.  *LEN limits the
- * size of a read, so adjacent units of the audit sample (util/audit-sample.h)
- * are joined while the result for them is the same.
- */
-static bool
-is_wanted (void *opaque, uint64_t offset, uint64_t *len)
-{
-  bool wanted = is_read (opaque, offset, len);
-  uint64_t more;
-
-  while (*len < MAX_JOINED && is_read (opaque, offset + *len, &more) == wanted)
-    *len += more;
-  return wanted;
-}
-
 /* Returns the number of bytes for the progress: the data that is read, and the
  * leaves of trusted blocks.
  */
@@ -250,10 +227,11 @@ write_leaves (struct update *update, struct image_runs *image,
 static int
 write_manifest (struct update *update, struct sum *sum, struct error *error)
 {
+  const struct selection changed_or_audited = {
+    .end = UINT64_MAX, .sample = &update->sample
+  };
   struct scan_request request = {
-    .opts = update->hash.opts,
-    .wanted = is_wanted,
-    .opaque = &update->sample,
+    .opts = update->hash.opts, .selection = &changed_or_audited
   };
   struct image_runs image;
   int r;

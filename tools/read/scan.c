@@ -15,6 +15,7 @@
 #include "read/scan.h"
 #include "util/first-bytes.h"
 #include "util/progress.h"
+#include "util/ranges.h"
 
 uint64_t
 padding_add (const struct padding *padding, uint64_t size)
@@ -152,26 +153,25 @@ next_missing (struct scan *scan, uint64_t offset, uint64_t *start,
   return 0;
 }
 
-/* Find the next missing range that is wanted.  Missing ranges before it are set
+/* Find the next missing range that is selected.  Missing ranges before it are set
  * to zero.
  */
 static int
-next_wanted (struct scan *scan, uint64_t offset, uint64_t *start,
-             uint64_t *len)
+next_selected (struct scan *scan, uint64_t offset, uint64_t *start,
+               uint64_t *len)
 {
-  const struct scan_request *request = &scan->request;
+  const struct selection *selection = scan->request.selection;
 
   for (;;) {
     int err = next_missing (scan, offset, start, len);
     uint64_t same;
-    bool wanted;
+    bool selected;
 
-    if (err || !request->wanted)
+    if (err || !selection)
       return err;
-    wanted = request->wanted (request->opaque, *start, &same);
-    if (*len > same)
-      *len = same;
-    if (wanted)
+    selected = selection_has (selection, *start, &same);
+    *len = MIN (*len, same);
+    if (selected)
       return 0;
     err = blkhash_leaves_zero (scan->leaves, *len, *start);
     if (err)
@@ -184,7 +184,7 @@ int
 scan_missing_at (void *opaque, uint64_t offset, uint64_t *start,
                  uint64_t *len, struct error *error)
 {
-  int err = next_wanted (opaque, offset, start, len);
+  int err = next_selected (opaque, offset, start, len);
 
   if (err && err != ENOENT)
     return error_errno (error, err, "cannot hash");

@@ -21,6 +21,7 @@ struct blkhash_leaves;
 struct blkhash_opts;
 struct first_bytes;
 struct progress;
+struct selection;
 
 /* Zeros that the table has beyond the end of the image. */
 struct padding {
@@ -39,13 +40,9 @@ struct scan_request {
   const struct progress *progress; /* counts all bytes; used by any thread; or
                                     * NULL */
   struct padding padding;       /* of the table */
-  /* Returns true if missing bytes at OFFSET must be read, and stores in *LEN
-   * the number of bytes for which the answer is the same.  Missing bytes that
-   * are not read become zeros in the table.  If this is NULL, all missing bytes
-   * are read.  Called by one thread at a time.
-   */
-  bool (*wanted) (void *opaque, uint64_t offset, uint64_t *len);
-  void *opaque;
+  const struct selection *selection; /* the missing bytes that are read; the
+                                      * others become zeros in the table; NULL:
+                                      * all are read */
   bool (*stopped) (void *opaque); /* returns true if the table is not needed
                                    * any more; called by any thread; or NULL */
   void *stopped_opaque;
@@ -77,7 +74,7 @@ void scan_init (struct scan *scan, struct blkhash_leaves *leaves,
                 size_t block_size);
 
 /* Initialize a copy to BUF of the LEN bytes at OFFSET of the image, which are
- * in one block of BLOCK_SIZE bytes.  REQUEST.WANTED must be NULL.  A stream
+ * in one block of BLOCK_SIZE bytes.  REQUEST.SELECTION must be NULL.  A stream
  * cannot be copied.
  */
 void scan_init_copy (struct scan *scan, size_t block_size, void *buf,

@@ -103,7 +103,8 @@ find_align (int fd)
  * the file needs, and set *BLOCK to the block size of the file system.
  */
 static int
-check_storage_file (int fd, uint32_t *align, uint32_t *block, struct error *error)
+check_storage_file (int fd, uint32_t *align, uint32_t *block,
+                    struct error *error)
 {
   struct statfs fs;
   uint32_t needed;

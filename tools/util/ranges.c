@@ -126,12 +126,12 @@ ranges_align (struct ranges *ranges, uint32_t block_size, uint64_t size)
 
   for (i = 0; i < ranges->count && ranges->items[i].start < size; i++) {
     struct ranges_item *range = &ranges->items[i];
-    uint64_t end = end_of (range) < size ? end_of (range) : size;
+    uint64_t end = MIN (end_of (range), size);
     uint64_t rest = end % block_size;
 
     range->start -= range->start % block_size;
     if (rest > 0)
-      end += block_size - rest < size - end ? block_size - rest : size - end;
+      end += MIN (block_size - rest, size - end);
     range->len = end - range->start;
     count++;
   }
@@ -141,13 +141,11 @@ ranges_align (struct ranges *ranges, uint32_t block_size, uint64_t size)
 
 /* ---- Queries ---- */
 
-bool
-ranges_has (const struct ranges *ranges, uint64_t offset, uint64_t *len)
+size_t
+ranges_find (const struct ranges *ranges, uint64_t offset)
 {
   size_t low = 0, high = ranges->count;
-  const struct ranges_item *range;
 
-  /* Find the first range that ends after OFFSET. */
   while (low < high) {
     size_t middle = low + (high - low) / 2;
 
@@ -156,13 +154,7 @@ ranges_has (const struct ranges *ranges, uint64_t offset, uint64_t *len)
     else
       high = middle;
   }
-  if (low == ranges->count) {
-    *len = UINT64_MAX;
-    return false;
-  }
-  range = &ranges->items[low];
-  *len = (range->start <= offset ? end_of (range) : range->start) - offset;
-  return range->start <= offset;
+  return low;
 }
 
 uint64_t
@@ -176,10 +168,7 @@ ranges_bytes (const struct ranges *ranges)
   return bytes;
 }
 
-/* The alignment of reads in bytes, unless the block size is larger.  No NBD
- * server requires a larger alignment, and neither does direct I/O.
- */
-#define PART_ALIGNMENT ((uint64_t) 64 * 1024)
+/* ---- Parts ---- */
 
 /* Parse a decimal number before END.  Returns the text after END, or NULL. */
 static const char *
@@ -220,40 +209,13 @@ part_blocks (const struct part *part, uint64_t size, uint32_t block_size,
 
   *first = share (units, part->i, part->n) * (unit / block_size);
   end = share (units, part->i + 1, part->n) * (unit / block_size);
-  if (end > blocks)
-    end = blocks;
-  *count = end - *first;
+  *count = MIN (end, blocks) - *first;
 }
 
 uint64_t
 part_offset (uint64_t block, uint64_t size, uint32_t block_size)
 {
   return block > size / block_size ? size : block * block_size;
-}
-
-struct part_range
-part_read_range (uint64_t first, uint64_t count, uint64_t size,
-                 uint32_t block_size)
-{
-  uint64_t start = part_offset (first, size, block_size);
-  uint64_t end = part_offset (first + count, size, block_size);
-  uint64_t more = -end & (PART_ALIGNMENT - 1);
-
-  if (count > 0) {
-    start &= ~(PART_ALIGNMENT - 1);
-    end = more < size - end ? end + more : size;
-  }
-  return (struct part_range) { start, end };
-}
-
-bool
-part_range_has (void *opaque, uint64_t offset, uint64_t *len)
-{
-  const struct part_range *range = opaque;
-  bool before = offset < range->start, in = !before && offset < range->end;
-
-  *len = (before ? range->start : in ? range->end : UINT64_MAX) - offset;
-  return in;
 }
 
 void
@@ -284,14 +246,12 @@ part_path (const struct part *part, const char *dir)
   return path;
 }
 
-/* The audit sample of blkhash update: which of the units whose leaves
- * are taken from a manifest are also read, and compared with it.
- */
+/* ---- The audit sample ---- */
 
 static uint64_t
 units (const struct audit_sample *sample, uint64_t len)
 {
-  return len / sample->unit + (len % sample->unit != 0);
+  return DIV_ROUND_UP (len, sample->unit);
 }
 
 static int
@@ -347,32 +307,12 @@ audit_sample_bytes (const struct audit_sample *sample)
                     ? sample->trusted.chosen * sample->unit : rest);
 }
 
-/* Returns the index of the first unknown range that ends after OFFSET, or the
- * number of ranges if there is none.
- */
-static size_t
-find_unknown (const struct ranges *unknown, uint64_t offset)
-{
-  size_t low = 0, high = unknown->count;
-
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    const struct ranges_item *range = &unknown->items[middle];
-
-    if (range->start + range->len <= offset)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low;
-}
-
 enum sample_class
 audit_sample_at (const struct audit_sample *sample, uint64_t offset,
                  uint64_t *len)
 {
   const struct ranges *unknown = sample->unknown;
-  size_t i = find_unknown (unknown, offset);
+  size_t i = ranges_find (unknown, offset);
   uint64_t unit = offset / sample->unit, count, same;
   bool audited;
 
@@ -381,7 +321,7 @@ audit_sample_at (const struct audit_sample *sample, uint64_t offset,
     const struct ranges_item *range = &unknown->items[i];
 
     if (range->start <= offset) {
-      *len = range->start + range->len - offset;
+      *len = end_of (range) - offset;
       return SAMPLE_UNKNOWN;
     }
     *len = range->start - offset;
@@ -390,7 +330,54 @@ audit_sample_at (const struct audit_sample *sample, uint64_t offset,
     return SAMPLE_TRUSTED;
   audited = strata_at (&sample->trusted, unit - sample->before[i], &count);
   same = count * sample->unit - offset % sample->unit;
-  if (*len > same)
-    *len = same;
+  *len = MIN (*len, same);
   return audited ? SAMPLE_AUDITED : SAMPLE_TRUSTED;
+}
+
+/* ---- Selections ---- */
+
+/* The alignment of reads in bytes, unless the block size is larger.  No NBD
+ * server requires a larger alignment, and neither does direct I/O.
+ */
+#define ALIGNMENT ((uint64_t) 64 * 1024)
+
+#define MAX_JOINED (32 * 1024 * 1024) /* bytes; no source reads more at once */
+
+struct selection
+selection_of_blocks (uint64_t first, uint64_t count, uint64_t size,
+                     uint32_t block_size)
+{
+  uint64_t start = part_offset (first, size, block_size);
+  uint64_t end = part_offset (first + count, size, block_size);
+  uint64_t more = -end & (ALIGNMENT - 1);
+
+  if (count > 0) {
+    start = ROUND_DOWN (start, ALIGNMENT);
+    end += MIN (more, size - end);
+  }
+  return (struct selection) { .start = start, .end = end };
+}
+
+static bool
+is_read (const struct audit_sample *sample, uint64_t offset, uint64_t *len)
+{
+  return audit_sample_at (sample, offset, len) != SAMPLE_TRUSTED;
+}
+
+bool
+selection_has (const struct selection *selection, uint64_t offset,
+               uint64_t *len)
+{
+  uint64_t start = selection->start, end = selection->end, same, more;
+  bool before = offset < start, in = !before && offset < end, selected;
+
+  *len = (before ? start : in ? end : UINT64_MAX) - offset;
+  if (!in || !selection->sample)
+    return in;
+  selected = is_read (selection->sample, offset, &same);
+  while (same < MIN (*len, MAX_JOINED) &&
+         is_read (selection->sample, offset + same, &more) == selected)
+    same += more;
+  *len = MIN (*len, same);
+  return selected;
 }

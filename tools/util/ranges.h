@@ -1,11 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Sets of ranges of an image, in bytes, such as the ranges that changed.
- *
- * Memory is bounded: if there are more than RANGES_MAX ranges, neighbors with
- * small gaps between them are joined, and the gaps added.  So a set can contain
- * more bytes than were added, but never fewer.
+ * Which bytes of an image: sets of ranges, such as those that changed; a part;
+ * the audit sample of the bytes whose leaves are trusted; and the selection of
+ * what a job reads, by a part or a sample.
  */
 
 #ifndef BLKSUM_RANGES_H
@@ -17,6 +15,12 @@
 
 #include "../lib/common/strata.h"
 
+/* ---- Sets of ranges ---- */
+
+/* Memory is bounded: if there are more than RANGES_MAX ranges, neighbors with
+ * small gaps between them are joined, and the gaps added.  So a set can contain
+ * more bytes than were added, but never fewer.
+ */
 #define RANGES_MAX ((size_t) 1 << 21) /* maximum number of ranges; each takes
                                        * 16 bytes, and the same again while
                                        * they are sorted */
@@ -46,11 +50,10 @@ void ranges_sort (struct ranges *ranges);
  */
 void ranges_align (struct ranges *ranges, uint32_t block_size, uint64_t size);
 
-/* Returns true if the byte at OFFSET is in a range.  Stores in *LEN the number
- * of bytes from OFFSET on for which the result is the same; they can extend
- * beyond the end of the image.
+/* Returns the index of the first range that ends after OFFSET, or the number of
+ * ranges if there is none.
  */
-bool ranges_has (const struct ranges *ranges, uint64_t offset, uint64_t *len);
+size_t ranges_find (const struct ranges *ranges, uint64_t offset);
 
 /* Returns the number of bytes in the ranges. */
 uint64_t ranges_bytes (const struct ranges *ranges);
@@ -58,15 +61,16 @@ uint64_t ranges_bytes (const struct ranges *ranges);
 /* Free the memory, and make the set empty. */
 void ranges_free (struct ranges *ranges);
 
-/* Part I of N of an image, counted from 0: --part.  A part is a range of
- * consecutive blocks.
- */
+/* ---- Parts ---- */
 
 #define PART_UNIT ((uint64_t) 1 << 30) /* bytes; no block crosses a multiple
                                         * of it */
 #define PART_MAX 999999         /* maximum number of parts: six digits in a
                                  * file name */
 
+/* Part I of N of an image, counted from 0: --part.  A part is a range of
+ * consecutive blocks.
+ */
 struct part {
   uint32_t i, n;                /* I < N; if N is 0, there is no part */
 };
@@ -89,22 +93,6 @@ void part_blocks (const struct part *part, uint64_t size, uint32_t block_size,
  */
 uint64_t part_offset (uint64_t block, uint64_t size, uint32_t block_size);
 
-/* The bytes that are read for a part, from START to END. */
-struct part_range {
-  uint64_t start, end;
-};
-
-/* Returns the bytes of COUNT blocks from FIRST on, extended to multiples of 64
- * KiB, because an NBD server or direct I/O may require that alignment.
- */
-struct part_range part_read_range (uint64_t first, uint64_t count,
-                                   uint64_t size, uint32_t block_size);
-
-/* The function wanted of a struct scan_request (see read/scan.h) for a struct
- * part_range.
- */
-bool part_range_has (void *range, uint64_t offset, uint64_t *len);
-
 #define PART_TEXT_SIZE 80       /* "part 7/30: 34 of 1024 GiB" */
 
 /* Describe a part of BYTES of an image of SIZE bytes, in the largest unit up to
@@ -118,9 +106,9 @@ void part_describe (const struct part *part, uint64_t bytes, uint64_t size,
  */
 char *part_path (const struct part *part, const char *dir);
 
-/* The audit sample of blkhash update.
- *
- * Unknown ranges, such as those that changed, are read.  All other ranges are
+/* ---- The audit sample ---- */
+
+/* Unknown ranges, such as those that changed, are read.  All other ranges are
  * trusted: their leaves are taken from the manifest.  A random sample of the
  * trusted ranges is audited, that is, read and compared with the manifest.
  *
@@ -128,8 +116,6 @@ char *part_path (const struct part *part, const char *dir);
  * read together.  The audited units are a stratified sample of the trusted
  * units.  Any thread can query the sample, in any order.
  */
-
-struct ranges;
 
 struct audit_sample {
   uint64_t size;                /* size of the image, bytes */
@@ -165,5 +151,29 @@ enum sample_class audit_sample_at (const struct audit_sample *sample,
  * last unit is short.
  */
 uint64_t audit_sample_bytes (const struct audit_sample *sample);
+
+/* ---- Selections ---- */
+
+/* The bytes of an image that a job reads: those from START to END; if there is
+ * a SAMPLE, only those that it does not trust.  Any thread can query it.
+ */
+struct selection {
+  uint64_t start, end;
+  const struct audit_sample *sample; /* or NULL */
+};
+
+/* Returns the selection of COUNT blocks from FIRST on, extended to multiples of
+ * 64 KiB, because an NBD server or direct I/O may require that alignment.
+ */
+struct selection selection_of_blocks (uint64_t first, uint64_t count,
+                                      uint64_t size, uint32_t block_size);
+
+/* Returns true if the byte at OFFSET is selected.  Stores in *LEN the number of
+ * bytes from OFFSET on for which the result is the same; bytes after them can
+ * have it too.  *LEN limits the size of a read, so adjacent units of the sample
+ * are joined.
+ */
+bool selection_has (const struct selection *selection, uint64_t offset,
+                    uint64_t *len);
 
 #endif /* BLKSUM_RANGES_H */

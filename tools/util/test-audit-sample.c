@@ -28,6 +28,14 @@ add (struct ranges *ranges, uint64_t start, uint64_t len)
   assert_int_equal (ranges_add (ranges, start, len), 0);
 }
 
+static bool
+is_in (const struct ranges *ranges, uint64_t offset)
+{
+  size_t i = ranges_find (ranges, offset);
+
+  return i < ranges->count && ranges->items[i].start <= offset;
+}
+
 /* Store the class of each unit, as audit_sample_at returns it.  Returns the
  * number of audited units.
  */
@@ -71,6 +79,33 @@ check_offsets_in_unit (const struct audit_sample *sample,
   }
 }
 
+/* A selection has the units of a range that are not trusted.  Units with the
+ * same answer are joined, up to 32 MiB.
+ */
+static void
+check_selection (const struct audit_sample *sample,
+                 const unsigned char *classes)
+{
+  const struct selection selection = {
+    .start = sample->size / 4, .end = sample->size / 4 * 3, .sample = sample
+  };
+  uint64_t offset = 0, len, i, joined = 0;
+  bool selected, before = false;
+
+  for (; offset < sample->size; offset += len) {
+    selected = selection_has (&selection, offset, &len);
+    assert_true (len > 0);
+    for (i = offset; i < sample->size && i - offset < len; i++)
+      if (i % sample->unit == 0 || i == offset || i == offset + len - 1)
+        assert_int_equal (selected, i >= selection.start && i < selection.end &&
+                          classes[i / sample->unit] != SAMPLE_TRUSTED);
+    if (offset > selection.start && offset < selection.end)
+      assert_true (selected != before || joined >= 32 * 1024 * 1024);
+    before = selected;
+    joined = len;
+  }
+}
+
 /* The trusted units are divided into strata of equal size; only the last can be
  * smaller.  Check that one unit of each is audited, and LEAST or more in total.
  */
@@ -100,16 +135,15 @@ test_random (void **state)
   srand (1);
   for (round = 0; round < 300; round++) {
     struct ranges unknown = { 0 }, copy = { 0 };
-    uint64_t units = 1 + rand () % 2000, size = units * UNIT, len, trusted;
+    uint64_t units = 1 + rand () % 2000, size = units * UNIT, trusted;
     uint32_t audit = round % 4 == 0 ? 0 : rand () % (20 * PERCENT);
     struct audit_sample sample;
     uint64_t audited, least;
 
     size -= rand () % 2 * (rand () % UNIT);
     for (i = rand () % 30; i > 0; i--) {
-      uint64_t start = rand () % size;
+      uint64_t start = rand () % size, len = 1 + rand () % (3 * UNIT);
 
-      len = 1 + rand () % (3 * UNIT);
       add (&unknown, start, len);
       add (&copy, start, len);
     }
@@ -120,9 +154,10 @@ test_random (void **state)
                                          rand ()), 0);
     audited = classify (&sample, classes);
     check_offsets_in_unit (&sample, classes);
+    check_selection (&sample, classes);
     for (i = 0, trusted = 0; i < units; i++) {
       assert_int_equal (classes[i] == SAMPLE_UNKNOWN,
-                        ranges_has (&copy, (uint64_t) i * UNIT, &len));
+                        is_in (&copy, (uint64_t) i * UNIT));
       trusted += classes[i] != SAMPLE_UNKNOWN;
     }
     assert_int_equal (trusted, sample.trusted.units);

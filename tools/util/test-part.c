@@ -81,18 +81,19 @@ static void
 reads (uint64_t first, uint64_t count, uint64_t size, uint32_t block_size,
        uint64_t start, uint64_t end)
 {
-  struct part_range range = part_read_range (first, count, size, block_size);
+  struct selection range = selection_of_blocks (first, count, size,
+                                                block_size);
   uint64_t len;
 
   assert_int_equal (range.start, start);
   assert_int_equal (range.end, end);
   if (start > 0) {
-    assert_false (part_range_has (&range, start - 1, &len));
+    assert_false (selection_has (&range, start - 1, &len));
     assert_int_equal (len, 1);
   }
-  assert_int_equal (part_range_has (&range, start, &len), start < end);
+  assert_int_equal (selection_has (&range, start, &len), start < end);
   assert_true (start == end || len == end - start);
-  assert_false (part_range_has (&range, end, &len));
+  assert_false (selection_has (&range, end, &len));
   assert_int_equal (len, UINT64_MAX - end);
 }
 

@@ -27,6 +27,21 @@ add (struct ranges *ranges, uint64_t start, uint64_t len)
   assert_int_equal (ranges_add (ranges, start, len), 0);
 }
 
+/* Returns true if the byte at OFFSET is in a range, and stores in *LEN for how
+ * many bytes this is so.
+ */
+static bool
+has (const struct ranges *ranges, uint64_t offset, uint64_t *len)
+{
+  size_t i = ranges_find (ranges, offset);
+  const struct ranges_item *range = &ranges->items[i];
+  bool found = i < ranges->count && range->start <= offset;
+
+  *len = i == ranges->count ? UINT64_MAX
+    : (found ? range->start + range->len : range->start) - offset;
+  return found;
+}
+
 /* The ranges are sorted, not adjacent, and equal to MAP. */
 static void
 check_map (const struct ranges *ranges, const bool map[SIZE])
@@ -42,7 +57,7 @@ check_map (const struct ranges *ranges, const bool map[SIZE])
   }
   for (offset = 0; offset < SIZE; offset++) {
     bytes += map[offset];
-    assert_int_equal (ranges_has (ranges, offset, &len), map[offset]);
+    assert_int_equal (has (ranges, offset, &len), map[offset]);
     assert_true (len > 0);
     for (i = offset; i < SIZE && i - offset < len; i++)
       assert_int_equal (map[i], map[offset]);
@@ -91,7 +106,7 @@ test_none (void **state)
   add (&ranges, 5, 0);
   ranges_sort (&ranges);
   ranges_align (&ranges, 4096, 100);
-  assert_false (ranges_has (&ranges, 0, &len));
+  assert_false (has (&ranges, 0, &len));
   assert_true (len == UINT64_MAX);
   assert_true (ranges_bytes (&ranges) == 0);
   ranges_free (&ranges);
@@ -110,11 +125,11 @@ test_end (void **state)
   add (&ranges, UINT64_MAX - 10, 10);
   add (&ranges, 3, 1);
   ranges_sort (&ranges);
-  assert_true (ranges_has (&ranges, UINT64_MAX - 1, &len) && len == 1);
+  assert_true (has (&ranges, UINT64_MAX - 1, &len) && len == 1);
   ranges_align (&ranges, 65536, UINT64_MAX - 3);
   assert_int_equal (ranges.count, 2);
   assert_true (ranges_bytes (&ranges) == 65536 + 65532);
-  assert_true (ranges_has (&ranges, UINT64_MAX - 5, &len) && len == 2);
+  assert_true (has (&ranges, UINT64_MAX - 5, &len) && len == 2);
   /* Ranges after the end of the image are removed. */
   ranges_align (&ranges, 65536, 100);
   assert_int_equal (ranges.count, 1);
@@ -136,9 +151,9 @@ test_many (void **state)
   assert_true (ranges.room == RANGES_MAX);
   ranges_sort (&ranges);
   for (i = 1; i <= count; i += 97)
-    assert_true (ranges_has (&ranges, i * 100000, &len));
-  assert_false (ranges_has (&ranges, 99999, &len));
-  assert_false (ranges_has (&ranges, count * 100000 + 1, &len));
+    assert_true (has (&ranges, i * 100000, &len));
+  assert_false (has (&ranges, 99999, &len));
+  assert_false (has (&ranges, count * 100000 + 1, &len));
   ranges_free (&ranges);
 }
 
