@@ -2,9 +2,9 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * SIGHUP, SIGINT and SIGTERM end a program immediately.  They have handlers
- * only to remove a temporary file (../lib/common/replace.c); after a handler the
- * signal has its default action.  The socket of qemu-nbd is removed by its own
- * process: see qemu/nbd-process.c.
+ * only to remove a temporary file (../lib/common/replace.c); after a handler
+ * the signal has its default action.  The socket of qemu-nbd is removed by its
+ * own process: see qemu/qemu-nbd.c.
  */
 
 #include <config.h>

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * qemu-nbd inherits a listening socket, by the socket activation of systemd:
- * descriptor 3, LISTEN_FDS and LISTEN_PID.  Before it runs qemu-nbd, the child
+ * descriptor 3, LISTEN_FDS and LISTEN_PID.  Before qemu-nbd runs, the child
  * binds the socket in a directory that no other user can enter, connects the
  * socket of this process to it, and removes the socket and the directory.  If
  * this process is killed at that time, the child still removes them, because it
@@ -22,7 +22,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -35,117 +34,6 @@
 #include "qemu/qemu.h"
 #include "util/error.h"
 
-/* /proc lists them.  If /proc is not mounted, as in a chroot, pidfd_getfd
- * (Linux 5.6) copies descriptors of the process.  pidfd_getfd is called for
- * each number that a descriptor can have, so the numbers must be limited.  The
- * kernel permits it on a child process, unless ptrace is disabled.
- */
-
-int
-open_files_limit (void)
-{
-  struct rlimit limit;
-
-  if (getrlimit (RLIMIT_NOFILE, &limit) == -1)
-    return -1;
-  if (limit.rlim_cur > OPEN_FILES_MAX)
-    limit.rlim_cur = OPEN_FILES_MAX;
-  if (limit.rlim_max > OPEN_FILES_MAX)
-    limit.rlim_max = OPEN_FILES_MAX;
-  return setrlimit (RLIMIT_NOFILE, &limit);
-}
-
-static int
-visit_by_proc (pid_t pid, void (*visit) (void *, const struct stat *),
-               void *opaque)
-{
-  char path[64], file[sizeof path + 32];
-  struct dirent *entry;
-  struct stat st;
-  DIR *dir;
-
-  snprintf (path, sizeof path, "/proc/%ld/fd", (long) pid);
-  dir = opendir (path);
-  if (!dir)
-    return -1;
-  while ((entry = readdir (dir))) {
-    if (entry->d_name[0] == '.')
-      continue;
-    snprintf (file, sizeof file, "%s/%.30s", path, entry->d_name);
-    if (stat (file, &st) == 0)  /* otherwise it was closed in between */
-      visit (opaque, &st);
-  }
-  closedir (dir);
-  return 0;
-}
-
-#if defined SYS_pidfd_open && defined SYS_pidfd_getfd
-
-/* Visit the file that is descriptor NUMBER of PROCESS, a pidfd.  Returns 0, or
- * -1 with errno set: EBADF if the process has no such descriptor.
- */
-static int
-visit_number (int process, int number,
-              void (*visit) (void *, const struct stat *), void *opaque)
-{
-  int copy = syscall (SYS_pidfd_getfd, process, number, 0);
-  struct stat st;
-  int r;
-
-  if (copy == -1)
-    return -1;
-  r = fstat (copy, &st);
-  close (copy);
-  if (r == 0)
-    visit (opaque, &st);
-  return r;
-}
-
-static int
-visit_by_copies (pid_t pid, void (*visit) (void *, const struct stat *),
-                 void *opaque)
-{
-  int process = syscall (SYS_pidfd_open, pid, 0);
-  int err, r = 0;
-
-  if (process == -1)
-    return -1;
-  for (int number = 0; r == 0 && number < OPEN_FILES_MAX; number++) {
-    r = visit_number (process, number, visit, opaque);
-    if (r == -1 && errno == EBADF)
-      r = 0;
-  }
-  err = errno;
-  close (process);
-  errno = err;
-  return r;
-}
-
-#else
-
-static int
-visit_by_copies (pid_t pid, void (*visit) (void *, const struct stat *),
-                 void *opaque)
-{
-  (void) pid; (void) visit; (void) opaque;
-  errno = ENOSYS;
-  return -1;
-}
-
-#endif
-
-int
-open_files_visit (pid_t pid, void (*visit) (void *, const struct stat *),
-                  void *opaque)
-{
-  if (visit_by_proc (pid, visit, opaque) == 0)
-    return 0;
-  return visit_by_copies (pid, visit, opaque);
-}
-
-#define LISTEN_FD 3
-#define IMAGE_FD 4
-#define FREE_FD 10              /* the first number without a fixed use */
 #define EXIT_TIMEOUT 5000       /* ms to wait until qemu-nbd has printed the
                                  * reason of an error, and exits; also until the
                                  * child has removed the name of its socket */
@@ -153,47 +41,15 @@ open_files_visit (pid_t pid, void (*visit) (void *, const struct stat *),
 
 #define LISTEN_PID "LISTEN_PID="
 
-/* Why the child could not run qemu-nbd: errno, and what failed: a string
- * literal, which has the same address in the child.
- */
-struct failure {
-  long err;                     /* so that no byte is padding */
-  const char *what;
-};
-
 struct spawn {
-  char *const *argv;
-  char *paths;                  /* of argv[0]: see process_paths */
   char **environment;
   char listen_pid[40];          /* in ENVIRONMENT; completed by the child */
   char dir[90];                 /* the directory of the socket */
   struct sockaddr_un address;   /* of the socket */
-  pid_t parent;
-  /* Descriptors; STATUS and MESSAGES are the write ends of pipes. */
-  int listener, client, image_fd, status, messages;
+  int listener, client;         /* sockets */
 };
 
-/* ---- In the child ---- */
-
-/* A lock that another thread of the parent held during the fork, such as that
- * of malloc, is never released in the child.  So only async-signal-safe
- * functions are called here (see signal-safety(7)); snprintf and execvp are
- * not.
- */
-
-static void fail_child (const struct spawn *spawn, const char *what)
-  __attribute__ ((noreturn));
-
-static void
-fail_child (const struct spawn *spawn, const char *what)
-{
-  struct failure failure = { .err = errno, .what = what };
-  ssize_t r;
-
-  r = write (spawn->status, &failure, sizeof failure);
-  (void) r;
-  _exit (127);
-}
+/* ---- In the child: only async-signal-safe functions ---- */
 
 static int
 bind_and_connect (const struct spawn *spawn)
@@ -210,34 +66,19 @@ bind_and_connect (const struct spawn *spawn)
   return r;
 }
 
-static void
+/* Returns NULL, or what failed. */
+static const char *
 make_connection (const struct spawn *spawn)
 {
   int r, err;
 
   if (mkdir (spawn->dir, 0700) == -1)
-    fail_child (spawn, "cannot make a directory in TMPDIR or /tmp");
+    return "cannot make a directory in TMPDIR or /tmp";
   r = bind_and_connect (spawn);
   err = errno;
   rmdir (spawn->dir);
   errno = err;
-  if (r == -1)
-    fail_child (spawn, "cannot make a socket");
-}
-
-/* Copy a descriptor to a number without a fixed use.  fcntl fails with EINVAL
- * if the limit of descriptors does not allow such a number.
- */
-static int
-move_fd (const struct spawn *spawn, int fd)
-{
-  int moved = fcntl (fd, F_DUPFD_CLOEXEC, FREE_FD);
-
-  if (moved == -1 && errno == EINVAL)
-    errno = EMFILE;
-  if (moved == -1)
-    fail_child (spawn, "cannot move a descriptor");
-  return moved;
+  return r == 0 ? NULL : "cannot make a socket";
 }
 
 /* Complete the variable LISTEN_PID. */
@@ -254,34 +95,13 @@ set_listen_pid (struct spawn *spawn)
   *to = '\0';
 }
 
-static void run_child (struct spawn *spawn) __attribute__ ((noreturn));
-
-static void
-run_child (struct spawn *spawn)
+static const char *
+prepare (void *opaque)
 {
-  int null;
-
-  make_connection (spawn);
-  process_prepare_child (spawn->parent);
-
-  spawn->status = move_fd (spawn, spawn->status);
-  spawn->messages = move_fd (spawn, spawn->messages);
-  spawn->listener = move_fd (spawn, spawn->listener);
-  if (spawn->image_fd != -1)
-    spawn->image_fd = move_fd (spawn, spawn->image_fd);
-  null = open ("/dev/null", O_RDWR | O_CLOEXEC);
-  if (null == -1 || dup2 (null, 0) == -1 || dup2 (null, 1) == -1 ||
-      dup2 (spawn->messages, 2) == -1 ||
-      dup2 (spawn->listener, LISTEN_FD) == -1 ||
-      (spawn->image_fd != -1 && dup2 (spawn->image_fd, IMAGE_FD) == -1))
-    fail_child (spawn, "cannot move a descriptor");
-
-  if (spawn->image_fd != -1 && open_files_limit () == -1)
-    fail_child (spawn, "cannot limit its descriptors");
+  struct spawn *spawn = opaque;
 
   set_listen_pid (spawn);
-  process_exec (spawn->paths, spawn->argv, spawn->environment);
-  fail_child (spawn, errno == ENOENT ? "not installed" : "cannot run it");
+  return make_connection (spawn);
 }
 
 /* ---- In the parent ---- */
@@ -352,7 +172,7 @@ close_fd (int fd)
 static int
 wait_for_exec (int status, const char *program, struct error *error)
 {
-  struct failure failure;
+  struct process_failure failure;
   ssize_t r;
 
   do
@@ -371,52 +191,36 @@ wait_for_exec (int status, const char *program, struct error *error)
                       failure.what);
 }
 
-static int
-fork_child (struct spawn *spawn, pid_t *pid)
-{
-  sigset_t all, old;
-  int err;
-
-  /* No signal such as SIGINT may end the child while its socket has a name. */
-  sigfillset (&all);
-  sigprocmask (SIG_SETMASK, &all, &old);
-  spawn->parent = getpid ();
-  *pid = fork ();
-  if (*pid == 0)
-    run_child (spawn);
-  err = errno;
-  sigprocmask (SIG_SETMASK, &old, NULL);
-  errno = err;
-  return *pid == -1 ? -1 : 0;
-}
-
 int
 qemu_nbd_start (struct qemu_nbd *qemu, char *const argv[], int image_fd,
                 struct error *error)
 {
-  int status[2] = { -1, -1 }, messages[2] = { -1, -1 };
-  struct spawn spawn = { .argv = argv, .image_fd = image_fd };
-  int r;
+  int status[2] = { -1, -1 }, messages[2] = { -1, -1 }, r = 0;
+  struct spawn spawn = {
+    .listener = socket (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0),
+    .client = socket (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0),
+  };
 
   qemu->pid = -1;
-  spawn.listener = socket (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  spawn.client = socket (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (spawn.listener == -1 || spawn.client == -1 ||
-      !(spawn.paths = process_paths (argv[0])) ||
       choose_names (&spawn) == -1 || make_environment (&spawn) == -1 ||
       pipe2 (status, O_CLOEXEC) == -1 || pipe2 (messages, O_CLOEXEC) == -1 ||
       /* qemu-nbd must not block on its messages. */
       fcntl (messages[1], F_SETFL, O_NONBLOCK) == -1)
-    r = error_errno (error, errno, "cannot start %s", argv[0]);
+    r = -1;
   else {
-    spawn.status = status[1];
-    spawn.messages = messages[1];
-    r = fork_child (&spawn, &qemu->pid);
-    if (r == -1)
-      error_errno (error, errno, "cannot start %s", argv[0]);
+    qemu->pid = process_start (&(struct process) {
+      .argv = argv, .environment = spawn.environment,
+      .nr_fds = image_fd == -1 ? 4 : 5,
+      .fds = { -1, -1, messages[1], spawn.listener, image_fd },
+      .status = status[1], .limit_fds = image_fd != -1,
+      .prepare = prepare, .opaque = &spawn
+    });
+    r = qemu->pid == -1 ? -1 : 0;
   }
+  if (r == -1)
+    error_errno (error, errno, "cannot start %s", argv[0]);
   free (spawn.environment);
-  free (spawn.paths);
   close_fd (spawn.listener);
   close_fd (status[1]);
   close_fd (messages[1]);
@@ -453,6 +257,105 @@ qemu_nbd_refine_error (struct qemu_nbd *qemu, const char *target,
   qemu_message_refine_error (error, text, targets, name, true);
 }
 
+/* ---- The files that qemu-nbd has open ---- */
+
+/* /proc lists them.  If /proc is not mounted, as in a chroot, pidfd_getfd
+ * (Linux 5.6) copies descriptors of the process.  pidfd_getfd is called for
+ * each number that a descriptor can have, so the numbers must be limited.  The
+ * kernel permits it on a child process, unless ptrace is disabled.
+ */
+
+static int
+visit_by_proc (pid_t pid, void (*visit) (void *, const struct stat *),
+               void *opaque)
+{
+  char path[64], file[sizeof path + 32];
+  struct dirent *entry;
+  struct stat st;
+  DIR *dir;
+
+  snprintf (path, sizeof path, "/proc/%ld/fd", (long) pid);
+  dir = opendir (path);
+  if (!dir)
+    return -1;
+  while ((entry = readdir (dir))) {
+    if (entry->d_name[0] == '.')
+      continue;
+    snprintf (file, sizeof file, "%s/%.30s", path, entry->d_name);
+    if (stat (file, &st) == 0)  /* otherwise it was closed in between */
+      visit (opaque, &st);
+  }
+  closedir (dir);
+  return 0;
+}
+
+#if defined SYS_pidfd_open && defined SYS_pidfd_getfd
+
+/* Visit the file that is descriptor NUMBER of PROCESS, a pidfd.  Returns 0, or
+ * -1 with errno set: EBADF if the process has no such descriptor.
+ */
+static int
+visit_number (int process, int number,
+              void (*visit) (void *, const struct stat *), void *opaque)
+{
+  int copy = syscall (SYS_pidfd_getfd, process, number, 0);
+  struct stat st;
+  int r;
+
+  if (copy == -1)
+    return -1;
+  r = fstat (copy, &st);
+  close (copy);
+  if (r == 0)
+    visit (opaque, &st);
+  return r;
+}
+
+static int
+visit_by_copies (pid_t pid, void (*visit) (void *, const struct stat *),
+                 void *opaque)
+{
+  int process = syscall (SYS_pidfd_open, pid, 0);
+  int err, r = 0;
+
+  if (process == -1)
+    return -1;
+  for (int number = 0; r == 0 && number < PROCESS_MAX_FDS; number++) {
+    r = visit_number (process, number, visit, opaque);
+    if (r == -1 && errno == EBADF)
+      r = 0;
+  }
+  err = errno;
+  close (process);
+  errno = err;
+  return r;
+}
+
+#else
+
+static int
+visit_by_copies (pid_t pid, void (*visit) (void *, const struct stat *),
+                 void *opaque)
+{
+  (void) pid; (void) visit; (void) opaque;
+  errno = ENOSYS;
+  return -1;
+}
+
+#endif
+
+/* Call VISIT for each file that PID, a child with limited descriptors, has
+ * open.  Returns 0, or -1 with errno set if these files cannot be determined.
+ */
+static int
+visit_files (pid_t pid, void (*visit) (void *, const struct stat *),
+             void *opaque)
+{
+  if (visit_by_proc (pid, visit, opaque) == 0)
+    return 0;
+  return visit_by_copies (pid, visit, opaque);
+}
+
 struct check {
   const struct stat *image;
   bool allowed;                 /* no file but the image was seen so far */
@@ -474,7 +377,7 @@ qemu_nbd_check_files (const struct qemu_nbd *qemu, const struct stat *image,
 {
   struct check check = { .image = image, .allowed = true };
 
-  if (open_files_visit (qemu->pid, check_file, &check) == -1)
+  if (visit_files (qemu->pid, check_file, &check) == -1)
     return error_set (error, "cannot determine which files qemu-nbd opened "
                       "(%s): give the format with -f", strerror (errno));
   if (!check.allowed)

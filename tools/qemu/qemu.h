@@ -1,19 +1,78 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Convert the messages of a failed program of qemu to an error for the user.
+ * The programs of qemu: qemu-img, whose output is read, and qemu-nbd, which
+ * serves an image; and the errors that they print.
  */
 
 #ifndef BLKSUM_QEMU_H
 #define BLKSUM_QEMU_H
 
 #include <stdbool.h>
-#include <sys/stat.h>
 #include <sys/types.h>
 
-#include "util/error.h"
-
 struct error;
+
+/* ---- A program ---- */
+
+#define PROCESS_FDS 5           /* maximum number of descriptors */
+
+struct process {
+  char *const *argv;            /* the program, found in PATH, and arguments */
+  char *const *environment;
+  int nr_fds;                   /* the number of its descriptors */
+  int fds[PROCESS_FDS];         /* its descriptors 0, 1 and so on are copies of
+                                 * these; -1 is /dev/null */
+  int status;                   /* the write end of a pipe, which exec closes.
+                                 * If the program cannot be run, a struct
+                                 * process_failure is written to it; or -1 */
+  bool limit_fds;               /* limit the numbers of descriptors that the
+                                 * program can open to PROCESS_MAX_FDS */
+  /* Called first in the child, which does not die with its parent yet.  Returns
+   * NULL; or, with errno set, what failed, as in struct process_failure.
+   * Async-signal-safe.  Or NULL.
+   */
+  const char *(*prepare) (void *opaque);
+  void *opaque;
+};
+
+#define PROCESS_MAX_FDS 256
+
+/* Why a program could not be run: errno, and what failed: a string literal,
+ * which has the same address in the child.
+ */
+struct process_failure {
+  long err;                     /* so that no byte is padding */
+  const char *what;
+};
+
+/* Fork, and run the program without a shell.  It inherits no other descriptors.
+ * On Linux it is killed when the thread that called this function ends.
+ * SIGPIPE has its default action in it, and all signals except SIGUSR1 are
+ * unblocked: until exec the child has the name of this program, and a SIGUSR1
+ * that is sent by name, to request the progress, would kill it.
+ *
+ * File descriptors 0, 1 and 2 of this process must be open.  Thread-safe.
+ * Returns the process id, or -1 with errno set.
+ */
+pid_t process_start (const struct process *process);
+
+/* Run the first program of PATHS, strings with an empty one at the end, that
+ * exists and is executable.  Returns only on error, with errno set.
+ * Async-signal-safe, unlike execvp.
+ */
+void process_exec (const char *paths, char *const argv[], char *const env[]);
+
+/* Run ARGV without input, and store its stdout, a string, in *OUTPUT.  Returns
+ * 0; or -1 with the reason in ERROR, and *OUTPUT unchanged.  If the program ran
+ * but failed, *MESSAGES is its stderr, or NULL if it printed nothing there;
+ * otherwise *MESSAGES is NULL.  The caller frees both strings.  The output can
+ * depend on an untrusted image, so its size is limited.  Thread-safe.
+ */
+int process_run (char *const argv[], char **output, char **messages,
+                 struct error *error);
+
+/* ---- Messages ---- */
 
 /* Replace ERROR by MESSAGES, lines that the program printed.  TARGETS is a
  * NULL-terminated array of the program's arguments that name the image.  In the
@@ -28,70 +87,14 @@ void qemu_message_refine_error (struct error *error, const char *messages,
                                 const char *const *targets, const char *name,
                                 bool is_operand);
 
-/* Run another program and read its output.
- */
-
-/* Called by a child of the process PARENT between fork and exec.  On Linux the
- * child is then killed when the thread that forked it ends.  SIGPIPE gets its
- * default action, and all signals except SIGUSR1 are unblocked: until exec the
- * child has the name of this program, and a SIGUSR1 that is sent by name, to
- * request the progress, would kill it.  exec closes all descriptors above 2.
- * Async-signal-safe.
- */
-void process_prepare_child (pid_t parent);
-
-/* Returns the paths at which PROGRAM can be, by PATH: strings, each with its
- * terminating zero, and an empty one at the end.  Returns NULL with errno set
- * on error.  The caller frees them.
- */
-char *process_paths (const char *program);
-
-/* Run the first program of PATHS that exists and is executable.  Returns only
- * on error, with errno set.  Async-signal-safe, unlike execvp.
- */
-void process_exec (const char *paths, char *const argv[], char *const env[]);
-
-/* Run ARGV, found in PATH, without a shell and without input, and store its
- * stdout, a string, in *OUTPUT.  Returns 0; or -1 with the reason in ERROR, and
- * *OUTPUT unchanged.  If the program ran but failed, *MESSAGES is its stderr,
- * or NULL if it printed nothing there; otherwise *MESSAGES is NULL.  The caller
- * frees both strings.
- *
- * File descriptors 0, 1 and 2 of this process must be open.
- */
-int process_run (char *const argv[], char **output, char **messages,
-                 struct error *error);
-
-/* The files that another process has open.
- */
-
-/* The descriptors of a program that is executed after a call of
- * open_files_limit are below this number, unless it inherited a higher one.
- */
-#define OPEN_FILES_MAX 256
-
-/* Limit the descriptors of this process.  Returns 0, or -1 with errno set.
- * Async-signal-safe.
- */
-int open_files_limit (void);
-
-/* Call VISIT for each file that PID, a child with this limit, has open.
- * Returns 0, or -1 with errno set if these files cannot be determined.
- */
-int open_files_visit (pid_t pid,
-                      void (*visit) (void *opaque, const struct stat *st),
-                      void *opaque);
-
-/* A qemu-nbd process that serves one image over one connection.
- */
-
-struct error;
+/* ---- qemu-nbd ---- */
 
 /* The path with which qemu-nbd opens an image whose descriptor it inherited, if
  * /proc is mounted.
  */
 #define QEMU_NBD_IMAGE_PATH "/proc/self/fd/4"
 
+/* A qemu-nbd process that serves one image over one connection. */
 struct qemu_nbd {
   pid_t pid;
   int sock;                     /* the connection; -1 when the caller took it */
@@ -102,8 +105,8 @@ struct qemu_nbd {
 /* Run qemu-nbd with the arguments ARGV, the first of which is its name.  It
  * inherits a listening socket, to which QEMU->sock is connected, and IMAGE_FD
  * as descriptor 4, unless IMAGE_FD is -1.  If it inherits IMAGE_FD, it needs no
- * other file, so the number of its descriptors is limited, as open_files_visit
- * requires.
+ * other file, so the number of its descriptors is limited, as
+ * qemu_nbd_check_files requires.
  *
  * If this process ends, qemu-nbd ends too.  On Linux it already ends when the
  * thread that called this function ends.  No socket is left, because its name

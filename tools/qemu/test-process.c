@@ -32,6 +32,7 @@
 #include <cmocka.h>
 
 #include "qemu/qemu.h"
+#include "util/error.h"
 
 static char *
 run (const char *script, char **messages, struct error *error)
@@ -136,7 +137,7 @@ test_failures (void **state)
 }
 
 /* The program inherits no open file, and SIGPIPE is not ignored in it.  Of all
- * signals only SIGUSR1 is blocked, see process.h.
+ * signals only SIGUSR1 is blocked, see qemu.h.
  */
 static void
 test_inherited (void **state)
