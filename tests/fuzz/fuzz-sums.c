@@ -76,7 +76,8 @@ check_sum (const struct sums_line *line)
 int
 LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
 {
-  int fd = memfd_create ("fuzz", MFD_CLOEXEC), r;
+  int fd = memfd_create ("fuzz", MFD_CLOEXEC);
+  enum answer more;
   struct error error = { "" };
   struct sums_list *list;
   struct sums_line line;
@@ -92,7 +93,7 @@ LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
     fprintf (stderr, "%s\n", error.text);
     exit (1);
   }
-  while ((r = sums_list_next (list, &line, &error)) == 1) {
+  while ((more = sums_list_next (list, &line, &error)) == ANSWER_YES) {
     if (line.type == SUMS_SUM)
       check_sum (&line);
     else if (line.type == SUMS_UNKNOWN || line.type == SUMS_DIFFERS
@@ -100,7 +101,7 @@ LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
              : !line.why != (line.type != SUMS_DAMAGED))
       abort ();
   }
-  if ((r == -1) != error_is_set (&error))
+  if ((more == ANSWER_FAILED) != error_is_set (&error))
     abort ();
   sums_list_close (list);
   close (fd);

@@ -21,7 +21,6 @@
 #include "cli/output.h"
 #include "cli/program.h"
 #include "format/probe.h"
-#include "job/job.h"
 #include "util/error.h"
 #include "util/first-bytes.h"
 #include "util/ranges.h"
@@ -156,12 +155,13 @@ output_failure (const struct output_options *options, const char *name,
 int
 output_outcome (const struct output_options *options,
                 const struct hash_request *request, const char *name,
-                const struct sum *sum, int r, const char *failed,
+                const struct sum *sum, enum job_status r, const char *failed,
                 const struct error *error)
 {
-  int status = r == 0 ? EXIT_SUCCESS : r == 1 ? EXIT_DIFFERS : EXIT_TROUBLE;
+  int status = r == JOB_DONE ? EXIT_SUCCESS
+    : r == JOB_DIFFERS ? EXIT_DIFFERS : EXIT_TROUBLE;
 
-  if (r != 0) {
+  if (r != JOB_DONE) {
     output_failure (options, name, failed, error, status);
     return status;
   }

@@ -11,13 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct blkhash_opts;
-struct error;
-struct expect_result;
-struct first_bytes;
-struct hash_request;
-struct part;
-struct sum;
+#include "job/job.h"
 
 /* The words of --output, in this order. */
 enum output_form {
@@ -47,14 +41,14 @@ void output_line (const char *name, const char *verdict);
 void output_trailing (const char *name, uint64_t len);
 
 /* Print the outcome of a job: SUM of the image NAME, unless its manifest was
- * written to stdout; or, if R is not 0, ERROR, which is about FAILED.  R is 1
- * if the image differs.  Frees the hash parameters in SUM, if it has them;
- * otherwise they are those of REQUEST.  Returns the exit status.
+ * written to stdout; or, unless R is JOB_DONE, ERROR, which is about FAILED.
+ * Frees the hash parameters in SUM, if it has them; otherwise they are those of
+ * REQUEST.  Returns the exit status.
  */
 int output_outcome (const struct output_options *options,
                     const struct hash_request *request, const char *name,
-                    const struct sum *sum, int r, const char *failed,
-                    const struct error *error);
+                    const struct sum *sum, enum job_status r,
+                    const char *failed, const struct error *error);
 
 /* Report ERROR, which is about FAILED, and print it in an object of JSON for
  * NAME, if that is the form.  STATUS is the exit status.
@@ -81,8 +75,6 @@ void output_range (bool first, uint64_t start, uint64_t length,
  * the exit STATUS, and the end of the object.
  */
 void output_result (int status);
-
-/* ---- In container.c ---- */
 
 /* Print a line on standard error if FIRST, the first bytes of the operand NAME,
  * show that it contains the image of a disk: it is compressed, an archive, or

@@ -49,7 +49,8 @@ run (void *opaque, int count, char *paths[])
   struct error error = { "" };
   char *name = NULL;
   struct sum sum;
-  int r, status;
+  enum job_status r;
+  int status;
 
   output.no_names = !manifest && output.form != OUTPUT_JSON;
   if (manifest && asprintf (&name, "manifest:%s", manifest) == -1)

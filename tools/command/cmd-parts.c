@@ -48,7 +48,7 @@ run (void *opaque, int nr_operands, char *operands[])
   const char *image = operands[0], *operand;
   struct error error = { "" };
   struct sum sum;
-  int r;
+  enum job_status r;
 
   (void) nr_operands;
   request.hash = options->input.hash;
@@ -58,7 +58,7 @@ run (void *opaque, int nr_operands, char *operands[])
   if (request.part.n > 0 && request.hash.manifest)
     usage_error ("--manifest cannot be used with --part");
   r = job_parts (&request, &sum, &operand, &error);
-  if (r == 0 && request.part.n > 0)
+  if (r == JOB_DONE && request.part.n > 0)
     return EXIT_SUCCESS;
   return output_outcome (&options->input.output, &request.hash, image, &sum, r,
                          operand, &error);

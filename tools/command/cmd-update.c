@@ -74,7 +74,7 @@ run (void *opaque, int nr_operands, char *operands[])
   struct update_request request = options->update;
   struct error error = { "" };
   struct sum sum;
-  int r;
+  enum job_status r;
 
   (void) nr_operands;
   check_usage (options);

@@ -147,8 +147,7 @@ read_mapfile (FILE *in, const char *name, uint64_t size, struct ranges *ranges,
  * parser accepts only what a list of ranges contains, and its caller refuses
  * repeated members.  Memory does not grow with the input.
  *
- * Functions return 0, some of them also 1; or -1 on error.  The reason is then
- * in the struct error, and only json_scan_error may be called.
+ * After an error only json_scan_error may be called.
  */
 
 #define JSON_SCAN_STRING 32     /* size of a string with its NUL; a longer
@@ -248,10 +247,10 @@ json_scan_array (struct json_scan *scan)
   return c == '[' ? 0 : unexpected_char (scan, c);
 }
 
-/* Returns 1 if another object begins, or 0 at the end of the array; then the
- * object that has the array continues.
+/* Does another object begin?  At the end of the array the object that has the
+ * array continues.
  */
-static int
+static enum answer
 json_scan_object (struct json_scan *scan)
 {
   int c = next (scan);
@@ -259,7 +258,7 @@ json_scan_object (struct json_scan *scan)
   if (c == ']') {
     scan->item = 0;
     scan->member = 1;           /* the array was a member */
-    return 0;
+    return ANSWER_NO;
   }
   if (scan->item > 0 && c == ',')
     c = next (scan);
@@ -267,7 +266,7 @@ json_scan_object (struct json_scan *scan)
     return unexpected_char (scan, c);
   scan->item++;
   scan->member = 0;
-  return c == '{' ? 1 : unexpected_char (scan, c);
+  return c == '{' ? ANSWER_YES : unexpected_char (scan, c);
 }
 
 /* Read a string after its first '"'. */
@@ -289,16 +288,16 @@ parse_string (struct json_scan *scan, char text[JSON_SCAN_STRING])
   return 0;
 }
 
-/* Returns 1 with KEY if the object has another member, whose value is next; 0
- * at the end of the object.
+/* Does the object have another member?  If so, KEY is its key, and its value is
+ * next.
  */
-static int
+static enum answer
 json_scan_key (struct json_scan *scan, char key[JSON_SCAN_STRING])
 {
   int c = next (scan);
 
   if (c == '}')
-    return 0;
+    return ANSWER_NO;
   if (scan->member > 0) {
     if (c != ',')
       return unexpected_char (scan, c);
@@ -308,9 +307,9 @@ json_scan_key (struct json_scan *scan, char key[JSON_SCAN_STRING])
   if (c != '"')
     return unexpected_char (scan, c);
   if (parse_string (scan, key) == -1)
-    return -1;
+    return ANSWER_FAILED;
   c = next (scan);
-  return c == ':' ? 1 : unexpected_char (scan, c);
+  return c == ':' ? ANSWER_YES : unexpected_char (scan, c);
 }
 
 /* Parse an integer from 0 to 2^64 - 1 without a sign, leading zeros, a fraction
@@ -581,9 +580,9 @@ read_object (struct list *list, const struct form *form)
 {
   struct item item = { .has = 0 };
   char key[JSON_SCAN_STRING];
-  int r;
+  enum answer more;
 
-  while ((r = json_scan_key (&list->scan, key)) == 1) {
+  while ((more = json_scan_key (&list->scan, key)) == ANSWER_YES) {
     size_t i = 0;
 
     while (i < NR_MEMBERS && strcmp (key, members[i].key) != 0)
@@ -598,7 +597,7 @@ read_object (struct list *list, const struct form *form)
     if (read_value (list, &members[i], &item) == -1)
       return -1;
   }
-  if (r == -1)
+  if (more == ANSWER_FAILED)
     return -1;
   if (form->needs & ~item.has || item.has & ~(form->needs | form->allows))
     return json_scan_error (&list->scan, "must have %s, and nothing else",
@@ -610,12 +609,12 @@ read_object (struct list *list, const struct form *form)
 static int
 read_array (struct list *list, const struct form *form)
 {
-  int r;
+  enum answer more;
 
-  while ((r = json_scan_object (&list->scan)) == 1)
+  while ((more = json_scan_object (&list->scan)) == ANSWER_YES)
     if (read_object (list, form) == -1)
       return -1;
-  return r;
+  return more == ANSWER_NO ? 0 : -1;
 }
 
 /* Read the list NAME from IN, and add its ranges to RANGES, without sorting

@@ -71,7 +71,7 @@ is_utf16 (const char *text)
     strncmp (text, "\xfe\xff", 2) == 0;
 }
 
-int
+enum answer
 sums_list_next (struct sums_list *list, struct sums_line *line,
                 struct error *error)
 {
@@ -83,7 +83,7 @@ sums_list_next (struct sums_list *list, struct sums_line *line,
   if (ferror (list->in))
     return error_errno (error, errno ? errno : EIO, "cannot read");
   if (end == LINE_FILE_END && len == 0)
-    return 0;
+    return ANSWER_NO;
   list->number++;
   if (list->number == 1 && is_utf16 (list->text))
     return error_set (error, "is UTF-16 text, and a list is UTF-8: convert it, "
@@ -105,7 +105,7 @@ sums_list_next (struct sums_list *list, struct sums_line *line,
     *line = (struct sums_line) {
       .type = SUMS_DAMAGED, .why = "the list ends within it"
     };
-  return 1;
+  return ANSWER_YES;
 }
 
 void
@@ -310,14 +310,14 @@ job_check (const struct check_request *request,
 {
   struct check check = { .request = request, .result = result };
   struct sums_line line;
-  int r;
+  enum answer more;
 
   *result = (struct check_result) { .foreign = false };
   check.list = sums_list_open (request->list, error);
   if (!check.list)
     return -1;
-  while ((r = sums_list_next (check.list, &line, error)) == 1)
+  while ((more = sums_list_next (check.list, &line, error)) == ANSWER_YES)
     check_line (&check, &line);
   sums_list_close (check.list);
-  return r;
+  return more == ANSWER_NO ? 0 : -1;
 }

@@ -10,7 +10,8 @@
 #ifndef BLKSUM_CHECK_H
 #define BLKSUM_CHECK_H
 
-struct error;
+#include "util/error.h"
+
 struct sums_line;
 struct sums_list;
 
@@ -19,12 +20,11 @@ struct sums_list;
  */
 struct sums_list *sums_list_open (const char *path, struct error *error);
 
-/* Read the next line.  Returns 1 with LINE, which is valid until the next call;
- * 0 at the end; or -1 with the reason in ERROR, also if a line has a NUL, or if
- * the list is UTF-16 or a manifest.
+/* Is there another LINE?  It is valid until the next call.  Fails also if a
+ * line has a NUL, or if the list is UTF-16 or a manifest.
  */
-int sums_list_next (struct sums_list *list, struct sums_line *line,
-                    struct error *error);
+enum answer sums_list_next (struct sums_list *list, struct sums_line *line,
+                            struct error *error);
 
 void sums_list_close (struct sums_list *list);
 

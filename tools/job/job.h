@@ -4,9 +4,8 @@
  * The jobs, with their requests and results.  Each job is in the file with its
  * name; job_hash and job_expect are in sum.c.
  *
- * A job returns 0, or -1 with the reason in ERROR, unless its comment says
- * otherwise.  A job that has a parameter OPERAND sets *OPERAND to the operand
- * that the reason is about.
+ * A job returns 0, or -1 with the reason in ERROR.  A job that has a parameter
+ * OPERAND sets *OPERAND to the operand that the reason is about.
  */
 
 #ifndef BLKSUM_JOB_H
@@ -248,6 +247,13 @@ struct check_result {
   bool tagged;                  /* there is a checksum with a tag */
 };
 
+/* What a job returns that can find a difference. */
+enum job_status {
+  JOB_FAILED = -1,              /* ERROR has the reason */
+  JOB_DONE,
+  JOB_DIFFERS,                  /* ERROR says what differs */
+};
+
 /* The jobs. */
 
 /* Hash the operand. */
@@ -276,25 +282,25 @@ int job_compare (const struct compare_request *request,
 
 /* Hash the parts of the operand that are missing in the directory, audit the
  * others, merge all parts, and set SUM.  Of a single part SUM is not set.
- * Returns 0; 1 with ERROR set if an audited block differs, now or in an earlier
- * run; or -1 with the reason.
+ * Returns JOB_DIFFERS if an audited block differs, now or in an earlier run.
  */
-int job_parts (const struct parts_request *request, struct sum *sum,
-               const char **operand, struct error *error);
+enum job_status job_parts (const struct parts_request *request,
+                           struct sum *sum, const char **operand,
+                           struct error *error);
 
 /* Merge the manifests of the parts into the manifest of the image, if there is
- * one in the request, and set SUM.  Returns 0; 1 with ERROR set if an audit of
- * the parts has failed; or -1 with the reason.
+ * one in the request, and set SUM.  Returns JOB_DIFFERS if an audit of the
+ * parts has failed.
  */
-int job_merge (const struct merge_request *request, struct sum *sum,
-               const char **operand, struct error *error);
+enum job_status job_merge (const struct merge_request *request,
+                           struct sum *sum, const char **operand,
+                           struct error *error);
 
 /* Hash the changed ranges of the operand.  A sample of the blocks outside of
- * these ranges is audited.  Returns 0; 1 with ERROR set if audited blocks have
- * changed, whose ranges were reported as warnings; or -1 with the reason in
- * ERROR.
+ * these ranges is audited.  Returns JOB_DIFFERS if audited blocks have changed;
+ * their ranges were reported as warnings.
  */
-int job_update (const struct update_request *request, struct sum *sum,
-                struct error *error);
+enum job_status job_update (const struct update_request *request,
+                            struct sum *sum, struct error *error);
 
 #endif /* BLKSUM_JOB_H */

@@ -212,13 +212,13 @@ static int
 read_directory (struct merge *merge)
 {
   const char *wanted = merge->request->plan;
-  int r;
+  enum answer found;
 
   *merge->operand = merge->dir;
-  r = plan_read (&merge->plan, merge->dir, merge->error);
-  if (r == 0)
+  found = plan_read (&merge->plan, merge->dir, merge->error);
+  if (found == ANSWER_NO)
     return error_set (merge->error, "has no plan; blkhash parts writes one");
-  if (r == -1)
+  if (found == ANSWER_FAILED)
     return -1;
   if (wanted && strcmp (wanted, merge->plan.id) != 0)
     return error_set (merge->error, "has another plan now");
@@ -242,32 +242,31 @@ read_operands (struct merge *merge)
   return r;
 }
 
-/* Returns 1 with the error set if an audit has failed in the directory of FILE;
- * 0 if not; or -1 with the reason.
- */
-static int
-has_failed (const struct part_file *file, struct error *error)
+/* Check whether an audit has failed in the directory of FILE. */
+static enum job_status
+check_failed_of (const struct part_file *file, struct error *error)
 {
   char *copy = strdup (file->path);
-  int r = copy ? plan_has_failed (dirname (copy), error)
-               : error_errno (error, ENOMEM, "cannot merge");
+  enum job_status r = copy ? plan_check_failed (dirname (copy), error)
+    : error_errno (error, ENOMEM, "cannot merge");
 
   free (copy);
   return r;
 }
 
-/* The same for all parts, and *OPERAND is set if the result is not 0. */
-static int
+/* The same for all parts.  *OPERAND is set unless it returns JOB_DONE. */
+static enum job_status
 check_failed (const struct merge *merge)
 {
-  size_t i;
-  int r = merge->dir ? plan_has_failed (merge->dir, merge->error) : 0;
+  enum job_status r = JOB_DONE;
 
-  if (r != 0)
+  if (merge->dir)
+    r = plan_check_failed (merge->dir, merge->error);
+  if (r != JOB_DONE)
     *merge->operand = merge->dir;
-  for (i = 0; i < merge->count && !merge->dir && r == 0; i++) {
-    r = has_failed (&merge->files[i], merge->error);
-    if (r != 0)
+  for (size_t i = 0; i < merge->count && !merge->dir && r == JOB_DONE; i++) {
+    r = check_failed_of (&merge->files[i], merge->error);
+    if (r != JOB_DONE)
       *merge->operand = merge->files[i].operand;
   }
   return r;
@@ -382,40 +381,42 @@ next (struct leaf_runs *runs, struct blkhash_manifest_run *run)
 /* ---- The manifest ---- */
 
 /* An audit can have failed while the parts were read. */
-static int
+static enum job_status
 finish (struct merge *merge, struct sum *sum)
 {
-  int r = check_failed (merge);
+  enum job_status r = check_failed (merge);
 
-  if (r != 0)
+  if (r != JOB_DONE)
     return r;
   sum->size = merge->plan.size;
   r = manifest_file_finish (&merge->manifest, sum, merge->error);
   sum->hole = sum->zero;
   sum->zero = 0;
-  return r == 0 ? manifest_file_publish (&merge->manifest, merge->error) : r;
+  if (r == JOB_DONE)
+    r = manifest_file_publish (&merge->manifest, merge->error);
+  return r;
 }
 
-static int
+static enum job_status
 write_manifest (struct merge *merge, struct sum *sum)
 {
   const char *name = merge->request->hash.manifest;
   const char *about = name ? name : *merge->operand;
-  int r;
+  enum job_status r;
 
   *merge->operand = about;
   if (manifest_file_open (&merge->manifest, name, merge->plan.opts,
                           merge->plan.size, NULL, merge->error) == -1)
-    return -1;
+    return JOB_FAILED;
   merge->progress = progress_begin (&merge->request->hash.progress,
                                     merge->plan.size);
   r = manifest_file_write (&merge->manifest, &merge->runs, merge->error);
   close_part (merge);
   if (!merge->failed)
     *merge->operand = about;
-  if (r == 0)
+  if (r == JOB_DONE)
     r = finish (merge, sum);
-  progress_end (merge->progress, r == 0);
+  progress_end (merge->progress, r == JOB_DONE);
   manifest_file_close (&merge->manifest);
   return r;
 }
@@ -430,23 +431,23 @@ is_directory (const char *path)
   return stat (path, &st) == 0 && S_ISDIR (st.st_mode);
 }
 
-static int
+static enum job_status
 merge_parts (struct merge *merge, struct sum *sum)
 {
-  int r = merge->dir ? check_failed (merge) : 0;
+  enum job_status r = merge->dir ? check_failed (merge) : JOB_DONE;
 
-  if (r == 0)
+  if (r == JOB_DONE)
     r = merge->dir ? read_directory (merge) : read_operands (merge);
-  if (r == 0 && !merge->dir)
+  if (r == JOB_DONE && !merge->dir)
     r = check_failed (merge);
-  if (r == 0)
+  if (r == JOB_DONE)
     r = check_blocks (merge);
-  if (r == 0)
+  if (r == JOB_DONE)
     r = write_manifest (merge, sum);
   return r;
 }
 
-int
+enum job_status
 job_merge (const struct merge_request *request, struct sum *sum,
            const char **operand, struct error *error)
 {
@@ -455,7 +456,7 @@ job_merge (const struct merge_request *request, struct sum *sum,
     .fd = -1,
   };
   double start = clock_seconds ();
-  int r;
+  enum job_status r;
 
   *sum = (struct sum) { .format = "manifest" };
   *operand = request->paths[0];
@@ -465,7 +466,7 @@ job_merge (const struct merge_request *request, struct sum *sum,
   while (merge.count > 0)
     free (merge.files[--merge.count].path);
   free (merge.files);
-  if (r == 0) {
+  if (r == JOB_DONE) {
     sum->hash = merge.plan.opts;
     merge.plan.opts = NULL;
   }

@@ -182,8 +182,9 @@ check_empty (const char *dir, struct error *error)
   char other[NAME_MAX + 1] = "";
   DIR *d = opendir (dir);
   struct dirent *entry;
+  enum answer found;
   struct plan plan;
-  int r, err;
+  int err;
 
   if (!d)
     return error_errno (error, errno, "cannot read");
@@ -197,13 +198,13 @@ check_empty (const char *dir, struct error *error)
     return error_errno (error, err, "cannot read");
   if (!*other)
     return 0;
-  r = plan_read (&plan, dir, error);
-  if (r == 0)
+  found = plan_read (&plan, dir, error);
+  if (found == ANSWER_NO)
     return error_set (error, "has no plan, but other files, such as %s; use an "
                       "empty directory", other);
-  if (r == 1)
+  if (found == ANSWER_YES)
     plan_destroy (&plan);
-  return r == 1 ? 0 : -1;
+  return found == ANSWER_YES ? 0 : -1;
 }
 
 static uint32_t
@@ -225,6 +226,7 @@ format_plan (struct parts *parts, const struct blkhash_opts *opts, uint32_t n,
                       parts->source, request->state, text, parts->error);
 }
 
+/* Write the plan, and read it.  Returns 0, or -1 with the reason. */
 static int
 write_plan (struct parts *parts)
 {
@@ -244,9 +246,14 @@ write_plan (struct parts *parts)
   *parts->operand = dir;
   r = plan_write (dir, text, parts->error);
   free (text);
-  if (r == 0)
-    r = plan_read (&parts->plan, dir, parts->error);
-  return r == 0 ? error_set (parts->error, "the plan was removed") : r;
+  if (r == -1)
+    return -1;
+  switch (plan_read (&parts->plan, dir, parts->error)) {
+  case ANSWER_YES: return 0;
+  case ANSWER_NO: return error_set (parts->error, "the plan was removed");
+  case ANSWER_FAILED: break;
+  }
+  return -1;
 }
 
 static int
@@ -275,13 +282,12 @@ check_plan (struct parts *parts)
 static int
 open_plan (struct parts *parts)
 {
-  int r;
+  enum answer found;
 
   *parts->operand = parts->request->dir;
-  r = plan_read (&parts->plan, parts->request->dir, parts->error);
-  if (r == 0)
-    r = write_plan (parts);
-  if (r != 1)
+  found = plan_read (&parts->plan, parts->request->dir, parts->error);
+  if (found == ANSWER_FAILED ||
+      (found == ANSWER_NO && write_plan (parts) == -1))
     return -1;
   blkhash_opts_set_threads (parts->plan.opts,
                             blkhash_opts_get_threads (parts->hash->opts));
@@ -398,10 +404,9 @@ report_range (void *opaque, uint64_t start, uint64_t length)
 }
 
 /* Compare AUDITED, the sample of the blocks of PART, with its manifest, which
- * READER reads.  Returns 0; 1 if a range differs; or -1 with the reason in the
- * error.
+ * READER reads.  If a range differs, the error is not set.
  */
-static int
+static enum job_status
 compare_sample (struct one_part *part, const struct selection *audited,
                 struct blkhash_manifest_reader *reader)
 {
@@ -431,7 +436,7 @@ compare_sample (struct one_part *part, const struct selection *audited,
 
   if (image_runs_open (&image, parts->source, &request, NULL,
                        parts->error) == -1)
-    return -1;
+    return JOB_FAILED;
   manifest_runs_init (&base, reader, part->path, parts->plan.size, NULL,
                       parts->error);
   overlay_runs_init (&overlay);
@@ -439,32 +444,30 @@ compare_sample (struct one_part *part, const struct selection *audited,
     err = overlay.runs.next (&overlay.runs, &run);
   while (err == 0);
   image_runs_close (&image);
-  return err == ENOENT ? overlay.differs : -1;
+  return err != ENOENT ? JOB_FAILED : overlay.differs ? JOB_DIFFERS : JOB_DONE;
 }
 
-/* Audit PART, whose complete manifest is open as FD.  Returns 0; 1 with the
- * error set if a block differs; or -1 with the reason.
- */
-static int
+/* Audit PART, whose complete manifest is open as FD. */
+static enum job_status
 audit (struct one_part *part, int fd)
 {
   const struct parts *parts = part->parts;
   struct blkhash_manifest_reader *reader;
   struct selection audited = part->selection;
   uint64_t offset = audited.start, len;
-  int r;
+  enum job_status r;
 
   audited.sample = &parts->sample;
   while (offset < audited.end && !selection_has (&audited, offset, &len))
     offset += len;
   if (offset >= audited.end)
-    return 0;                   /* there is nothing to read */
+    return JOB_DONE;            /* there is nothing to read */
   reader = blkhash_manifest_reader_new (fd, 0, NULL, 0);
   if (!reader)
     return error_errno (parts->error, errno, "cannot read %s", part->path);
   r = compare_sample (part, &audited, reader);
   blkhash_manifest_reader_free (reader);
-  if (r == 1)
+  if (r == JOB_DIFFERS)
     error_set (parts->error, "the parts are not of this state of the image; "
                "use a new directory%s%s",
                error_is_set (&part->unwritten) ? ", and remove this one: " : "",
@@ -519,13 +522,13 @@ part_of (const struct parts *parts, uint32_t i)
   return part;
 }
 
-/* Returns the same as job_parts. */
-static int
+static enum job_status
 make_or_audit (const struct parts *parts, uint32_t i)
 {
   const struct part number = { i, parts->plan.parts };
   struct one_part part = part_of (parts, i);
-  int fd, r = -1;
+  enum job_status r = JOB_FAILED;
+  int fd;
 
   part.path = part_path (&number, parts->request->dir);
   if (!part.path)
@@ -542,15 +545,14 @@ make_or_audit (const struct parts *parts, uint32_t i)
   return r;
 }
 
-/* Returns the same as job_parts. */
-static int
+static enum job_status
 make_parts (struct parts *parts)
 {
   const struct part *part = &parts->request->part;
   struct selection all = { .end = parts->plan.size };
   uint32_t i = 0, end = parts->plan.parts;
   uint64_t seed;
-  int r = 0;
+  enum job_status r = JOB_DONE;
 
   if (part->n > 0) {
     i = part->i;
@@ -566,28 +568,28 @@ make_parts (struct parts *parts)
     return error_errno (parts->error, errno, "cannot hash");
   parts->progress = progress_begin (&parts->hash->progress,
                                     all.end - all.start);
-  for (; i < end && r == 0; i++)
+  for (; i < end && r == JOB_DONE; i++)
     r = make_or_audit (parts, i);
-  if (r == 0)
+  if (r == JOB_DONE)
     r = check_ctime (parts);    /* after the last audit */
-  progress_end (parts->progress, r == 0);
+  progress_end (parts->progress, r == JOB_DONE);
   audit_sample_destroy (&parts->sample);
   return r;
 }
 
 /* Merge the parts.  SUM gets the format of the image. */
-static int
+static enum job_status
 merge (struct parts *parts, struct sum *sum)
 {
   char *dir = (char *) parts->request->dir;
   struct merge_request request = {
     .hash = *parts->hash, .paths = &dir, .count = 1, .plan = parts->plan.id
   };
-  int r;
+  enum job_status r;
 
   request.hash.progress.aside = true;
   r = job_merge (&request, sum, parts->operand, parts->error);
-  if (r == 0) {
+  if (r == JOB_DONE) {
     memcpy (sum->format, parts->source->format, sizeof sum->format);
     sum->first = parts->source->first;
   }
@@ -612,43 +614,42 @@ check_request (const struct parts_request *request, struct error *error)
 }
 
 /* A directory that is not mounted is not created. */
-static int
+static enum job_status
 check_directory (const char *dir, struct error *error)
 {
   struct stat st;
 
   if (stat (dir, &st) == -1)
     return error_errno (error, errno, "cannot open");
-  return S_ISDIR (st.st_mode) ? plan_has_failed (dir, error)
+  return S_ISDIR (st.st_mode) ? plan_check_failed (dir, error)
     : error_set (error, "is not a directory");
 }
 
-/* Returns the same as job_parts. */
-static int
+static enum job_status
 run (struct parts *parts, struct sum *sum)
 {
   const struct parts_request *request = parts->request;
   const char *manifest = parts->hash->manifest;
-  int r;
+  enum job_status r;
 
   *parts->operand = parts->hash->operand;
   if (check_request (request, parts->error) == -1)
-    return -1;
+    return JOB_FAILED;
   *parts->operand = request->dir;
   r = check_directory (request->dir, parts->error);
-  if (r != 0)
+  if (r != JOB_DONE)
     return r;
   *parts->operand = parts->hash->operand;
   if (open_image (parts) == -1 ||
       (manifest && !manifest_file_is_stdout (manifest) &&
        overwrite_check_path (manifest, parts->source, parts->error) == -1) ||
       open_plan (parts) == -1)
-    return -1;
+    return JOB_FAILED;
   r = make_parts (parts);
-  return r == 0 && request->part.n == 0 ? merge (parts, sum) : r;
+  return r == JOB_DONE && request->part.n == 0 ? merge (parts, sum) : r;
 }
 
-int
+enum job_status
 job_parts (const struct parts_request *request, struct sum *sum,
            const char **operand, struct error *error)
 {
@@ -657,11 +658,11 @@ job_parts (const struct parts_request *request, struct sum *sum,
     .error = error
   };
   double start = clock_seconds ();
-  int r = run (&parts, sum);
+  enum job_status r = run (&parts, sum);
 
   close_image (&parts);
   plan_destroy (&parts.plan);
-  if (r == 0)
+  if (r == JOB_DONE)
     sum->seconds = clock_seconds () - start;
   return r;
 }

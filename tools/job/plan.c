@@ -178,7 +178,7 @@ set_id (struct plan *plan, struct error *error)
   return 0;
 }
 
-int
+enum answer
 plan_read (struct plan *plan, const char *dir, struct error *error)
 {
   char *path;
@@ -190,18 +190,18 @@ plan_read (struct plan *plan, const char *dir, struct error *error)
   fd = open (path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   free (path);
   if (fd == -1)
-    return errno == ENOENT ? 0
+    return errno == ENOENT ? ANSWER_NO
       : error_errno (error, errno, "cannot open %s/plan", dir);
   plan->text = read_text (fd, dir, error);
   close (fd);
   if (!plan->text)
-    return -1;
+    return ANSWER_FAILED;
   if (!parse (plan))
     error_set (error, "%s/plan is not a plan that this version can read", dir);
   else if (set_id (plan, error) == 0)
-    return 1;
+    return ANSWER_YES;
   plan_destroy (plan);
-  return -1;
+  return ANSWER_FAILED;
 }
 
 void
@@ -270,8 +270,8 @@ plan_write (const char *dir, const char *text, struct error *error)
 
 /* ---- A failed audit ---- */
 
-int
-plan_has_failed (const char *dir, struct error *error)
+enum job_status
+plan_check_failed (const char *dir, struct error *error)
 {
   struct stat st;
   char *path;
@@ -285,9 +285,9 @@ plan_has_failed (const char *dir, struct error *error)
   if (r == 0) {
     error_set (error, "a part differed from the image, says %s/failed; use a "
                "new directory", dir);
-    return 1;
+    return JOB_DIFFERS;
   }
-  return err == ENOENT ? 0
+  return err == ENOENT ? JOB_DONE
     : error_errno (error, err, "cannot read %s/failed", dir);
 }
 

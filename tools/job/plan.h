@@ -25,9 +25,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "job/job.h"
+#include "util/error.h"
+
 struct blkhash_manifest_reader;
 struct blkhash_opts;
-struct error;
 struct source;
 
 #define PLAN_ID_SIZE 65
@@ -40,10 +42,11 @@ struct plan {
   uint32_t parts;               /* number of parts, at most PART_MAX */
 };
 
-/* Read the plan in DIR.  Returns 1; 0 if there is none; or -1 with the reason.
- * PLAN must be destroyed only after 1.
+/* Read the plan in DIR, if there is one.  PLAN must be destroyed only after
+ * ANSWER_YES.
  */
-int plan_read (struct plan *plan, const char *dir, struct error *error);
+enum answer plan_read (struct plan *plan, const char *dir,
+                       struct error *error);
 void plan_destroy (struct plan *plan);
 
 /* Is the manifest of READER, which has read the header, a part of this plan? */
@@ -69,13 +72,13 @@ int plan_write (const char *dir, const char *text, struct error *error);
 int plan_check (const struct plan *plan, const char *dir, const char *text,
                 struct error *error);
 
-/* Returns 1 with ERROR set if the file "failed" is in DIR, because an audit
- * found a part that differs from the image; 0 if not; or -1 with the reason.
+/* Returns JOB_DIFFERS if the file "failed" is in DIR, because an audit found a
+ * part that differs from the image; JOB_DONE if not.
  */
-int plan_has_failed (const char *dir, struct error *error);
+enum job_status plan_check_failed (const char *dir, struct error *error);
 
-/* Add the line TEXT to this file, and sync it.  Returns 0, or -1 with the
- * reason.
+/* Add the line TEXT to the file "failed", and sync it.  Returns 0, or -1 with
+ * the reason.
  */
 int plan_set_failed (const char *dir, const char *text, struct error *error);
 

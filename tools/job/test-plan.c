@@ -238,11 +238,11 @@ test_write (void **state)
   (void) state;
   make_files ();
   text = text_of (7, NULL);
-  assert_int_equal (plan_read (&plan, dir, &error), 0);
+  assert_int_equal (plan_read (&plan, dir, &error), ANSWER_NO);
   assert_int_equal (plan_write (dir, text, &error), 0);
   /* The first one stays. */
   assert_int_equal (plan_write (dir, "other\n", &error), 0);
-  assert_int_equal (plan_read (&plan, dir, &error), 1);
+  assert_int_equal (plan_read (&plan, dir, &error), ANSWER_YES);
   assert_string_equal (plan.text, text);
   assert_int_equal (plan.size, 10);
   assert_int_equal (plan.parts, 7);
@@ -251,7 +251,7 @@ test_write (void **state)
   plan_destroy (&plan);
   /* The SHA-256 of sha256sum. */
   put_plan (START, strlen (START));
-  assert_int_equal (plan_read (&plan, dir, &error), 1);
+  assert_int_equal (plan_read (&plan, dir, &error), ANSWER_YES);
   assert_string_equal (plan.id, "74fbf7c1e415187a7736a935c52000cd"
                                 "ca25f8ffe6369c33bbe6bf1ae90330ce");
   plan_destroy (&plan);
@@ -293,7 +293,7 @@ test_wrong_plans (void **state)
       memcpy (large, START, strlen (START));
       put_plan (large, 1024 * 1024 + 1);
     }
-    assert_int_equal (plan_read (&plan, dir, &error), -1);
+    assert_int_equal (plan_read (&plan, dir, &error), ANSWER_FAILED);
     assert_non_null (strstr (error.text, "/plan is not a plan"));
   }
   free (large);
@@ -308,9 +308,9 @@ test_failed (void **state)
   FILE *f;
 
   (void) state;
-  assert_int_equal (plan_has_failed (dir, &error), 0);
+  assert_int_equal (plan_check_failed (dir, &error), JOB_DONE);
   assert_int_equal (plan_set_failed (dir, "4 bytes at 8 differ", &error), 0);
-  assert_int_equal (plan_has_failed (dir, &error), 1);
+  assert_int_equal (plan_check_failed (dir, &error), JOB_DIFFERS);
   snprintf (path, sizeof path, "%s/failed", dir);
   f = fopen (path, "r");
   assert_non_null (f);

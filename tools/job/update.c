@@ -183,10 +183,9 @@ report_range (void *opaque, uint64_t start, uint64_t length)
 }
 
 /* Write the leaves of IMAGE, which is open, and of the old manifest to the new
- * one.  Stores in SUM the statistics of reading the image.  Returns 0; 1 with
- * ERROR set if an audited block has changed; or -1 with the reason.
+ * one.  Stores in SUM the statistics of reading the image.
  */
-static int
+static enum job_status
 write_leaves (struct update *update, struct image_runs *image,
               const struct progress *progress, struct sum *sum,
               struct error *error)
@@ -205,26 +204,23 @@ write_leaves (struct update *update, struct image_runs *image,
     .report = report_range,
     .opaque = update,
   };
-  int r;
 
   manifest_runs_init (&base, update->reader, name, update->source->size, NULL,
                       error);
   overlay_runs_init (&overlay);
-  r = manifest_file_write (&update->manifest, &overlay.runs, error);
-  if (r == 0 && overlay.differs) {
+  if (manifest_file_write (&update->manifest, &overlay.runs, error) == -1)
+    return JOB_FAILED;
+  if (overlay.differs) {
     error_set (error, "no manifest was written; hash the whole image, and do "
                "not trust what recorded its changes");
-    return 1;
+    return JOB_DIFFERS;
   }
-  if (r == 0) {
-    *sum = image->sum;
-    sum->hole += overlay.base_zeros;
-  }
-  return r;
+  *sum = image->sum;
+  sum->hole += overlay.base_zeros;
+  return JOB_DONE;
 }
 
-/* Returns the same as write_leaves. */
-static int
+static enum job_status
 write_manifest (struct update *update, struct sum *sum, struct error *error)
 {
   const struct selection changed_or_audited = {
@@ -234,21 +230,22 @@ write_manifest (struct update *update, struct sum *sum, struct error *error)
     .opts = update->hash.opts, .selection = &changed_or_audited
   };
   struct image_runs image;
-  int r;
+  enum job_status r;
 
   request.progress = progress_begin (&update->hash.progress,
                                      total_bytes (update));
   r = image_runs_open (&image, update->source, &request, NULL, error);
-  if (r == 0) {
+  if (r == JOB_DONE) {
     r = write_leaves (update, &image, request.progress, sum, error);
     image_runs_close (&image);
   }
-  progress_end (request.progress, r == 0);
-  if (r != 0)
+  progress_end (request.progress, r == JOB_DONE);
+  if (r != JOB_DONE)
     return r;
   sum->incremental = true;
-  r = manifest_file_finish (&update->manifest, sum, error);
-  return r == 0 ? manifest_file_publish (&update->manifest, error) : r;
+  if (manifest_file_finish (&update->manifest, sum, error) == -1)
+    return JOB_FAILED;
+  return manifest_file_publish (&update->manifest, error);
 }
 
 static int
@@ -266,17 +263,17 @@ choose_sample (struct update *update, struct error *error)
   return err ? error_errno (error, err, "cannot hash") : 0;
 }
 
-static int
+static enum job_status
 hash (struct update *update, struct sum *sum, struct error *error)
 {
-  int r;
+  enum job_status r;
 
   if (choose_sample (update, error) == -1)
-    return -1;
+    return JOB_FAILED;
   r = manifest_file_open (&update->manifest, update->hash.manifest,
                           update->hash.opts, update->source->size,
                           update->source, error);
-  if (r == 0) {
+  if (r == JOB_DONE) {
     r = write_manifest (update, sum, error);
     manifest_file_close (&update->manifest);
   }
@@ -306,17 +303,17 @@ read_changes (struct update *update, struct error *error)
 /* SUM gets the hash parameters of the manifest, which can differ from the
  * defaults.
  */
-static int
+static enum job_status
 update_manifest (struct update *update, struct sum *sum, struct error *error)
 {
-  int r;
+  enum job_status r;
 
   if (use_old_params (update, error) == -1)
-    return -1;
+    return JOB_FAILED;
   r = read_changes (update, error);
-  if (r == 0)
+  if (r == JOB_DONE)
     r = hash (update, sum, error);
-  if (r == 0)
+  if (r == JOB_DONE)
     sum->hash = update->hash.opts;
   else
     blkhash_opts_free (update->hash.opts);
@@ -346,19 +343,19 @@ check_operand (const struct update_request *request, struct error *error)
   return 0;
 }
 
-int
+enum job_status
 job_update (const struct update_request *request, struct sum *sum,
             struct error *error)
 {
   const struct hash_request *hash = &request->hash;
   struct update update = { .hash = *hash, .request = request, .fd = -1 };
   double start = clock_seconds ();
-  int r = -1;
+  enum job_status r = JOB_FAILED;
 
   if (check_operand (request, error) == -1 ||
       source_open (&update.hash.source, hash->operand, &update.source,
                    error) == -1)
-    return -1;
+    return JOB_FAILED;
   if (update.source->sequential)
     error_set (error, "a pipe can only be read as a whole");
   else if (open_old (&update, error) == 0)
@@ -368,7 +365,7 @@ job_update (const struct update_request *request, struct sum *sum,
   if (update.fd != -1)
     close (update.fd);
   source_close (update.source);
-  if (r == 0)
+  if (r == JOB_DONE)
     sum->seconds = clock_seconds () - start;
   return r;
 }

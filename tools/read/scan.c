@@ -153,8 +153,8 @@ next_missing (struct scan *scan, uint64_t offset, uint64_t *start,
   return 0;
 }
 
-/* Find the next missing range that is selected.  Missing ranges before it are set
- * to zero.
+/* Find the next missing range that is selected.  Missing ranges before it are
+ * set to zero.
  */
 static int
 next_selected (struct scan *scan, uint64_t offset, uint64_t *start,

@@ -245,10 +245,8 @@ take_block (const struct repair *repair, size_t i, struct block *block,
   return 0;
 }
 
-/* Returns 1 if BUF has the EXPECTED content of BLOCK, 0 if not, or -1 with the
- * reason in ERROR.
- */
-static int
+/* Does BUF have the EXPECTED content of BLOCK? */
+static enum answer
 check_content (const struct repair *repair, const struct block *block,
                const void *buf, const struct block_expected *expected,
                struct error *error)
@@ -257,28 +255,28 @@ check_content (const struct repair *repair, const struct block *block,
   int err = block_check (repair->manifest.opts, buf, block->len, expected,
                          &same);
 
-  return err ? error_errno (error, err, "cannot hash") : same;
+  if (err)
+    return error_errno (error, err, "cannot hash");
+  return same ? ANSWER_YES : ANSWER_NO;
 }
 
-/* Find the good content of BLOCK.  What must be zero needs no source.  Returns
- * 1 if it was found, 0 if not, or -1 with the reason in ERROR.
- */
-static int
+/* Find the good content of BLOCK.  What must be zero needs no source. */
+static enum answer
 find_content (struct repair *repair, const struct block *block,
               struct error *error)
 {
-  size_t i;
-  int r = 0;
+  enum answer good = ANSWER_NO;
 
   if (block->good.zero) {
     memset (repair->content, 0, block->len);
-    return 1;
+    return ANSWER_YES;
   }
-  for (i = 0; i < repair->request->nr_sources && r == 0; i++)
+  for (size_t i = 0; i < repair->request->nr_sources && good == ANSWER_NO; i++)
     if (repair_source_read (&repair->sources[i], repair->manifest.block_size,
                             repair->content, block->len, block->offset))
-      r = check_content (repair, block, repair->content, &block->good, error);
-  return r;
+      good = check_content (repair, block, repair->content, &block->good,
+                            error);
+  return good;
 }
 
 /* Check that BLOCK still has the content that it had in the first pass.
@@ -290,35 +288,36 @@ check_again (const struct repair *repair, const struct block *block,
              struct error *error)
 {
   const struct target *target = &repair->target;
-  int r;
+  enum answer same;
 
   if (target_check_same (target, error) == -1 ||
       target_read (target, repair->found, block->len, block->offset,
                    error) == -1)
     return -1;
-  r = check_content (repair, block, repair->found, &block->bad, error);
-  return r != 0 ? r : error_set (error, "changed meanwhile at offset %"
-                                 PRIu64 ": another program writes it",
-                                 block->offset);
+  same = check_content (repair, block, repair->found, &block->bad, error);
+  if (same == ANSWER_NO)
+    error_set (error, "changed meanwhile at offset %" PRIu64 ": another "
+               "program writes it", block->offset);
+  return same == ANSWER_YES ? 0 : -1;
 }
 
 /* Write the good content to BLOCK, flush it, and read it back, which must not
- * come from the page cache.  Returns 1 if it is there, 0 if not, or -1 with the
- * reason in ERROR.
+ * come from the page cache.  Is it there?
  *
  * If the write fails, a part of the block can have been written.  So the block
  * counts as written, unless the bad content is still there.
  */
-static int
+static enum answer
 write_block (struct repair *repair, const struct block *block,
              struct error *error)
 {
   const struct target *target = &repair->target;
   struct error ignored = { "" };
+  enum answer good;
   int r;
 
   if (check_again (repair, block, error) == -1)
-    return -1;
+    return ANSWER_FAILED;
   r = target_write (target, repair->content, block->len, block->offset,
                     error);
   repair->result->unverified =
@@ -327,10 +326,10 @@ write_block (struct repair *repair, const struct block *block,
       target_read (target, repair->found, block->len, block->offset,
                    error) == -1 ||
       target_check_uncached (target, block->len, block->offset, error) == -1)
-    return -1;
-  r = check_content (repair, block, repair->found, &block->good, error);
-  repair->result->unverified = r == -1;
-  return r;
+    return ANSWER_FAILED;
+  good = check_content (repair, block, repair->found, &block->good, error);
+  repair->result->unverified = good == ANSWER_FAILED;
+  return good;
 }
 
 /* Repair bad block I of the list. */
@@ -340,22 +339,22 @@ repair_block (struct repair *repair, size_t i, struct error *error)
   uint32_t align = repair->target.align;
   enum repair_state state;
   struct block block;
-  int r;
+  enum answer good;
 
   if (take_block (repair, i, &block, error) == -1)
     return -1;
   if (block.offset % align || block.len % align)
     return add_block (repair, &block, REPAIR_UNALIGNED, error);
-  r = find_content (repair, &block, error);
-  if (r <= 0)
+  good = find_content (repair, &block, error);
+  if (good != ANSWER_YES)
     state = REPAIR_IMPOSSIBLE;
   else if (repair->request->dry_run)
     state = REPAIR_POSSIBLE;
   else {
-    r = write_block (repair, &block, error);
-    state = r == 1 ? REPAIR_DONE : REPAIR_FAILED;
+    good = write_block (repair, &block, error);
+    state = good == ANSWER_YES ? REPAIR_DONE : REPAIR_FAILED;
   }
-  return r == -1 ? -1 : add_block (repair, &block, state, error);
+  return good == ANSWER_FAILED ? -1 : add_block (repair, &block, state, error);
 }
 
 /* ---- The second pass ---- */

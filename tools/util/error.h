@@ -5,9 +5,9 @@
  * another program printed.
  *
  * A function that can fail for such a reason takes a struct error, and on
- * failure sets it and returns -1.  The first error wins: setting another one
- * has no effect.  Not thread-safe: callers that share a struct error hold a
- * lock.
+ * failure sets it and returns -1; otherwise 0, or an enum answer if it can also
+ * say no.  The first error wins: setting another one has no effect.  Not
+ * thread-safe: callers that share a struct error hold a lock.
  */
 
 #ifndef BLKSUM_ERROR_H
@@ -17,22 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Control characters, which a terminal executes instead of printing them.
- */
-
-/* Returns the length in bytes of the control character at TEXT, or 0 if there
- * is none at TEXT.  C1 control characters in UTF-8 count as control characters;
- * NUL does not.
- */
-static inline size_t
-control_length (const char *text)
-{
-  const unsigned char *s = (const unsigned char *) text;
-
-  if (s[0] == 0xc2)
-    return (s[1] & 0xe0) == 0x80 ? 2 : 0;
-  return (s[0] > 0 && s[0] < ' ') || s[0] == 127;
-}
+enum answer { ANSWER_FAILED = -1, ANSWER_NO, ANSWER_YES };
 
 struct error {
   char text[6144];              /* empty if there is no error; large enough
@@ -76,5 +61,19 @@ int error_size (struct error *error, uint64_t size, const char *other,
  */
 #define ERROR_LINES 10
 int error_set_lines (struct error *error, const char *text);
+
+/* Returns the length in bytes of the control character at TEXT, which a
+ * terminal executes instead of printing it; or 0 if there is none at TEXT.  C1
+ * control characters in UTF-8 count as control characters; NUL does not.
+ */
+static inline size_t
+control_length (const char *text)
+{
+  const unsigned char *s = (const unsigned char *) text;
+
+  if (s[0] == 0xc2)
+    return (s[1] & 0xe0) == 0x80 ? 2 : 0;
+  return (s[0] > 0 && s[0] < ' ') || s[0] == 127;
+}
 
 #endif /* BLKSUM_ERROR_H */
