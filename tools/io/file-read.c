@@ -1,21 +1,5 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
- *
- * Read the tables (the metadata) of an image ahead, in pieces of PREFETCH_PIECE
- * bytes.
- *
- * Background threads read the queued pieces.  If prefetch_copy needs a piece
- * that is still queued, it reads the piece itself, so it never waits for a
- * thread to start.  A piece that cannot be read is dropped, without an error:
- * the caller of prefetch_copy reads the range itself, and reports the error.
- *
- * The states of a piece:
- *
- *   NONE     it is unused
- *   QUEUED   it waits for a thread to read it
- *   READING  a thread is reading it
- *   READY    it contains data; if no piece is unused, the READY piece that was
- *            queued first is reused
  */
 
 #include <config.h>
@@ -67,6 +51,8 @@ advise (int fd, off_t offset, off_t len, int advice)
   (void) fd; (void) offset; (void) len; (void) advice;
 #endif
 }
+
+/* ---- What is in the page cache ---- */
 
 enum cached { NOT_CACHED, CACHED, UNKNOWN };
 
@@ -135,6 +121,8 @@ find_cached (const struct read_file *file, size_t *len, uint64_t offset)
 }
 
 #endif
+
+/* ---- Reads ---- */
 
 /* Read cached data without waiting, and other data with direct I/O, with which
  * FUSE and NFS have the whole read in flight, instead of pieces of 128 KiB one
@@ -235,6 +223,8 @@ read_ahead (int fd, size_t len, uint64_t offset)
   advise (fd, offset, len, POSIX_FADV_WILLNEED);
 }
 
+/* ---- Readahead ---- */
+
 /* The kernel splits reads through the cache into requests of the size of the
  * readahead, usually 128 KiB.  Double this size on FUSE and NFS.  On FUSE with
  * 5 ms latency that halved the time of a sum: FUSE limits the requests in
@@ -284,6 +274,25 @@ read_detect_mode (int fd)
 #endif
   return READ_ADVISE;
 }
+
+/* ---- Prefetching tables ---- */
+
+/* Read the tables (the metadata) of an image ahead, in pieces of PREFETCH_PIECE
+ * bytes.
+ *
+ * Background threads read the queued pieces.  If prefetch_copy needs a piece
+ * that is still queued, it reads the piece itself, so it never waits for a
+ * thread to start.  A piece that cannot be read is dropped, without an error:
+ * the caller of prefetch_copy reads the range itself, and reports the error.
+ *
+ * The states of a piece:
+ *
+ *   NONE     it is unused
+ *   QUEUED   it waits for a thread to read it
+ *   READING  a thread is reading it
+ *   READY    it contains data; if no piece is unused, the READY piece that was
+ *            queued first is reused
+ */
 
 #define MAX_THREADS 16
 

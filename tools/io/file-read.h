@@ -77,13 +77,12 @@ enum read_mode read_detect_mode (int fd);
  */
 bool read_shows_cached (int fd);
 
-/* Prefetch the tables (the metadata) of an image.  This replaces the readahead
- * of the kernel for files that are read with direct I/O.
- */
+/* ---- Prefetching tables ---- */
 
-/* The cache has PREFETCH_COUNT pieces, 4 MiB in total.  Only whole pieces are
- * read, because direct I/O must be aligned; the last piece of a file can be
- * shorter.
+/* The tables (the metadata) of an image are prefetched if its files are read
+ * with direct I/O, without the readahead of the kernel.  The cache has
+ * PREFETCH_COUNT pieces, 4 MiB in total.  Only whole pieces are read, because
+ * direct I/O must be aligned; the last piece of a file can be shorter.
  */
 #define PREFETCH_PIECE 65536    /* bytes */
 #define PREFETCH_COUNT 64

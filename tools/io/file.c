@@ -1,9 +1,5 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
- *
- * Other hosts can write a block device, so its data in the page cache can be
- * stale.  Therefore a block device is read with direct I/O, unless the user
- * requests the page cache.
  */
 
 #include <config.h>
@@ -27,6 +23,8 @@
 #include "io/file-read.h"
 #include "io/file.h"
 #include "util/error.h"
+
+/* ---- The image locks of qemu ---- */
 
 /* For each permission n that it uses, qemu takes a shared lock on byte 100 + n;
  * for each permission that it does not share, on byte 200 + n.  Then it checks
@@ -58,42 +56,44 @@ lock_byte (int fd, int cmd, short type, off_t byte, short *found)
 }
 
 /* If the file system has no OFD locks, the byte counts as unlocked. */
-static int
-check_byte (int fd, off_t byte)
+static bool
+is_locked (int fd, off_t byte)
 {
   short found = F_UNLCK;
 
-  if (lock_byte (fd, F_OFD_GETLK, F_WRLCK, byte, &found) == -1)
-    return 0;
-  return found == F_UNLCK ? 0 : -1;
+  return lock_byte (fd, F_OFD_GETLK, F_WRLCK, byte, &found) == 0 &&
+    found != F_UNLCK;
 }
 
-static void
-take_bytes (int fd, const off_t *bytes, size_t count)
+/* First lock, then check: of two processes that start at the same time, at
+ * least one finds the locks of the other.  Returns true if the other program
+ * has none of the bytes THEIRS locked.
+ */
+static bool
+lock_bytes (int fd, bool take, const off_t *ours, size_t nr_ours,
+            const off_t *theirs, size_t nr_theirs)
 {
   size_t i;
 
-  for (i = 0; i < count; i++)
-    lock_byte (fd, F_OFD_SETLK, F_RDLCK, bytes[i], NULL);
-}
-
-static int
-check_bytes (int fd, const off_t *bytes, size_t count)
-{
-  size_t i;
-
-  for (i = 0; i < count; i++)
-    if (check_byte (fd, bytes[i]) == -1)
-      return -1;
-  return 0;
+  for (i = 0; take && i < nr_ours; i++)
+    lock_byte (fd, F_OFD_SETLK, F_RDLCK, ours[i], NULL);
+  for (i = 0; i < nr_theirs; i++)
+    if (is_locked (fd, theirs[i]))
+      return false;
+  return true;
 }
 
 #define COUNT(array) (sizeof array / sizeof array[0])
 
-/* First lock, then check: of two processes that start at the same time, at
- * least one finds the locks of the other.
+/* Take the locks that qemu takes to read an image, on FD, which is open for
+ * reading.  They are held until FD is closed; meanwhile a VM that writes the
+ * image cannot start.  If TAKE is false, only check the locks of other
+ * programs; this is for an inherited descriptor, on which the locks would
+ * outlive this process.  If the file system has no OFD locks, the image is
+ * treated as unlocked.  Returns 0, or -1 with the reason if a program of qemu
+ * may write the image.
  */
-int
+static int
 lock_image (int fd, bool take, struct error *error)
 {
   static const off_t ours[] = {
@@ -103,9 +103,7 @@ lock_image (int fd, bool take, struct error *error)
     USED + WRITE, USED + RESIZE, UNSHARED + CONSISTENT_READ
   };
 
-  if (take)
-    take_bytes (fd, ours, COUNT (ours));
-  if (check_bytes (fd, theirs, COUNT (theirs)) == 0)
+  if (lock_bytes (fd, take, ours, COUNT (ours), theirs, COUNT (theirs)))
     return 0;
   return error_set (error, "is in use by another program, which may write "
                     "it (a running virtual machine?); --force-share "
@@ -122,9 +120,7 @@ lock_image_for_writing (int fd, bool take, struct error *error)
     USED + WRITE, USED + RESIZE, UNSHARED + CONSISTENT_READ, UNSHARED + WRITE
   };
 
-  if (take)
-    take_bytes (fd, ours, COUNT (ours));
-  if (check_bytes (fd, theirs, COUNT (theirs)) == 0)
+  if (lock_bytes (fd, take, ours, COUNT (ours), theirs, COUNT (theirs)))
     return 0;
   return error_set (error, "is in use by another program, which reads or "
                     "writes it (a running virtual machine?)");
@@ -132,7 +128,7 @@ lock_image_for_writing (int fd, bool take, struct error *error)
 
 #else
 
-int
+static int
 lock_image (int fd, bool take, struct error *error)
 {
   (void) fd;
@@ -151,6 +147,8 @@ lock_image_for_writing (int fd, bool take, struct error *error)
 }
 
 #endif
+
+/* ---- What the file is ---- */
 
 #define TMPFS 0x01021994        /* f_type, see statfs(2) */
 
@@ -172,11 +170,9 @@ file_is_sparse (const struct file *file)
     file->st.st_blocks < file->size / 512;
 }
 
-/* On a tmpfs the content is in the page cache and nowhere else, except for
- * swap.
- */
-bool
-file_is_tmpfs (const struct file *file)
+/* On a tmpfs the content is only in the page cache, except for swap. */
+static bool
+is_tmpfs (const struct file *file)
 {
 #ifdef __linux__
   struct statfs fs;
@@ -188,7 +184,7 @@ file_is_tmpfs (const struct file *file)
 #endif
 }
 
-/* ---- Direct I/O --------------------------------------------------------- */
+/* ---- Direct I/O ---- */
 
 #if defined O_DIRECT && defined __linux__
 
@@ -252,8 +248,9 @@ enable_direct (struct file *file, uint64_t position)
   }
 }
 
-bool
-file_supports_direct (const struct file *file)
+/* Does the file support direct I/O?  Not every file system does. */
+static bool
+supports_direct (const struct file *file)
 {
   int fd;
 
@@ -280,8 +277,8 @@ enable_direct (struct file *file, uint64_t position)
   (void) file; (void) position;
 }
 
-bool
-file_supports_direct (const struct file *file)
+static bool
+supports_direct (const struct file *file)
 {
   (void) file;
   return false;
@@ -289,7 +286,7 @@ file_supports_direct (const struct file *file)
 
 #endif
 
-/* ---- Open and close ------------------------------------------------------ */
+/* ---- Open and close ---- */
 
 void
 file_free (struct file *file)
@@ -450,7 +447,7 @@ file_new (int fd, const char *path, bool named, bool force_share, bool cache,
   return NULL;
 }
 
-/* ---- Read --------------------------------------------------------------- */
+/* ---- Read ---- */
 
 void
 file_set_direct (struct file *file)
@@ -461,14 +458,17 @@ file_set_direct (struct file *file)
   file->direct = true;
 }
 
-void
-file_avoid_cache (struct file *file)
+/* Select the best mode to read data without leaving it in the page cache.
+ * Called after the tables of the image were read, and before its data is read.
+ */
+static void
+avoid_cache (struct file *file)
 {
   if (file_is_block_device (file) || file->direct)
     return;
   file->data.mode = read_detect_mode (file->fd);
   if (file->data.mode == READ_ADVISE && file->data.direct_fd == -1 &&
-      !file_is_tmpfs (file))
+      !is_tmpfs (file))
     file->data.direct_fd = reopen_direct (file);
   if (file->data.direct_fd != -1)
     file->data.shows_cached = read_shows_cached (file->data.direct_fd);
@@ -530,7 +530,7 @@ file_prefetch_table (const struct file *file, size_t len, uint64_t at)
     read_ahead (file->fd, len, at);
 }
 
-/* ---- Changes ------------------------------------------------------------ */
+/* ---- Changes ---- */
 
 int
 file_check_unchanged (const struct file *file, bool force_share,
@@ -563,6 +563,8 @@ file_check_unchanged (const struct file *file, bool force_share,
     return error_set (error, "'%s' changed while it was read", file->path);
   return 0;
 }
+
+/* ---- The files of an image ---- */
 
 /* The tables of a file that is read with direct I/O are prefetched, unless
  * there is no memory for that.
@@ -641,7 +643,7 @@ files_start_reading (struct files *files)
   struct file *file;
 
   for (file = files->first; file && !files->cache; file = file->next)
-    file_avoid_cache (file);
+    avoid_cache (file);
 }
 
 bool
@@ -649,7 +651,7 @@ files_support_direct (const struct files *files)
 {
   const struct file *file = files->first;
 
-  while (file && file_supports_direct (file))
+  while (file && supports_direct (file))
     file = file->next;
   return !file;
 }
@@ -677,6 +679,8 @@ files_close (struct files *files)
     file_free (file);
   }
 }
+
+/* ---- Data and holes ---- */
 
 /* A lookup can take as long as a read, and cannot begin before the lookup of
  * the previous extent has ended.  So the last extent is cached.  A file that is
@@ -707,7 +711,7 @@ find_end_of_data (struct file_extent *extent)
   const struct file *file = extent->file;
   off_t hole;
 
-  if (!file_is_sparse (file) && file_is_tmpfs (file))
+  if (!file_is_sparse (file) && is_tmpfs (file))
     return false;
   hole = lseek (file->data.fd, extent->start, SEEK_HOLE);
   if (hole == -1 || hole <= extent->start)

@@ -1,11 +1,15 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * An open regular file or block device.
+ * The files of an image: open regular files or block devices.
  *
  * The parsers of image formats, which read the tables (the metadata) of an
  * image, and the readers of its data use the same open file, so that the
  * checked content is the hashed content.
+ *
+ * Other hosts can write a block device, so its data in the page cache can be
+ * stale.  Therefore a block device is read with direct I/O, unless the user
+ * requests the page cache.
  */
 
 #ifndef BLKSUM_FILE_H
@@ -17,28 +21,10 @@
 #include <sys/stat.h>
 
 #include "io/file-read.h"
-#include "util/error.h"
-
-/* The image locks of qemu.
- */
 
 struct error;
 
-/* Take the locks that qemu takes to read an image, on FD, which is open for
- * reading.  They are held until FD is closed; meanwhile a VM that writes the
- * image cannot start.  If TAKE is false, only check the locks of other
- * programs; this is for an inherited descriptor, on which the locks would
- * outlive this process.  If the file system has no OFD locks, the image is
- * treated as unlocked.  Returns 0, or -1 with the reason if a program of qemu
- * may write the image.
- */
-int lock_image (int fd, bool take, struct error *error);
-
-/* Take the locks that qemu takes by default (without share-rw) to write an
- * image, on FD, which is open for reading.  If TAKE is false, only check the
- * locks of other programs.  Returns 0, or -1 with the reason.
- */
-int lock_image_for_writing (int fd, bool take, struct error *error);
+/* ---- A file ---- */
 
 struct file {
   struct file *next;            /* in the list of a struct files */
@@ -68,18 +54,10 @@ struct file *file_new (int fd, const char *path, bool named, bool force_share,
 
 void file_free (struct file *file);
 
-/* Select the best mode to read data without leaving it in the page cache.
- * Called after the tables of the image were read, and before its data is read.
- */
-void file_avoid_cache (struct file *file);
-
 /* Use only the inherited descriptor of FILE, which has O_DIRECT.  Called before
  * the first read.
  */
 void file_set_direct (struct file *file);
-
-/* Does the file support direct I/O?  Not every file system does. */
-bool file_supports_direct (const struct file *file);
 
 /* Read LEN bytes at offset AT of the file into BUF.  OFFSET is the offset in
  * the image, for messages.  AT and BUF are aligned if direct I/O is used.  BUF
@@ -108,9 +86,6 @@ bool file_is_block_device (const struct file *file);
  */
 bool file_is_sparse (const struct file *file);
 
-/* Is the file on tmpfs, so that its content is only in the page cache? */
-bool file_is_tmpfs (const struct file *file);
-
 /* Check that the file was not modified since it was opened, and, if qemu opens
  * it by its path, that the path still names this file.  Writes to a block
  * device cannot be detected.  With FORCE_SHARE the only error is that the file
@@ -119,13 +94,17 @@ bool file_is_tmpfs (const struct file *file);
 int file_check_unchanged (const struct file *file, bool force_share,
                           struct error *error);
 
-/* The files of an image.  Each is opened only once.  It is locked before the
- * first read, unless it is inherited or FORCE_SHARE is set (see file_new).
+/* Take the image locks that qemu takes by default (without share-rw) to write
+ * an image, on FD, which is open for reading.  If TAKE is false, only check the
+ * locks of other programs.  Returns 0, or -1 with the reason.
  */
+int lock_image_for_writing (int fd, bool take, struct error *error);
 
-struct error;
-struct file;
+/* ---- The files of an image ---- */
 
+/* Each file is opened only once.  It is locked before the first read, unless it
+ * is inherited or FORCE_SHARE is set (see file_new).
+ */
 struct files {
   /* CACHE and FORCE_SHARE are set before the first file is added. */
   bool cache;                   /* the data may stay in the page cache */
@@ -168,11 +147,7 @@ int files_check_unchanged (const struct files *files, struct error *error);
 
 void files_close (struct files *files);
 
-/* The extents of a file: data and holes.
- */
-
-struct error;
-struct file;
+/* ---- Data and holes of a file ---- */
 
 /* A cache of the last extent, from START to END.  START is the offset of the
  * lookup, which can be in the middle of the extent.  END can be beyond the end
