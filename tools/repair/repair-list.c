@@ -28,6 +28,8 @@
 #include "repair/target.h"
 #include "util/error.h"
 
+/* ---- A block ---- */
+
 struct check {
   const struct block_expected *expected;
   bool good;
@@ -80,7 +82,7 @@ block_check (const struct blkhash_opts *opts, const void *buf, size_t len,
   return err;
 }
 
-/* ---- The sum ---- */
+/* ---- The sum of the manifest ---- */
 
 static int
 compare_sum (const struct repair_manifest *manifest,
@@ -115,7 +117,7 @@ check_sum (const struct repair_manifest *manifest,
   return r;
 }
 
-/* ---- Opening ---- */
+/* ---- The manifest ---- */
 
 static int
 count_data (void *opaque, const struct blkhash_manifest_run *run)
@@ -226,17 +228,6 @@ repair_manifest_get (const struct repair_manifest *manifest, uint64_t first,
                       ? "it was modified while it was used" : strerror (err));
 }
 
-#define MAX_RUN 1024            /* blocks */
-
-struct comparison {
-  struct repair_list *list;
-  const struct repair_manifest *manifest;
-  uint64_t limit;               /* blocks */
-  uint32_t share;               /* LIMIT as a share of the data blocks, in
-                                 * 1/STRATA_ALL */
-  unsigned char leaves[MAX_RUN * BLKHASH_MAX_MD_SIZE]; /* of the manifest */
-};
-
 /* ---- The list ---- */
 
 /* A record of the list: the block number, whether the block is data on the disk
@@ -295,7 +286,18 @@ repair_list_free (struct repair_list *list)
   free (list->records);
 }
 
-/* ---- Comparing ---- */
+/* ---- Finding the bad blocks ---- */
+
+#define MAX_RUN 1024            /* blocks */
+
+struct comparison {
+  struct repair_list *list;
+  const struct repair_manifest *manifest;
+  uint64_t limit;               /* blocks */
+  uint32_t share;               /* LIMIT as a share of the data blocks, in
+                                 * 1/STRATA_ALL */
+  unsigned char leaves[MAX_RUN * BLKHASH_MAX_MD_SIZE]; /* of the manifest */
+};
 
 /* Returns COUNT * SHARE / STRATA_ALL, without overflow. */
 static uint64_t

@@ -1,11 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Check whether a block has the expected leaf.
- *
- * The block is hashed with a leaf table (struct blkhash_leaves), as if it were
- * a whole image.  So the result is always the same as when the image is
- * compared with the manifest.
+ * What a repair knows of its disk: the manifest, the list of the bad blocks,
+ * and whether a block has the expected content.
  */
 
 #ifndef BLKSUM_REPAIR_PRIVATE_H
@@ -15,66 +12,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "util/source-options.h"
-
+struct blkhash_manifest_run;
 struct blkhash_opts;
-
-/* The expected content of a block. */
-struct block_expected {
-  bool zero;                    /* all zeros; otherwise data with LEAF */
-  const unsigned char *leaf;
-};
-
-/* Set *GOOD to whether the LEN bytes of BUF, at most a block of the size in
- * OPTS, are as expected.  Returns 0, or an errno value.
- */
-int block_check (const struct blkhash_opts *opts, const void *buf, size_t len,
-                 const struct block_expected *expected, bool *good);
-
-/* The first pass of a repair: list the bad blocks.
- *
- * The disk is hashed, and its leaves are compared with the leaves in the
- * manifest.  The leaves of bad blocks on the disk are kept, because the second
- * pass does not write a block that has changed since.
- *
- * If the manifest is of another disk, there are many bad blocks, and reading
- * ends at the limit.  The limit is relative to the number of blocks with data
- * in the manifest, not to the number of all blocks: two unrelated disks of 1
- * TiB with a few GiB of data each differ in a small part of all blocks, but in
- * nearly all blocks with data.  All bad blocks count against the limit,
- * including blocks with data that should be zeros.
- *
- * A read error ends the repair: a block that cannot be read could be good.
- */
-
 struct error;
-struct repair_manifest;
+struct manifest_index;
 struct repair_request;
 struct target;
 
-struct repair_list {
-  size_t count, room;           /* bad blocks */
-  unsigned char *records;       /* one for each bad block, in ascending order */
-  size_t leaf_size;             /* bytes */
-};
-
-/* Compare TARGET with MANIFEST, and store the bad blocks in LIST.  It is an
- * error if there are more bad blocks than the limit of REQUEST.  Returns 0, or
- * -1 with the reason in ERROR; in the latter case TARGET can only be closed.
- * The caller must free LIST in both cases.
- */
-int repair_list_make (struct repair_list *list,
-                      const struct repair_manifest *manifest,
-                      const struct target *target,
-                      const struct repair_request *request,
-                      struct error *error);
-void repair_list_free (struct repair_list *list);
-
-/* Returns the block number of bad block I of LIST, and stores in *FOUND the
- * content that it had on the disk.
- */
-uint64_t repair_list_get (const struct repair_list *list, size_t i,
-                          struct block_expected *found);
+/* ---- The manifest ---- */
 
 /* The manifest that a disk is repaired to match.
  *
@@ -85,12 +30,6 @@ uint64_t repair_list_get (const struct repair_list *list, size_t i,
  * The sources are not trusted, so nothing is written if the digest is not
  * cryptographic.
  */
-
-struct blkhash_manifest_run;
-struct blkhash_opts;
-struct error;
-struct manifest_index;
-struct repair_request;
 
 struct repair_manifest {
   int fd;
@@ -120,46 +59,63 @@ int repair_manifest_get (const struct repair_manifest *manifest,
                          struct blkhash_manifest_run *run,
                          struct error *error);
 
-/* A source of good blocks.  Its content is not trusted.
- *
- * Extents are not queried, because only few blocks are read, and nothing that
- * the source reports is trusted.  After an error the source is closed, and
- * opened again for the next block.
- *
- * A block that cannot be read can take seconds, if a disk retries the read, or
- * a server does not reply.  Therefore a source that fails for many consecutive
- * blocks is not used any more, even if it could provide other blocks.
- */
+/* ---- A block ---- */
 
-struct error;
-struct hash_request;
-struct source;
-struct target;
-
-struct repair_source {
-  const char *operand;
-  struct source_options options;
-  const struct target *target;
-  struct source *source;        /* NULL if it is not open */
-  bool unusable;                /* it could not be opened again, or FAILURES is
-                                 * too large */
-  unsigned failures;            /* consecutive blocks that could not be read */
-  bool warned;                  /* a read error was reported */
+/* The expected content of a block. */
+struct block_expected {
+  bool zero;                    /* all zeros; otherwise data with LEAF */
+  const unsigned char *leaf;
 };
 
-/* Initialize SOURCE to read blocks from OPERAND, to repair TARGET.  Check that
- * OPERAND can be opened and is not TARGET, and close it again.  Returns 0, or
- * -1 with the reason in ERROR.
+/* Set *GOOD to whether the LEN bytes of BUF, at most a block of the size in
+ * OPTS, are as expected.  The block is hashed with a leaf table (struct
+ * blkhash_leaves), as if it were a whole image.  So the result is always the
+ * same as when the image is compared with the manifest.  Returns 0, or an errno
+ * value.
  */
-int repair_source_init (struct repair_source *source, const char *operand,
-                        const struct hash_request *request,
-                        const struct target *target, struct error *error);
-void repair_source_close (struct repair_source *source);
+int block_check (const struct blkhash_opts *opts, const void *buf, size_t len,
+                 const struct block_expected *expected, bool *good);
 
-/* Read the LEN bytes at OFFSET, a block, into BUF.  Returns false if SOURCE
- * does not have them, or cannot be read, which only causes a warning.
+/* ---- The bad blocks ---- */
+
+/* The first pass of a repair: list the bad blocks.
+ *
+ * The disk is hashed, and its leaves are compared with the leaves in the
+ * manifest.  The leaves of bad blocks on the disk are kept, because the second
+ * pass does not write a block that has changed since.
+ *
+ * If the manifest is of another disk, there are many bad blocks, and reading
+ * ends at the limit.  The limit is relative to the number of blocks with data
+ * in the manifest, not to the number of all blocks: two unrelated disks of 1
+ * TiB with a few GiB of data each differ in a small part of all blocks, but in
+ * nearly all blocks with data.  All bad blocks count against the limit,
+ * including blocks with data that should be zeros.
+ *
+ * A read error ends the repair: a block that cannot be read could be good.
  */
-bool repair_source_read (struct repair_source *source, size_t block_size,
-                         void *buf, size_t len, uint64_t offset);
+
+struct repair_list {
+  size_t count, room;           /* bad blocks */
+  unsigned char *records;       /* one for each bad block, in ascending order */
+  size_t leaf_size;             /* bytes */
+};
+
+/* Compare TARGET with MANIFEST, and store the bad blocks in LIST.  It is an
+ * error if there are more bad blocks than the limit of REQUEST.  Returns 0, or
+ * -1 with the reason in ERROR; in the latter case TARGET can only be closed.
+ * The caller must free LIST in both cases.
+ */
+int repair_list_make (struct repair_list *list,
+                      const struct repair_manifest *manifest,
+                      const struct target *target,
+                      const struct repair_request *request,
+                      struct error *error);
+void repair_list_free (struct repair_list *list);
+
+/* Returns the block number of bad block I of LIST, and stores in *FOUND the
+ * content that it had on the disk.
+ */
+uint64_t repair_list_get (const struct repair_list *list, size_t i,
+                          struct block_expected *found);
 
 #endif /* BLKSUM_REPAIR_PRIVATE_H */

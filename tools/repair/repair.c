@@ -35,9 +35,38 @@
 #include "util/error.h"
 #include "util/progress.h"
 
+/* ---- A source ---- */
+
 #define MAX_FAILURES 16         /* consecutive blocks */
 
-/* ---- Opening ---- */
+/* A source of good blocks.  Its content is not trusted.
+ *
+ * Extents are not queried, because only few blocks are read, and nothing that
+ * the source reports is trusted.  After an error the source is closed, and
+ * opened again for the next block.
+ *
+ * A block that cannot be read can take seconds, if a disk retries the read, or
+ * a server does not reply.  Therefore a source that fails for many consecutive
+ * blocks is not used any more, even if it could provide other blocks.
+ */
+struct repair_source {
+  const char *operand;
+  struct source_options options;
+  const struct target *target;
+  struct source *source;        /* NULL if it is not open */
+  bool unusable;                /* it could not be opened again, or FAILURES is
+                                 * too large */
+  unsigned failures;            /* consecutive blocks that could not be read */
+  bool warned;                  /* a read error was reported */
+};
+
+static void
+close_source (struct repair_source *source)
+{
+  if (source->source)
+    source_close (source->source);
+  source->source = NULL;
+}
 
 static int
 check (const struct repair_source *source, struct error *error)
@@ -82,14 +111,18 @@ open_source (struct repair_source *source, struct error *error)
     return -1;
   if (check (source, error) == 0)
     return 0;
-  repair_source_close (source);
+  close_source (source);
   return -1;
 }
 
-int
-repair_source_init (struct repair_source *source, const char *operand,
-                    const struct hash_request *request,
-                    const struct target *target, struct error *error)
+/* Initialize SOURCE to read blocks from OPERAND, to repair TARGET.  Check that
+ * OPERAND can be opened and is not TARGET, and close it again.  Returns 0, or
+ * -1 with the reason in ERROR.
+ */
+static int
+init_source (struct repair_source *source, const char *operand,
+             const struct hash_request *request, const struct target *target,
+             struct error *error)
 {
   *source = (struct repair_source) {
     .operand = operand, .options = request->source, .target = target,
@@ -99,19 +132,9 @@ repair_source_init (struct repair_source *source, const char *operand,
   source->options.threads = 1;
   if (open_source (source, error) == -1)
     return -1;
-  repair_source_close (source);
+  close_source (source);
   return 0;
 }
-
-void
-repair_source_close (struct repair_source *source)
-{
-  if (source->source)
-    source_close (source->source);
-  source->source = NULL;
-}
-
-/* ---- Reading ---- */
 
 /* Returns true if the block was read, or false with the reason in ERROR. */
 static bool
@@ -126,7 +149,7 @@ read_block (struct repair_source *source, size_t block_size, void *buf,
   *error = scan.error;
   scan_destroy (&scan);
   if (failed)
-    repair_source_close (source);
+    close_source (source);
   return !failed;
 }
 
@@ -150,9 +173,12 @@ count_failure (struct repair_source *source, const struct error *reason)
   source->unusable = true;
 }
 
-bool
-repair_source_read (struct repair_source *source, size_t block_size, void *buf,
-                    size_t len, uint64_t offset)
+/* Read the LEN bytes at OFFSET, a block, into BUF.  Returns false if SOURCE
+ * does not have them, or cannot be read, which only causes a warning.
+ */
+static bool
+read_source (struct repair_source *source, size_t block_size, void *buf,
+             size_t len, uint64_t offset)
 {
   struct error error = { "" };
 
@@ -172,6 +198,8 @@ repair_source_read (struct repair_source *source, size_t block_size, void *buf,
   source->failures = 0;
   return true;
 }
+
+/* ---- The repair ---- */
 
 struct repair {
   const struct repair_request *request;
@@ -272,8 +300,8 @@ find_content (struct repair *repair, const struct block *block,
     return ANSWER_YES;
   }
   for (size_t i = 0; i < repair->request->nr_sources && good == ANSWER_NO; i++)
-    if (repair_source_read (&repair->sources[i], repair->manifest.block_size,
-                            repair->content, block->len, block->offset))
+    if (read_source (&repair->sources[i], repair->manifest.block_size,
+                     repair->content, block->len, block->offset))
       good = check_content (repair, block, repair->content, &block->good,
                             error);
   return good;
@@ -411,8 +439,8 @@ check_sources (struct repair *repair, const char **operand,
   size_t i;
 
   for (i = 0; i < request->nr_sources; i++) {
-    if (repair_source_init (&repair->sources[i], request->sources[i],
-                            &request->hash, &repair->target, error) == -1) {
+    if (init_source (&repair->sources[i], request->sources[i], &request->hash,
+                     &repair->target, error) == -1) {
       *operand = request->sources[i];
       return -1;
     }
@@ -439,7 +467,7 @@ repair_target (struct repair *repair, const char **operand,
   if (r == 0)
     r = repair_blocks (repair, error);
   for (i = 0; i < repair->request->nr_sources; i++)
-    repair_source_close (&repair->sources[i]);
+    close_source (&repair->sources[i]);
   repair_list_free (&repair->list);
   return r == 0 ? target_check_same (&repair->target, error) : -1;
 }

@@ -105,8 +105,11 @@ read_number (int at, const char *path, dev_t *dev)
   return true;
 }
 
-dev_t
-block_device_whole (dev_t dev)
+/* Returns the disk that has the partition DEV, or DEV if it is not a
+ * partition.
+ */
+static dev_t
+whole_device (dev_t dev)
 {
   char path[PATH_SIZE], text[32];
   dev_t whole;
@@ -127,12 +130,6 @@ block_device_slaves (dev_t dev)
   return opendir (path);
 }
 
-DIR *
-block_device_disks (void)
-{
-  return opendir ("/sys/block");
-}
-
 bool
 block_device_next (DIR *list, dev_t *dev)
 {
@@ -151,8 +148,11 @@ block_device_next (DIR *list, dev_t *dev)
 
 /* ---- Opening ---- */
 
-bool
-block_device_node (dev_t dev, char *node, size_t size)
+/* Store the path of the device node of DEV below /dev in NODE, which has room
+ * for SIZE bytes.  Returns false if /sys has no name for DEV.
+ */
+static bool
+find_node (dev_t dev, char *node, size_t size)
 {
   char path[PATH_SIZE], text[1024], name[PATH_SIZE];
   const char *line;
@@ -173,7 +173,7 @@ block_device_open (dev_t dev, int flags)
   struct stat st;
   int fd;
 
-  if (!block_device_node (dev, node, sizeof node)) {
+  if (!find_node (dev, node, sizeof node)) {
     errno = ENOENT;
     return -1;
   }
@@ -216,6 +216,8 @@ block_device_loop_start (dev_t dev)
   return strtoull (offset, NULL, 10) + strtoull (sectors, NULL, 10) * 512;
 }
 
+/* ---- Layers ---- */
+
 static bool
 have (const struct disk_layers *layers, const struct disk_file *file)
 {
@@ -229,9 +231,11 @@ have (const struct disk_layers *layers, const struct disk_file *file)
   return false;
 }
 
-/* The backing file of a loop device is added directly after it. */
-void
-disk_layers_add (struct disk_layers *layers, const struct disk_file *file,
+/* Add FILE, and all devices and files that it is built on; the backing file of
+ * a loop device directly after it.  FD is open on FILE, or -1.
+ */
+static void
+add_layer (struct disk_layers *layers, const struct disk_file *file,
                  int fd)
 {
   struct disk_file below;
@@ -250,13 +254,13 @@ disk_layers_add (struct disk_layers *layers, const struct disk_file *file,
   own = fd == -1 ? block_device_open (file->device, 0) : -1;
   if ((fd != -1 || own != -1) &&
       block_device_loop_file (fd != -1 ? fd : own, &below))
-    disk_layers_add (layers, &below, -1);
+    add_layer (layers, &below, -1);
   if (own != -1)
     close (own);
   slaves = block_device_slaves (file->device);
   below = (struct disk_file) { .device = 0 };
   while (block_device_next (slaves, &below.device))
-    disk_layers_add (layers, &below, -1);
+    add_layer (layers, &below, -1);
 }
 
 void
@@ -269,14 +273,17 @@ disk_layers_init (struct disk_layers *layers, int fd, const struct stat *st)
   struct disk_file file;
 
   *layers = (struct disk_layers) { .same = 1 };
-  disk_layers_add (layers, &disk, fd);
-  if (disk.device && block_device_whole (disk.device) == disk.device &&
+  add_layer (layers, &disk, fd);
+  if (disk.device && whole_device (disk.device) == disk.device &&
       block_device_loop_file (fd, &file))
     layers->same = 2;
 }
 
-bool
-disk_layers_overlap (const struct disk_layers *layers,
+/* Returns true if FILE is one of LAYERS, a partition of one, or the disk of a
+ * partition in LAYERS.  Two partitions of a disk do not overlap.
+ */
+static bool
+layers_overlap (const struct disk_layers *layers,
                      const struct disk_file *file)
 {
   struct disk_file whole = { .device = 0 };
@@ -285,12 +292,12 @@ disk_layers_overlap (const struct disk_layers *layers,
     return true;
   if (!file->device)
     return false;
-  whole.device = block_device_whole (file->device);
+  whole.device = whole_device (file->device);
   if (have (layers, &whole))
     return true;
   for (size_t i = 0; i < layers->count; i++)
     if (layers->layer[i].device &&
-        block_device_whole (layers->layer[i].device) == file->device)
+        whole_device (layers->layer[i].device) == file->device)
       return true;
   return false;
 }
@@ -312,7 +319,7 @@ disk_layers_are_same (const struct disk_layers *a, const struct disk_layers *b)
     have_disk (b, a);
 }
 
-#define PATH_SIZE 128
+/* ---- The search ---- */
 
 struct search {
   struct disk_layers layers;    /* of the disk; check_loops adds the loop
@@ -324,7 +331,7 @@ struct search {
   unsigned long read_thread;    /* last thread whose files were read, or 0 */
 };
 
-/* ---- Loop devices ---- */
+/* ---- Loop devices over the layers ---- */
 
 static int
 check_exclusive (dev_t loop, struct error *error)
@@ -335,7 +342,7 @@ check_exclusive (dev_t loop, struct error *error)
   if (fd != -1)
     close (fd);
   else if (errno == EBUSY) {
-    block_device_node (loop, node, sizeof node);
+    find_node (loop, node, sizeof node);
     return error_set (error, "is in use: the loop device '%s' over it is "
                       "mounted, or in exclusive use", node);
   }
@@ -355,7 +362,7 @@ is_over (const struct disk_layers *layers, dev_t loop)
     return false;
   fd = block_device_open (loop, 0);
   found = fd != -1 && block_device_loop_file (fd, &file) &&
-    disk_layers_overlap (layers, &file);
+    layers_overlap (layers, &file);
   if (fd != -1)
     close (fd);
   return found;
@@ -375,14 +382,14 @@ check_loops (struct disk_layers *layers, struct error *error)
   size_t before;
 
   do {
-    DIR *disks = block_device_disks ();
+    DIR *disks = opendir ("/sys/block");
 
     before = layers->count;
     while (block_device_next (disks, &disk.device)) {
-      if (disk_layers_overlap (layers, &disk) ||
+      if (layers_overlap (layers, &disk) ||
           !is_over (layers, disk.device))
         continue;
-      disk_layers_add (layers, &disk, -1);
+      add_layer (layers, &disk, -1);
       if (check_exclusive (disk.device, error) == -1) {
         closedir (disks);
         return -1;
@@ -554,7 +561,7 @@ check_file (struct search *search, unsigned long fd)
   err = find_file (folder, fd, &file);
   if (err)
     return err == ENOMEM ? fail (search, folder, err) : 0;
-  return disk_layers_overlap (&search->layers, &file)
+  return layers_overlap (&search->layers, &file)
     ? refuse (search, &file) : 0;
 }
 

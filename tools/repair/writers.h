@@ -42,9 +42,11 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
-/* Information about block devices from /sys on Linux.
- *
- * The directory of a partition is a subdirectory of the directory of its disk,
+struct error;
+
+/* ---- Block devices, from /sys ---- */
+
+/* The directory of a partition is a subdirectory of the directory of its disk,
  * and has fewer attributes.  Attributes that only the disk has are read from
  * the parent directory.
  */
@@ -74,26 +76,15 @@ bool block_device_disk_attribute (dev_t dev, const char *name, char *text,
                                   size_t size);
 
 /* Open the list of the devices directly below DEV, such as the disks of an md
- * or dm device; if DEV is a partition, of those below its disk.  Or that of all
- * disks of this host.  Returns NULL if there is none.
+ * or dm device; if DEV is a partition, of those below its disk.  Returns NULL
+ * if there is none.
  */
 DIR *block_device_slaves (dev_t dev);
-DIR *block_device_disks (void);
 
 /* Store the next device of LIST, which can be NULL, in *DEV.  Returns false at
  * the end, and closes LIST.
  */
 bool block_device_next (DIR *list, dev_t *dev);
-
-/* Returns the disk that has the partition DEV, or DEV if it is not a
- * partition.
- */
-dev_t block_device_whole (dev_t dev);
-
-/* Store the path of the device node of DEV below /dev in NODE, which has room
- * for SIZE bytes.  Returns false if /sys has no name for DEV.
- */
-bool block_device_node (dev_t dev, char *node, size_t size);
 
 /* Open the device node of DEV for reading, with additional FLAGS for open(2),
  * such as O_EXCL.  Returns a file descriptor, or -1 with errno set if the node
@@ -111,6 +102,8 @@ bool block_device_loop_file (int fd, struct disk_file *file);
  * one, starts in its backing file.
  */
 uint64_t block_device_loop_start (dev_t dev);
+
+/* ---- Layers ---- */
 
 /* The layers of a disk: the disk itself, and all files and block devices that
  * it is built on.
@@ -135,18 +128,6 @@ struct disk_layers {
 void disk_layers_init (struct disk_layers *layers, int fd,
                        const struct stat *st);
 
-/* Add FILE, and all devices and files that it is built on.  FD is open on FILE,
- * or -1.
- */
-void disk_layers_add (struct disk_layers *layers, const struct disk_file *file,
-                      int fd);
-
-/* Returns true if FILE is one of LAYERS, a partition of one, or the disk of a
- * partition in LAYERS.  Two partitions of a disk do not overlap.
- */
-bool disk_layers_overlap (const struct disk_layers *layers,
-                          const struct disk_file *file);
-
 /* Returns true if the disks A and B are the same under any name, or one of them
  * is built on the other, as an md or dm device is built on its disks.  Two
  * devices that are built on the same disk, such as two logical volumes, are not
@@ -156,7 +137,7 @@ bool disk_layers_overlap (const struct disk_layers *layers,
 bool disk_layers_are_same (const struct disk_layers *a,
                            const struct disk_layers *b);
 
-struct error;
+/* ---- Writers ---- */
 
 /* The layers of the disk FD, whose status is ST, are the disk itself, the files
  * and block devices that it is built on, and the writable loop devices that are
