@@ -19,7 +19,6 @@
 #include <unistd.h>
 
 #include "cli/program.h"
-#include "util/broken-pipe.h"
 #include "util/error.h"
 
 const char *program_name;

@@ -25,7 +25,6 @@
 #include "job/image-runs.h"
 #include "job/job.h"
 #include "job/manifest-file.h"
-#include "util/broken-pipe.h"
 #include "util/error.h"
 
 #define COPY_SIZE 65536

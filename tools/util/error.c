@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -158,4 +159,11 @@ error_errno (struct error *error, int errnum, const char *fmt, ...)
   va_end (args);
   append_errno (error, errnum);
   return -1;
+}
+
+void
+die_of_broken_pipe (void)
+{
+  signal (SIGPIPE, SIG_DFL);
+  raise (SIGPIPE);
 }

@@ -62,6 +62,12 @@ int error_size (struct error *error, uint64_t size, const char *other,
 #define ERROR_LINES 10
 int error_set_lines (struct error *error, const char *text);
 
+/* End the program by SIGPIPE, because a write to stdout failed: the pipe has no
+ * reader.  The signal is ignored, because a closed socket must not end the
+ * program.  Returns only if SIGPIPE was blocked by a parent process.
+ */
+void die_of_broken_pipe (void);
+
 /* Returns the length in bytes of the control character at TEXT, which a
  * terminal executes instead of printing it; or 0 if there is none at TEXT.  C1
  * control characters in UTF-8 count as control characters; NUL does not.
