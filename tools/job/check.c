@@ -208,7 +208,7 @@ verify_part (const struct hash_request *hash, const struct part *part,
   if (r == -1 && operand == manifest)
     error_about (error, manifest, "%s", reason.text);
   else if (r == -1)
-    *error = reason;
+    error_copy (error, &reason);
   free (manifest);
   return r;
 }

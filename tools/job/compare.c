@@ -591,7 +591,7 @@ diff_both (struct compare *compare)
     input_stop (both);
   if (failed) {
     compare->failed = &compare->input[pair_failed (both->source)];
-    compare->failed->error = both->error;
+    error_copy (&compare->failed->error, &both->error);
   }
   return err;
 }
@@ -652,7 +652,7 @@ finish (struct compare *compare, int err, const char **operand,
 
   if (compare->failed) {
     *operand = compare->failed->operand;
-    *error = compare->failed->error;
+    error_copy (error, &compare->failed->error);
     return -1;
   }
   *operand = compare->input[0].operand;
@@ -778,7 +778,7 @@ job_compare (const struct compare_request *request,
     *operand = operands[i];
     r = input_open (&compare.input[i], request, i, check_sum);
     if (r == -1)
-      *error = compare.input[i].error;
+      error_copy (error, &compare.input[i].error);
   }
   if (r == 0 && input_is_same_pipe (&compare.input[0], &compare.input[1]))
     r = error_set (error, "a pipe cannot be both images");

@@ -61,7 +61,7 @@ image_table_fill (struct source *source, struct blkhash_leaves *leaves,
   r = request->padding.to_unit > 0 && source->size == 0
     ? 0 : source_scan (source, &scan);
   if (r == -1)
-    *error = scan.error;
+    error_copy (error, &scan.error);
   else if (fold (leaves, &scan, sum, error) == -1 ||
            source_check_unchanged (source, error) == -1)
     r = -1;
@@ -283,7 +283,7 @@ end (struct image_runs *iter, const struct sum *sum,
   SCOPED_LOCK (&iter->lock);
 
   if (!iter->closed)
-    iter->reason = *error;
+    error_copy (&iter->reason, error);
   iter->sum = *sum;
   iter->ended = true;
   pthread_cond_signal (&iter->has_leaves);
@@ -304,14 +304,6 @@ run (void *opaque)
 }
 
 /* ---- The consumer ---- */
-
-/* Store the reason, unless the consumer already has another one. */
-static void
-copy_reason (const struct image_runs *iter)
-{
-  if (error_is_set (&iter->reason) && !error_is_set (iter->error))
-    *iter->error = iter->reason;
-}
 
 static bool
 has_ended_locked (const struct image_runs *iter)
@@ -347,7 +339,7 @@ swap_batches (struct image_runs *iter)
   if (iter->back->count == 0) {
     if (iter->closed)
       return ECANCELED;
-    copy_reason (iter);
+    error_copy (iter->error, &iter->reason);
     return error_is_set (&iter->reason) ? ECANCELED : ENOENT;
   }
   iter->front = iter->back;
@@ -433,6 +425,6 @@ image_runs_close (struct image_runs *iter)
 {
   stop (iter);
   pthread_join (iter->thread, NULL);
-  copy_reason (iter);
+  error_copy (iter->error, &iter->reason);
   destroy (iter);
 }

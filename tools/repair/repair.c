@@ -146,7 +146,7 @@ read_block (struct repair_source *source, size_t block_size, void *buf,
 
   scan_init_copy (&scan, block_size, buf, len, offset);
   failed = source_scan (source->source, &scan) == -1;
-  *error = scan.error;
+  error_copy (error, &scan.error);
   scan_destroy (&scan);
   if (failed)
     close_source (source);

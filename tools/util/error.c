@@ -76,6 +76,13 @@ error_set (struct error *error, const char *fmt, ...)
   return -1;
 }
 
+void
+error_copy (struct error *error, const struct error *other)
+{
+  if (!error_is_set (error))
+    strcpy (error->text, other->text);
+}
+
 int
 error_size (struct error *error, uint64_t size, const char *other,
             uint64_t other_size)

@@ -49,6 +49,9 @@ int error_errno (struct error *error, int errnum, const char *fmt, ...)
 int error_about (struct error *error, const char *name, const char *fmt, ...)
   __attribute__ ((format (printf, 3, 4)));
 
+/* Set the text to that of OTHER, which can be empty. */
+void error_copy (struct error *error, const struct error *other);
+
 /* Set the text to a size in bytes that is not that of OTHER, and to the option
  * that helps, if SIZE is the larger one.  Always returns -1.
  */
