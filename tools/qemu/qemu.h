@@ -12,6 +12,7 @@
 #include <sys/types.h>
 
 struct error;
+struct stat;
 
 /* ---- A program ---- */
 
