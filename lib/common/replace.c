@@ -55,7 +55,7 @@
  *                                                       have changed the disk
  *
  * Here is only the mechanism.  What may be replaced, and all messages, are the
- * users': tools/io/new-file.c, tools/job/overwrite.c and
+ * users': tools/io/new-file.c, tools/job/manifest-file.c and
  * filter/common/output-file.c.
  */
 

@@ -2,6 +2,19 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * The manifest that is written while an image is hashed: --manifest.
+ *
+ * Leaves are written while they are added to the sum.  A file is published when
+ * it is complete.  A manifest on standard output has no end record until it is
+ * complete.
+ *
+ * A manifest starts with the size of the image.  If the size is known only
+ * after the image was read, the start of a file is written last, and a manifest
+ * on standard output is first written to a temporary file.
+ *
+ * If the user forgets an operand, as in "--manifest disk.raw", the existing
+ * file is an image, which must not be destroyed.  An image can begin like a
+ * manifest, because the guest writes it, so the whole file is checked if it may
+ * be an image.
  */
 
 #ifndef BLKSUM_MANIFEST_FILE_H
@@ -11,15 +24,36 @@
 #include <stdint.h>
 
 #include "io/new-file.h"
-#include "job/overwrite.h"
 
 struct blkhash_manifest_writer;
 struct blkhash_opts;
 struct error;
-struct scan_request;
 struct leaf_runs;
+struct scan_request;
 struct source;
 struct sum;
+
+enum overwrite_policy {
+  OVERWRITE_CHECK_ALL,          /* check the whole file */
+  OVERWRITE_CHECK_START,        /* check only its start: its name shows that
+                                 * blksum created it */
+};
+
+/* Check that the file FD may be replaced.  It must be a regular file, and not a
+ * file of SOURCE, which can be NULL.  It must be empty, or a whole manifest, of
+ * an image or of a part.  With OVERWRITE_CHECK_START it need only begin like a
+ * manifest, because a crash or an interrupted copy can leave a partial one.  FD
+ * is open for reading, and NAME is for messages.  Returns 0, or -1 with the
+ * reason.
+ */
+int overwrite_check (int fd, const char *name, enum overwrite_policy policy,
+                     const struct source *source, struct error *error);
+
+/* The same for the file at PATH, which need not exist, with
+ * OVERWRITE_CHECK_ALL.
+ */
+int overwrite_check_path (const char *path, const struct source *source,
+                          struct error *error);
 
 struct manifest_file {
   bool to_stdout;
@@ -39,10 +73,10 @@ bool manifest_file_is_stdout (const char *name);
 
 /* Begin the manifest NAME of an image that is hashed with OPTS.  SIZE can be
  * BLKHASH_SIZE_UNKNOWN.  If NAME is NULL, there is no file, and only the sum is
- * computed.  An existing file is replaced only if
- * overwrite_check_path with SOURCE, which is the image or NULL, permits it, now
- * and when the manifest is published.  Returns 0, or -1 with the reason; then
- * the manifest must not be closed.
+ * computed.  An existing file is replaced only if overwrite_check_path with
+ * SOURCE, which is the image or NULL, permits it, now and when the manifest is
+ * published.  Returns 0, or -1 with the reason; then the manifest must not be
+ * closed.
  */
 int manifest_file_open (struct manifest_file *manifest, const char *name,
                         const struct blkhash_opts *opts, uint64_t size,

@@ -42,7 +42,6 @@
 #include "job/manifest-file.h"
 #include "job/manifest-operand.h"
 #include "job/overlay-runs.h"
-#include "job/overwrite.h"
 #include "job/plan.h"
 #include "source/source.h"
 #include "util/error.h"
