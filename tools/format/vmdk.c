@@ -452,10 +452,8 @@ vmdk_check (const struct imagefile *file, struct error *error)
 #define MAX_SECTORS (INT64_MAX / SECTOR)
 #define MAX_DESCRIPTOR ((1 << 20) - 1) /* number of bytes that qemu reads */
 
-/* Set *OFFSET to the start of the descriptor.  Returns 1 if the image uses a
- * descriptor, 0 if it does not, or -1 on error.
- */
-static int
+/* Does the image use a descriptor?  If so, *OFFSET is its start. */
+static enum answer
 find_descriptor (const struct imagefile *file, uint64_t *offset,
                  struct error *error)
 {
@@ -463,20 +461,20 @@ find_descriptor (const struct imagefile *file, uint64_t *offset,
 
   *offset = 0;
   if (imagefile_read (file, "the vmdk header", head, 4, 0, error) == -1)
-    return -1;
+    return ANSWER_FAILED;
   if (memcmp (head, "COWD", 4) == 0)
-    return 0;
+    return ANSWER_NO;
   if (memcmp (head, "KDMV", 4) != 0)
-    return 1;
+    return ANSWER_YES;
   if (imagefile_read (file, "the vmdk header", head, sizeof head, 0,
                       error) == -1)
-    return -1;
+    return ANSWER_FAILED;
   if (le64_at (head + 12) != 0 || le64_at (head + 28) == 0)
-    return 0;
+    return ANSWER_NO;
   if (le64_at (head + 28) > MAX_SECTORS)
     return imagefile_error (file, error, "the vmdk header is corrupt");
   *offset = le64_at (head + 28) * SECTOR;
-  return 1;
+  return ANSWER_YES;
 }
 
 static char *
@@ -509,10 +507,10 @@ is_one_of (const char *word, const char *const words[])
   return false;
 }
 
-/* Returns 1 and sets *EXTENT if LINE describes an extent; 0 if it does not; or
- * -1 if it is the line of an extent that qemu would skip or refuse.
+/* Does LINE describe an extent?  If so, *EXTENT is set.  Fails if it is the
+ * line of an extent that qemu would skip or refuse.
  */
-static int
+static enum answer
 parse_line (const char *line, struct vmdk_extent *extent)
 {
   static const char *const accesses[] = { "RW", "RDONLY", "NOACCESS", NULL };
@@ -527,16 +525,16 @@ parse_line (const char *line, struct vmdk_extent *extent)
   n = sscanf (line, "%10s %" SCNd64 " %10s \"%511[^\n\r\"]\" %" SCNd64,
               access, &sectors, extent->type, extent->name, &offset);
   if (n < 2 || !is_one_of (access, accesses))
-    return 0;
+    return ANSWER_NO;
   if (n < 4 || strcmp (access, "RW") != 0 || sectors <= 0 ||
       sectors > MAX_SECTORS || !is_one_of (extent->type, types))
-    return -1;
+    return ANSWER_FAILED;
   flat = strcmp (extent->type, "FLAT") == 0;
   if ((n == 5) != flat || (flat && (offset < 0 || offset > MAX_SECTORS)))
-    return -1;
+    return ANSWER_FAILED;
   extent->offset = flat ? (uint64_t) offset * SECTOR : 0;
   extent->size = (uint64_t) sectors * SECTOR;
-  return 1;
+  return ANSWER_YES;
 }
 
 static bool
@@ -556,21 +554,21 @@ for_each_line (const struct imagefile *file, const char *text,
   const char *end;
 
   for (; text; text = end ? end + 1 : NULL) {
-    int r;
+    enum answer found;
 
     text += strspn (text, " \t\r\v\f");
     end = strchr (text, '\n');
     complete |= extents > 0 && is_disk_database (text);
     if (*text != 'R' && *text != 'N')
       continue;
-    r = parse_line (text, &extent);
-    if (r == -1)
+    found = parse_line (text, &extent);
+    if (found == ANSWER_FAILED)
       return imagefile_error (file, error, "the descriptor of the vmdk image "
                               "has an extent that qemu cannot read: '%.*s'",
                               (int) MIN (strcspn (text, "\r\n"), 100), text);
-    if (r == 1 && function (opaque, &extent, error) == -1)
+    if (found == ANSWER_YES && function (opaque, &extent, error) == -1)
       return -1;
-    extents += r;
+    extents += found == ANSWER_YES;
   }
   if (extents == 0)
     return imagefile_error (file, error, "the descriptor of the vmdk image "
@@ -586,12 +584,14 @@ int
 vmdk_extents (const struct imagefile *file, vmdk_extent_function *function,
               void *opaque, struct error *error)
 {
+  enum answer found;
   uint64_t offset;
   char *text;
-  int r = find_descriptor (file, &offset, error);
+  int r;
 
-  if (r != 1)
-    return r;
+  found = find_descriptor (file, &offset, error);
+  if (found != ANSWER_YES)
+    return found == ANSWER_NO ? 0 : -1;
   text = read_extent_descriptor (file, offset, error);
   if (!text)
     return -1;

@@ -41,19 +41,17 @@
 
 enum { FIXED = 2, DYNAMIC = 3, DIFFERENCING = 4 };
 
-/* Read the first FOOTER bytes of the footer at OFFSET.  Returns 1 if there is a
- * footer, 0 if there is none, or -1 on error.
- */
-static int
+/* Is there a footer at OFFSET?  If so, FOOTER has its first FOOTER bytes. */
+static enum answer
 read_footer (const struct imagefile *file, uint64_t offset,
              unsigned char *footer, struct error *error)
 {
   if (!imagefile_holds (file, offset, FOOTER))
-    return 0;
+    return ANSWER_NO;
   if (imagefile_read (file, "the vpc footer", footer, FOOTER, offset,
                       error) == -1)
-    return -1;
-  return memcmp (footer, "conectix", 8) == 0;
+    return ANSWER_FAILED;
+  return memcmp (footer, "conectix", 8) == 0 ? ANSWER_YES : ANSWER_NO;
 }
 
 /* Returns the current size of the disk in bytes. */
@@ -209,11 +207,12 @@ vpc_check (const struct imagefile *file, uint64_t *size,
 {
   uint64_t end = file->size > 0 ? (file->size - 1) / SECTOR * SECTOR : 0;
   unsigned char first[FOOTER], last[FOOTER];
-  int has_first = read_footer (file, 0, first, error);
-  int has_last = has_first == -1 ? -1 : read_footer (file, end, last, error);
+  enum answer has_first = read_footer (file, 0, first, error);
+  enum answer has_last = has_first == ANSWER_FAILED ? has_first
+    : read_footer (file, end, last, error);
 
   *size = 0;
-  if (has_last == -1)
+  if (has_last == ANSWER_FAILED)
     return -1;
   if (!has_first && !has_last)
     return 0;

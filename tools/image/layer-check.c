@@ -149,7 +149,7 @@ check_with_data (struct layer *layer, const struct layer_context *context,
 {
   const char *name = layer->qcow2.data_file, *path;
   struct imagefile data;
-  int r;
+  enum answer local;
 
   if (!*name)
     return imagefile_error (&layer->file, error, "refused because the header "
@@ -157,12 +157,12 @@ check_with_data (struct layer *layer, const struct layer_context *context,
                             "'qemu-img amend -o data_file=FILE --image-opts "
                             "driver=qcow2,file.filename=IMAGE,data-file.driver="
                             "file,data-file.filename=FILE'");
-  r = qemuname_locate (imagefile_name (&layer->file), name, &path, error);
-  if (r == 0)
+  local = qemuname_locate (imagefile_name (&layer->file), name, &path, error);
+  if (local == ANSWER_NO)
     return imagefile_error (&layer->file, error, "refused because its data "
                             "file '%s' is " QEMUNAME_ON_SERVER, name);
-  if (r == -1 || layer_open_file (&data, "the data file", path, context,
-                                  error) == -1)
+  if (local == ANSWER_FAILED ||
+      layer_open_file (&data, "the data file", path, context, error) == -1)
     return -1;
   return layer_check_tables (layer, &data, error);
 }
@@ -315,18 +315,16 @@ refuse_unknown_format (const struct layer *layer, const struct layer *from,
                           QEMUNAME_HINT, layer->path);
 }
 
-/* Open the backing layer of FROM.  Returns 1 if the layer must be checked, 0 if
- * it needs no check, or -1 on error.
- */
-static int
+/* Open the backing layer of FROM.  Must it be checked? */
+static enum answer
 open_backing (const struct layer *from, const struct layer_context *context,
               struct error *error)
 {
   struct layer *layer = from->backing;
   bool raw = strcmp (layer->format, "raw") == 0;
   bool bytes = raw || qemuname_is_protocol (layer->format);
+  enum answer local;
   const char *path;
-  int r;
 
   if (!*layer->format)
     return refuse_unknown_format (layer, from, error);
@@ -335,23 +333,26 @@ open_backing (const struct layer *from, const struct layer_context *context,
                             "its backing file, '%s', is not one that blksum "
                             "can check: copy the disk with 'qemu-img convert'",
                             layer->format);
-  r = qemuname_locate (imagefile_name (&from->file), layer->path, &path, error);
-  if (r == 1) {
+  local = qemuname_locate (imagefile_name (&from->file), layer->path, &path,
+                           error);
+  if (local == ANSWER_FAILED)
+    return ANSWER_FAILED;
+  if (local == ANSWER_YES) {
     if (layer_open_file (&layer->file, "the backing file", path, context,
                          error) == -1)
-      return -1;
+      return ANSWER_FAILED;
     memmove (layer->path, path, strlen (path) + 1);
     if (raw) {
       layer->map = LAYER_RAW;
       layer->size = layer->file.size;
     }
   }
-  if (r == 0 && !bytes)
+  if (local == ANSWER_NO && !bytes)
     return imagefile_error (&from->file, error, "refused because its backing "
                             "file '%s' is a %s image " QEMUNAME_ON_SERVER,
                             layer->path, layer->format);
-  context->files->remote |= r == 0;
-  return r == -1 ? -1 : !bytes;
+  context->files->remote |= local == ANSWER_NO;
+  return bytes ? ANSWER_NO : ANSWER_YES;
 }
 
 int
@@ -365,9 +366,11 @@ chain_check (struct layer *layer, const struct layer_context *context,
       r = layer_check_below (layer, error);
     if (r == -1 || !layer->backing)
       return r;
-    r = open_backing (layer, context, error);
-    if (r != 1)
-      return r;
+    switch (open_backing (layer, context, error)) {
+    case ANSWER_FAILED: return -1;
+    case ANSWER_NO: return 0;
+    case ANSWER_YES: break;
+    }
     layer = layer->backing;
   }
   return error_set (error, "more than %d backing files, or a loop of them",

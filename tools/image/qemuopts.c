@@ -95,7 +95,7 @@ qemuname_is_checkable (const char *name)
     is_one_of (name, strcspn (name, "+:"), remote);
 }
 
-int
+enum answer
 qemuname_locate (const char *from, const char *name, const char **path,
                  struct error *error)
 {
@@ -106,11 +106,11 @@ qemuname_locate (const char *from, const char *name, const char **path,
     return error_about (error, from, "refused because it names '%s', which "
                         "cannot be checked: " QEMUNAME_HINT, name);
   if (len == 0)
-    return 1;
+    return ANSWER_YES;
   if (!is_one_of (name, len, local))
-    return 0;
+    return ANSWER_NO;
   *path = name + len + 1;
-  return 1;
+  return ANSWER_YES;
 }
 
 /* ---- The tree ----------------------------------------------------------- */

@@ -11,10 +11,10 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "util/error.h"
+
 /* Names of files and drivers, interpreted as in qemu.
  */
-
-struct error;
 
 /* Is DRIVER a protocol driver, which reads raw (flat) data? */
 bool qemuname_is_protocol (const char *driver);
@@ -50,13 +50,12 @@ char *qemuname_resolve (const char *path, const char *name);
  */
 bool qemuname_is_checkable (const char *name);
 
-/* Is NAME a local file?  If it is, returns 1 and sets *PATH to the path, which
- * is a part of NAME.  Returns 0 if it is on a server, or -1 if NAME is not
- * checkable.  FROM, the file whose header contains NAME, or NULL, is for the
- * message.
+/* Is NAME a local file, and not on a server?  If it is, *PATH is the path,
+ * which is a part of NAME.  Fails if NAME is not checkable.  FROM, the file
+ * whose header contains NAME, or NULL, is for the message.
  */
-int qemuname_locate (const char *from, const char *name, const char **path,
-                     struct error *error);
+enum answer qemuname_locate (const char *from, const char *name,
+                             const char **path, struct error *error);
 
 struct json_object;
 struct layer;

@@ -306,22 +306,20 @@ fail (uint64_t offset, const char *reason, struct error *error)
                     (unsigned long long) offset, reason);
 }
 
-/* Use the reply to the request ahead for OFFSET, if there is one.  Returns 1; 0
- * if there is none; or -1 on error.
- */
-static int
+/* Is there a request ahead for OFFSET?  If so, use the reply to it. */
+static enum answer
 take_ahead (struct nbd_extents *extents, uint64_t offset,
             struct error *error)
 {
   struct nbd_ahead *ahead = find_ahead (extents, offset);
 
   if (!ahead)
-    return 0;
+    return ANSWER_NO;
   if (ahead->requester == extents->requester)
     while (is_in_flight (ahead))
       if (nbd_poll (ahead->requester->nbd, -1) == -1)
         return fail (offset, nbd_error_text (), error);
-  return use_ahead (extents, ahead);
+  return use_ahead (extents, ahead) ? ANSWER_YES : ANSWER_NO;
 }
 
 /* ---- Failed queries ---- */
@@ -439,15 +437,15 @@ has_reply (struct nbd_extents *extents, uint64_t offset)
 static int
 fetch (struct nbd_extents *extents, uint64_t offset, struct error *error)
 {
-  int r = take_ahead (extents, offset, error);
+  enum answer taken = take_ahead (extents, offset, error);
 
   extents->next = 0;
   extents->offset = extents->reply.start;
-  if (r == 1 && has_reply (extents, offset)) {
+  if (taken == ANSWER_YES && has_reply (extents, offset)) {
     count_success (extents);
     return 0;
   }
-  if (r == -1 || query (extents, offset, error) == -1)
+  if (taken == ANSWER_FAILED || query (extents, offset, error) == -1)
     return -1;
   extents->next = 0;
   extents->offset = offset;

@@ -109,48 +109,49 @@ open_inspected (struct qemu_image *qi, struct source **source,
 
 /* ---- Files ---- */
 
-/* Returns 1 if the file has a size, 0 if not, or -1 with errno set.
+/* Does the file have a size?  Fails with errno set.
  *
  * Files in /proc have size 0, although they have content.  So a file of size 0
  * is read sequentially, unless a read finds that it is empty.
  */
-static int
+static enum answer
 has_size (int fd, const struct stat *st)
 {
   ssize_t n;
   char byte;
 
   if (S_ISBLK (st->st_mode) || (S_ISREG (st->st_mode) && st->st_size > 0))
-    return 1;
+    return ANSWER_YES;
   if (!S_ISREG (st->st_mode))
-    return 0;
+    return ANSWER_NO;
   do
     n = pread (fd, &byte, 1, 0);
   while (n == -1 && errno == EINTR);
-  return n == -1 ? -1 : n == 0;
+  return n == -1 ? ANSWER_FAILED : n == 0 ? ANSWER_YES : ANSWER_NO;
 }
 
-/* Returns 1 and the POSITION of FD; 0 if the file can only be read
- * sequentially; or -1 with the reason.  An error must not lead to a sequential
- * read, because an image that is not raw would be hashed as a raw one.
+/* Can the file be read at any offset?  If so, *POSITION is that of FD;
+ * otherwise it can only be read sequentially.  An error must not lead to a
+ * sequential read, because an image that is not raw would be hashed as a raw
+ * one.
  */
-static int
+static enum answer
 is_seekable_image (int fd, off_t *position, struct error *error)
 {
+  enum answer sized;
   struct stat st;
-  int r;
 
   if (fstat (fd, &st) == -1)
     return error_errno (error, errno, "cannot read");
-  r = has_size (fd, &st);
-  if (r == -1)
+  sized = has_size (fd, &st);
+  if (sized == ANSWER_FAILED)
     return error_errno (error, errno, "cannot read");
-  if (r == 0)
-    return 0;
+  if (sized == ANSWER_NO)
+    return ANSWER_NO;
   *position = lseek (fd, 0, SEEK_CUR);
   if (*position == -1)
     return error_errno (error, errno, "cannot read");
-  return 1;
+  return ANSWER_YES;
 }
 
 /* Does the file start like a list of checksums of sha256sum or blksum, with or
@@ -214,15 +215,15 @@ open_stdin (const struct source_options *options, struct source **source,
 {
   struct files files = files_of (options);
   off_t position;
-  int seekable;
+  enum answer seekable;
 
   if (is_not_raw (options))
     return error_set (error, "standard input can only be raw, not %s",
                       options->format);
   seekable = is_seekable_image (STDIN_FILENO, &position, error);
-  if (seekable == -1)
+  if (seekable == ANSWER_FAILED)
     return -1;
-  if (!seekable)
+  if (seekable == ANSWER_NO)
     return pipe_open (options, STDIN_FILENO, source, error);
   if (files_adopt (&files, STDIN_FILENO, NULL, error) &&
       refuse_sums_file (options, STDIN_FILENO, error) == 0 &&
@@ -267,19 +268,20 @@ static int
 open_path (const struct source_options *options, const char *path,
            struct source **source, struct error *error)
 {
-  int fd = open (path, O_RDONLY | O_CLOEXEC), r;
+  int fd = open (path, O_RDONLY | O_CLOEXEC);
+  enum answer seekable;
   off_t position;
 
   if (fd == -1)
     return error_errno (error, errno, "cannot open");
-  r = is_seekable_image (fd, &position, error);
-  if (r == 1)
+  seekable = is_seekable_image (fd, &position, error);
+  if (seekable == ANSWER_YES)
     return open_image (options, fd, path, source, error);
-  if (r == 0)
-    r = open_sequential (options, fd, source, error);
-  if (r == -1)
-    close (fd);
-  return r;
+  if (seekable == ANSWER_NO &&
+      open_sequential (options, fd, source, error) == 0)
+    return 0;
+  close (fd);
+  return -1;
 }
 
 static int
