@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Unit test: the share of a sample, as users write it.  The sample itself is
- * tested by tools/util/test-audit-sample.c.
+ * tested by tools/util/test-ranges.c.
  */
 
 #include <config.h>

@@ -3,7 +3,8 @@
  *
  * Unit test: which lists of changed ranges are read, and which are refused.
  * Random lists are read completely, and a list that is truncated at any byte is
- * either refused or read completely.
+ * either refused or read completely.  The sum in the name of a dirty bitmap is
+ * checked.
  */
 
 #include <config.h>
@@ -629,6 +630,74 @@ test_mapfile (void **state)
   refuses ("10 bytes at 0 differ\n", 10, "'blkhash compare --output=json'");
 }
 
+/* ---- The name of a dirty bitmap ---- */
+
+static const char sum[] =
+  "5f70bf18a086007016e948b04aed3b82103a36bea41755b6cddfaf10ace3c6ef";
+
+static void
+name_is_taken (const char *name)
+{
+  struct error error = { "" };
+
+  assert_int_equal (bitmap_name_check (name, sum, &error), 0);
+  assert_string_equal (error.text, "");
+}
+
+static void
+name_is_refused (const char *name)
+{
+  struct error error = { "" };
+
+  assert_int_equal (bitmap_name_check (name, sum, &error), -1);
+  assert_non_null (strstr (error.text, sum));
+  assert_non_null (strstr (error.text, name));
+}
+
+static void
+test_name_same (void **state)
+{
+  char name[80] = "blk-";
+
+  (void) state;
+  name_is_taken ("blk-5f70bf18");
+  name_is_taken ("blk-5F70BF18A0");
+  name_is_taken ("blk-5f70bf18.1");
+  name_is_taken ("blk-5f70bf18-daily");
+  name_is_taken (strcat (name, sum));
+}
+
+static void
+test_name_other (void **state)
+{
+  char name[80] = "blk-";
+
+  (void) state;
+  name_is_refused ("blk-5f70bf19");
+  name_is_refused ("blk-6f70bf18");
+  name_is_refused ("blk-5f70bf18b");
+  name_is_refused ("blk-00000000-daily");
+  name_is_refused (strcat (strcat (name, sum), "0"));
+}
+
+/* Names that contain no sum are accepted. */
+static void
+test_name_none (void **state)
+{
+  (void) state;
+  name_is_taken ("");
+  name_is_taken ("b0");
+  name_is_taken ("blk-");
+  name_is_taken ("blk-0");
+  name_is_taken ("blk-0000000");
+  name_is_taken ("blk-00000000x");
+  name_is_taken ("blk-deadbeefs");
+  name_is_taken ("blk-/0000000000");
+  name_is_taken ("BLK-00000000");
+  name_is_taken ("xblk-00000000");
+  name_is_taken ("00000000");
+}
+
 int
 main (void)
 {
@@ -646,6 +715,9 @@ main (void)
     cmocka_unit_test (test_read_error),
     cmocka_unit_test (test_random),
     cmocka_unit_test (test_mapfile),
+    cmocka_unit_test (test_name_same),
+    cmocka_unit_test (test_name_other),
+    cmocka_unit_test (test_name_none),
   };
 
   fd = memfd_create ("list", MFD_CLOEXEC);
