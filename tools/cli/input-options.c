@@ -14,11 +14,12 @@
 #include "blkhash.h"
 
 #include "../lib/common/hash-spec.h"
+#include "../lib/common/util.h"
 #include "cli/input-options.h"
 #include "cli/program.h"
 #include "format/probe.h"
+#include "util/source-options.h"
 
-#define MAX_THREADS 128
 
 /* The argument is a hash spec, with or without the "blk-" of a tag.  Only the
  * last --digest counts.  Its block size, if any, must agree with --block-size:
@@ -190,7 +191,7 @@ const struct option_row input_rows[] = {
   { 'c', "cache", NULL, "leave what was read in the page cache",
     .set = set_cache },
   { 't', "threads", "N", "threads that read and hash; default: CPUs",
-    OPTION_NUMBER (1, MAX_THREADS),
+    OPTION_NUMBER (1, SOURCE_MAX_THREADS),
     OPTION_FIELD (struct input_options, hash.source.threads) },
   PROGRESS_ROW,
   { 0, "queue-size", "SIZE", "limit of bytes in flight from an NBD server",
@@ -223,7 +224,7 @@ set_defaults (struct input_options *input, const struct command *command)
         .extents = true,
         .memory = SOURCE_MEMORY,
         /* All online CPUs: the default of the library is at most 16 threads. */
-        .threads = cpus < 1 ? 1 : cpus < MAX_THREADS ? cpus : MAX_THREADS,
+        .threads = cpus < 1 ? 1 : MIN (cpus, SOURCE_MAX_THREADS),
         .read_size = 1024 * 1024,
         .warn = warn,
       },

@@ -30,7 +30,6 @@
 #define REPLY_TIMEOUT (5 * NS_PER_SECOND)
 #define CHECK_INTERVAL (NS_PER_SECOND / 2) /* between checks whether the job
                                             * stopped, or has all data */
-#define MAX_THREADS 128
 #define MAX_REQUEST (32 * 1024 * 1024) /* bytes, which every server accepts */
 #define MAX_SPARE (12 * 1024 * 1024) /* bytes: if QUEUE_SIZE requires more than
                                       * the documented limit, maximum of the
@@ -154,7 +153,7 @@ wait_for_conns (struct nbd_reader *reader)
 static void
 run_threads (struct nbd_reader *reader, unsigned count)
 {
-  pthread_t threads[MAX_THREADS];
+  pthread_t threads[SOURCE_MAX_THREADS];
   unsigned i, started = start_threads (reader, count, threads);
 
   wait_for_conns (reader);

@@ -100,7 +100,6 @@ cpu_time_busy (const struct cpu_time *time, uint64_t ns)
                                  * shorter than 1 MiB */
 #define MAX_DEPTH 64            /* reads in flight, unless there are more
                                  * threads */
-#define MAX_THREADS 128         /* --threads is not higher */
 
 struct reader {
   const struct reader_image *image;
@@ -110,7 +109,7 @@ struct reader {
   struct cursor cursor;         /* protected by range_queue.turn */
 
   pthread_mutex_t lock;         /* protects the fields below */
-  pthread_t threads[MAX_THREADS];
+  pthread_t threads[SOURCE_MAX_THREADS];
   unsigned started;
 };
 
@@ -198,7 +197,7 @@ start_thread (struct reader *reader)
 {
   SCOPED_LOCK (&reader->lock);
 
-  if (reader->started < MAX_THREADS &&
+  if (reader->started < SOURCE_MAX_THREADS &&
       pthread_create (&reader->threads[reader->started], NULL, run_thread,
                       reader) == 0)
     reader->started++;
@@ -347,7 +346,7 @@ image_bounds (const struct reader *reader, unsigned threads)
     .memory = MIN (buffers * max_len, reader->memory),
     .max_len = max_len,
     .hashing = threads,
-    .reading = MAX_THREADS,
+    .reading = SOURCE_MAX_THREADS,
     .start = MIN (buffers, threads),
     .depth = MAX (threads, MAX_DEPTH),
   };

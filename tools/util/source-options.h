@@ -15,6 +15,8 @@
 struct error;
 
 #define SOURCE_WHOLE UINT64_MAX
+/* Maximum number of threads that hash an image.  That many also read it. */
+#define SOURCE_MAX_THREADS 128
 /* Memory of all buffers of an image, bytes.  Each of two images that are
  * compared has its own.
  */
@@ -39,8 +41,8 @@ struct source_options {
   bool cache;                   /* leave the data that was read in the page
                                  * cache */
   bool extents;                 /* query extents */
-  unsigned threads;             /* number of threads that read and hash, at
-                                 * least 1 */
+  unsigned threads;             /* number of threads that read and hash, 1 to
+                                 * SOURCE_MAX_THREADS */
   size_t memory;                /* size of all buffers, bytes; at most
                                  * SOURCE_MEMORY */
   size_t read_size;             /* size of a read over NBD, bytes */
