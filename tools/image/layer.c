@@ -15,7 +15,6 @@
 #include "format/probe.h"
 #include "format/qcow2.h"
 #include "image/layer.h"
-#include "io/file-read.h"
 #include "io/file.h"
 #include "util/error.h"
 #include "util/extent.h"
@@ -153,42 +152,39 @@ layer_at (const struct layer *layer, struct pages *pages, uint64_t offset,
   return 0;
 }
 
-int
-chain_at (struct chain *chain, uint64_t offset, struct run *run,
-          const struct file **file, struct error *error)
+static void
+set_extent (const struct layer *layer, const struct run *run, uint64_t len,
+            struct extent *extent)
 {
-  uint64_t len = chain->size - offset;
+  *extent = (struct extent) { .len = len };
+  if (run->kind == RUN_DATA) {
+    extent->place[0].kind = PLACE_FILE;
+    extent->place[0].file = layer->file.file;
+    extent->place[0].host = run->host;
+  }
+  else if (run->kind != RUN_QEMU) {
+    extent->zero = true;
+    extent->place[0].kind = PLACE_ZEROS;
+  }
+}
 
-  for (unsigned i = 0; i < chain->count; i++) {
-    *file = chain->layers[i]->file.file;
-    if (layer_at (chain->layers[i], &chain->pages[i], offset, run,
+/* What no layer has allocated is zero. */
+int
+chain_at (struct chain *chain, uint64_t offset, struct extent *extent,
+          struct error *error)
+{
+  struct run run = { .kind = RUN_UNALLOCATED };
+  uint64_t len = chain->size - offset;
+  unsigned i;
+
+  for (i = 0; i < chain->count; i++) {
+    if (layer_at (chain->layers[i], &chain->pages[i], offset, &run,
                   error) == -1)
       return -1;
-    len = run->len = MIN (run->len, len);
-    if (run->kind != RUN_UNALLOCATED)
-      return 0;
+    len = MIN (run.len, len);
+    if (run.kind != RUN_UNALLOCATED)
+      break;
   }
-  run->kind = RUN_ZEROS;  /* not allocated in any layer */
+  set_extent (chain->layers[i < chain->count ? i : 0], &run, len, extent);
   return 0;
-}
-
-static bool
-has_whole (const struct run *run, const struct range *range)
-{
-  return run->kind == RUN_DATA && run->len >= range->len &&
-    run->host % READ_ALIGN == 0 && range->len % READ_ALIGN == 0;
-}
-
-int
-chain_adjoin (struct chain *chain, const struct range *first,
-              const struct range *second, struct error *error)
-{
-  const struct file *file, *next_file;
-  struct run run, next;
-
-  if (chain_at (chain, first->offset, &run, &file, error) == -1 ||
-      chain_at (chain, second->offset, &next, &next_file, error) == -1)
-    return -1;
-  return has_whole (&run, first) && has_whole (&next, second) &&
-    file == next_file && next.host == run.host + first->len;
 }

@@ -83,10 +83,7 @@ int layer_set_backing (struct layer *layer, char *path, const char *format,
  * offset in the file of that layer.
  */
 
-struct error;
-struct file;
-struct layer;
-struct range;
+struct extent;
 
 #define CHAIN_MAX 16
 
@@ -109,21 +106,11 @@ int chain_open (struct chain *chain, const struct layer *top,
 
 void chain_close (struct chain *chain);
 
-/* Map OFFSET on the disk: set RUN to the run that starts there, and *FILE to
- * the file in which its data is stored.  The kind of a run is never
- * RUN_UNALLOCATED.  Only one thread at a time may use CHAIN.  Returns 0, or -1
- * on error.
+/* Set EXTENT to the extent at OFFSET on the disk, with its place in the file of
+ * a layer.  The place is not known if only qemu can read the data.  Only one
+ * thread at a time may use CHAIN.  Returns 0, or -1 on error.
  */
-int chain_at (struct chain *chain, uint64_t offset, struct run *run,
-              const struct file **file, struct error *error);
-
-/* Returns 1 if each range is within a single run of data (the two runs can be
- * different), the data of SECOND is directly after that of FIRST in the same
- * file, and the offsets of the data in the file and the lengths of the ranges
- * are multiples of READ_ALIGN.  Otherwise returns 0, or -1 on error.  Only one
- * thread at a time may use CHAIN.
- */
-int chain_adjoin (struct chain *chain, const struct range *first,
-                  const struct range *second, struct error *error);
+int chain_at (struct chain *chain, uint64_t offset, struct extent *extent,
+              struct error *error);
 
 #endif /* BLKSUM_LAYER_H */

@@ -93,7 +93,7 @@ static int
 store (struct nbd_reply *reply, const char *context, const uint32_t *entries,
        size_t count, size_t max, int *err)
 {
-  struct extent *extents;
+  struct nbd_status *extents;
 
   if (strcmp (context, LIBNBD_CONTEXT_BASE_ALLOCATION) != 0 || count == 0)
     return 0;
@@ -104,7 +104,7 @@ store (struct nbd_reply *reply, const char *context, const uint32_t *entries,
     return -1;
   }
   for (size_t i = 0; i < count; i++)
-    extents[i] = (struct extent) {
+    extents[i] = (struct nbd_status) {
       .len = entries[2 * i], .zero = entries[2 * i + 1] & LIBNBD_STATE_ZERO
     };
   reply->extents = extents;
@@ -356,12 +356,12 @@ static int
 assume_data (struct nbd_extents *extents, uint64_t offset, uint64_t len,
              struct error *error)
 {
-  struct extent data = { .len = len }, *one;
+  struct nbd_status *one;
 
   one = realloc (extents->reply.extents, sizeof *one);
   if (!one)
     return error_errno (error, ENOMEM, "cannot read");
-  *one = data;
+  *one = (struct nbd_status) { .len = len };
   extents->reply = (struct nbd_reply) {
     .start = offset, .extents = one, .count = 1
   };
@@ -457,6 +457,7 @@ nbd_extent_at (void *opaque, uint64_t offset, struct extent *extent,
                struct error *error)
 {
   struct nbd_extents *extents = opaque;
+  const struct nbd_status *status;
 
   if (!has_reply (extents, offset)) {
     bool is_next = offset == extents->offset;
@@ -466,7 +467,9 @@ nbd_extent_at (void *opaque, uint64_t offset, struct extent *extent,
     if (is_next && extents->reply.count < MAX_AHEAD_EXTENTS)
       send_ahead (extents);
   }
-  *extent = extents->reply.extents[extents->next];
+  status = &extents->reply.extents[extents->next];
+  extent->zero = status->zero;
+  extent->len = status->len;
   if (extent->len > 0)
     extent->len -= offset - extents->offset;
   return 0;

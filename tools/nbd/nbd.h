@@ -89,10 +89,16 @@ struct nbd_requester {
   unsigned in_flight;           /* requests for extents that were sent ahead */
 };
 
+/* An extent in a reply.  A server can return a million. */
+struct nbd_status {
+  uint64_t len;                 /* bytes */
+  bool zero;
+};
+
 /* A reply: the extents from START on. */
 struct nbd_reply {
   uint64_t start;
-  struct extent *extents;
+  struct nbd_status *extents;
   size_t count;
 };
 

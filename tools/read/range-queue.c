@@ -3,14 +3,20 @@
  *
  * A queue of ranges, for many threads.
  *
- * Ranges that one read can return (see adjoin_function) are taken in the same
- * turn, and so are the zeros between and after them.  The first range that does
- * not adjoin is kept as the pending range, and is taken next.
+ * Ranges that one read can return, because their data is adjacent in a file,
+ * are taken in the same turn, and so are the zeros between and after them.  The
+ * first range that does not adjoin is kept as the pending range, and is taken
+ * next.
  */
 
 #include <config.h>
 
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include "../lib/common/util.h"
+#include "io/file-read.h"
 #include "read/range-queue.h"
 #include "read/scan.h"
 #include "util/error.h"
@@ -106,15 +112,143 @@ cursor_start (struct cursor *cursor, uint64_t align, uint64_t max_read)
   cursor->offset = cursor->end = cursor->extent_end = 0;
   cursor->is_short = false;
   cursor->lookahead.len = 0;
+  cursor->found.count = 0;
 }
+
+void
+cursor_stop (struct cursor *cursor)
+{
+  free (cursor->found.extents);
+}
+
+/* ---- Places ---- */
+
+static int
+no_memory (struct error *error)
+{
+  return error_errno (error, ENOMEM, "cannot read");
+}
+
+/* Make room for one more extent. */
+static int
+grow (struct found_extents *found, struct error *error)
+{
+  size_t max = found->max > 0 ? 2 * found->max : 16;
+  struct extent *extents;
+
+  if (found->count < found->max)
+    return 0;
+  extents = realloc (found->extents, max * sizeof *extents);
+  if (!extents)
+    return no_memory (error);
+  found->extents = extents;
+  found->max = max;
+  return 0;
+}
+
+/* Can EXTENT be added to LAST, which is directly before it? */
+static bool
+continues (const struct extent *last, const struct extent *extent)
+{
+  for (int i = 0; i < 2; i++)
+    if (last->place[i].zero != extent->place[i].zero ||
+        !place_continues (&last->place[i], last->len, &extent->place[i]))
+      return false;
+  return true;
+}
+
+/* Add EXTENT, which was found at OFFSET.  If extents before it were skipped,
+ * those before the gap are not needed any more.
+ */
+static int
+keep_extent (struct found_extents *found, uint64_t offset,
+             const struct extent *extent, struct error *error)
+{
+  if (offset != found->end)
+    found->count = 0;
+  if (found->count > 0) {
+    struct extent *last = &found->extents[found->count - 1];
+
+    if (continues (last, extent)) {
+      last->len += extent->len;
+      last->zero = last->zero && extent->zero;
+      found->end += extent->len;
+      return 0;
+    }
+  }
+  else
+    found->start = offset;
+  if (grow (found, error) == -1)
+    return -1;
+  found->extents[found->count++] = *extent;
+  found->end = offset + extent->len;
+  return 0;
+}
+
+/* Remove all before OFFSET.  It is not before the start, and not after the end,
+ * unless all were skipped.
+ */
+static void
+forget_before (struct found_extents *found, uint64_t offset)
+{
+  size_t n = 0;
+
+  while (n < found->count &&
+         found->extents[n].len <= offset - found->start)
+    found->start += found->extents[n++].len;
+  found->count -= n;
+  if (n > 0)
+    memmove (found->extents, found->extents + n,
+             found->count * sizeof *found->extents);
+  if (found->count > 0 && found->start < offset) {
+    struct extent *first = &found->extents[0];
+    uint64_t skip = offset - found->start;
+
+    first->len -= skip;
+    for (int i = 0; i < 2; i++)
+      place_advance (&first->place[i], skip);
+    found->start = offset;
+  }
+}
+
+/* Returns the number of extents of the LEN bytes at the start. */
+static size_t
+count_extents (const struct found_extents *found, uint64_t len)
+{
+  size_t n = 0;
+
+  for (uint64_t done = 0; done < len && n < found->count; n++)
+    done += found->extents[n].len;
+  return n;
+}
+
+/* Give RANGE, which starts where the extents do, a copy of its extents.  The
+ * last one can end after the range.
+ */
+static int
+set_extents (struct found_extents *found, struct range *range,
+             struct error *error)
+{
+  range->nr_extents = count_extents (found, range->len);
+  if (range->nr_extents == 0)
+    return 0;
+  range->extents = malloc (range->nr_extents * sizeof *range->extents);
+  if (!range->extents)
+    return no_memory (error);
+  memcpy (range->extents, found->extents,
+          range->nr_extents * sizeof *range->extents);
+  return 0;
+}
+
+/* ---- Extents ---- */
 
 static int
 fetch_extent (struct cursor *cursor, uint64_t offset, struct extent *extent,
               struct error *error)
 {
+  *extent = (struct extent) { 0 };
   if (!cursor->extent_at || cursor->is_short) {
     extent->len = (cursor->is_short ? cursor->end : cursor->size) - offset;
-    extent->zero = false;
     return 0;
   }
   if (cursor->extent_at (cursor->extent_opaque, offset, extent, error) == -1)
@@ -124,7 +258,8 @@ fetch_extent (struct cursor *cursor, uint64_t offset, struct extent *extent,
                       (unsigned long long) offset);
   if (extent->len > cursor->size - offset)
     extent->len = cursor->size - offset;
-  return 0;
+  return cursor->keep_places
+    ? keep_extent (&cursor->found, offset, extent, error) : 0;
 }
 
 /* Join the zero extents that follow the current one.  The length for JOIN_LIMIT
@@ -249,11 +384,15 @@ next_missing_range (struct cursor *cursor, struct error *error)
 
 /* Set RANGE to the LEN bytes at the cursor, and advance the cursor. */
 static int
-emit (struct cursor *cursor, uint64_t len, bool zero, struct range *range)
+emit (struct cursor *cursor, uint64_t len, bool zero, struct range *range,
+      struct error *error)
 {
   *range = (struct range) {
     .offset = cursor->offset, .len = len, .zero = zero
   };
+  forget_before (&cursor->found, range->offset);
+  if (!zero && set_extents (&cursor->found, range, error) == -1)
+    return -1;
   cursor->offset += len;
   return 1;
 }
@@ -273,14 +412,14 @@ cursor_next (struct cursor *cursor, struct range *range, struct error *error)
 
   end = extent_whole_end (cursor);
   if (cursor->extent_zero && end > cursor->offset)
-    return emit (cursor, end - cursor->offset, true, range);
+    return emit (cursor, end - cursor->offset, true, range, error);
 
   left = cursor->end - cursor->offset;
   if (left > cursor->max_read)
     left = cursor->max_read;
   if (find_data_end (cursor, cursor->offset + left, &end, error) == -1)
     return -1;
-  return emit (cursor, end - cursor->offset, false, range);
+  return emit (cursor, end - cursor->offset, false, range, error);
 }
 
 #define ZERO_STEPS 256          /* maximum number of steps to add a hole */
@@ -304,6 +443,8 @@ range_queue_init (struct range_queue *queue, struct scan *scan,
 void
 range_queue_destroy (struct range_queue *queue)
 {
+  if (queue->pending == 1)
+    free (queue->pending_range.extents);
   pthread_cond_destroy (&queue->has_advanced);
   pthread_mutex_destroy (&queue->lock);
   pthread_mutex_destroy (&queue->turn);
@@ -450,21 +591,40 @@ struct joined {
                                  * ranges */
 };
 
-/* RANGE is the next range, data or zero.  Returns 1 if it can be taken together
- * with JOINED; 0 if not; or -1 with the reason.
+/* Is all of RANGE in whole pages of one file, without gaps? */
+static bool
+is_contiguous (const struct range *range)
+{
+  const struct place *place;
+
+  if (range->nr_extents != 1)
+    return false;
+  place = &range->extents[0].place[0];
+  return place->kind == PLACE_FILE && place->host % READ_ALIGN == 0 &&
+    range->len % READ_ALIGN == 0;
+}
+
+/* Can one read return FIRST directly followed by SECOND?  Both are data. */
+static bool
+adjoins (const struct range *first, const struct range *second)
+{
+  return is_contiguous (first) && is_contiguous (second) &&
+    place_continues (&first->extents[0].place[0], first->len,
+                     &second->extents[0].place[0]);
+}
+
+/* RANGE is the next range, data or zero.  Can it be taken together with JOINED?
  */
-static int
+static bool
 can_join (struct range_queue *queue, const struct joined *joined,
-          const struct range *range, struct error *error)
+          const struct range *range)
 {
   const struct range *last = &joined->ranges[joined->count - 1].range;
 
   if (range->zero)
     return joined->zeros + range->len <=
       MAX_JOINED_ZEROS * queue->scan->block_size;
-  if (joined->len + range->len > joined->max_len)
-    return 0;
-  return queue->adjoin (queue->adjoin_opaque, last, range, error);
+  return joined->len + range->len <= joined->max_len && adjoins (last, range);
 }
 
 /* Take the next range too, if can_join accepts it.  Returns 1 if it was taken;
@@ -479,7 +639,7 @@ join_next (struct range_queue *queue, void *worker, struct joined *joined)
   struct error *error = &queue->pending_error;
   struct taken_range *taken = &joined->ranges[joined->count];
   int r = queue->next_range (worker, range, error);
-  int joins = r == 1 ? can_join (queue, joined, range, error) : 0;
+  int joins = r == 1 && can_join (queue, joined, range);
 
   if (joins == 1 && range->zero) {
     joined->zeros += range->len;
@@ -506,7 +666,7 @@ take_joined (struct range_queue *queue, void *worker, bool wait,
 
   r = take (queue, worker, wait, &joined->ranges[0], error);
   joined->count = 1;
-  if (r != 1 || first->len == 0 || first->zero || !queue->adjoin)
+  if (r != 1 || first->len == 0 || first->zero || !queue->joins)
     return r;
   joined->len = first->len;
   while (joined->count < joined->max && can_take (queue, false) == 1 &&

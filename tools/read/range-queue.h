@@ -94,6 +94,13 @@ typedef int (*missing_function) (void *opaque, uint64_t offset,
                                  uint64_t *start, uint64_t *len,
                                  struct error *error);
 
+/* Extents that were found, without gaps between them. */
+struct found_extents {
+  struct extent *extents;       /* COUNT of them, with room for MAX */
+  size_t count, max;
+  uint64_t start, end;          /* offsets in the image, bytes */
+};
+
 struct cursor {
   /* Set once. */
   uint64_t size;                /* of the image */
@@ -107,6 +114,7 @@ struct cursor {
   bool skip_short_queries;      /* do not query the extents of a missing range
                                  * that one read covers, unless the range is
                                  * the whole image */
+  bool keep_places;             /* ranges of data get their extents */
 
   uint64_t offset;              /* end of the last returned range */
   uint64_t end;                 /* end of the current missing range */
@@ -115,12 +123,18 @@ struct cursor {
   uint64_t extent_end;          /* end of the current extent */
   bool extent_zero;             /* the current extent is zero */
   struct extent lookahead;      /* the next extent, if len is not 0 */
+  struct found_extents found;   /* if KEEP_PLACES: all up to the end of the last
+                                 * extent, of which no range was returned yet
+                                 */
 };
 
 /* Start at offset 0.  The caller has set the size and the functions.  ALIGN is
  * a power of two.  MAX_READ is rounded up to a multiple of ALIGN.
  */
 void cursor_start (struct cursor *cursor, uint64_t align, uint64_t max_read);
+
+/* Free the extents that no range has.  Only needed with KEEP_PLACES. */
+void cursor_stop (struct cursor *cursor);
 
 /* Set RANGE to the next range.  Returns 1; 0 at the end of the image; or -1
  * with ERROR set.
@@ -136,25 +150,17 @@ struct scan;
 typedef int (*next_range_function) (void *worker, struct range *range,
                                     struct error *error);
 
-/* FIRST and SECOND are ranges of data.  Returns 1 if one read can return FIRST
- * directly followed by SECOND; 0 if not; or -1 with the reason.  Called by one
- * thread at a time.
- */
-typedef int (*adjoin_function) (void *opaque, const struct range *first,
-                                const struct range *second,
-                                struct error *error);
-
 struct range_queue {
   struct scan *scan;
   next_range_function next_range;
-  adjoin_function adjoin;       /* NULL: ranges are not joined */
-  void *adjoin_opaque;
+  bool joins;                   /* ranges that one read can return are taken
+                                 * together */
 
   pthread_mutex_t turn;         /* held by the thread that takes ranges;
                                  * protects the next three fields */
   int pending;                  /* result of next_range that was not used yet,
-                                 * or -1 after an error of adjoin or of adding
-                                 * joined zeros; 0 if there is none */
+                                 * or -1 after an error of adding joined
+                                 * zeros; 0 if there is none */
   struct range pending_range;
   struct error pending_error;
 
@@ -177,8 +183,9 @@ void range_queue_init (struct range_queue *queue, struct scan *scan,
 void range_queue_destroy (struct range_queue *queue);
 
 /* Wait for the next range that WORKER must read, and take this range and those
- * after it that ADJOIN accepts: up to MAX ranges in RANGES, together up to
- * MAX_LEN bytes, unless the first alone is longer.  Sets *COUNT to the number.
+ * after it whose data is stored directly after it, if JOINS is set: up to MAX
+ * ranges in RANGES, together up to MAX_LEN bytes, unless the first alone is
+ * longer.  Sets *COUNT to the number.
  * Returns 1; 0 at the end, or if the queue was stopped; or -1 with the reason.
  * An error does not stop the queue.
  */

@@ -12,6 +12,8 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/time.h>
 #include <time.h>
@@ -19,6 +21,7 @@
 #include "../lib/common/clock.h"
 #include "../lib/common/util.h"
 #include "io/file-read.h"
+#include "io/file.h"
 #include "read/reader.h"
 #include "read/scan.h"
 #include "read/scheduler.h"
@@ -133,13 +136,8 @@ static int
 next_image_range (void *opaque, struct range *range, struct error *error)
 {
   const struct worker *worker = opaque;
-  struct reader *reader = worker->reader;
-  const struct reader_image *image = reader->image;
-  int r = cursor_next (&reader->cursor, range, error);
 
-  if (r == 1 && !range->zero && image->range_flags)
-    range->flags = image->range_flags (image->opaque, range);
-  return r;
+  return cursor_next (&worker->reader->cursor, range, error);
 }
 
 static int
@@ -153,16 +151,111 @@ next_stream_range (void *opaque, struct range *range, struct error *error)
                            error);
 }
 
+/* Returns how many of the LEN bytes at PLACE are zeros, or can be read from a
+ * file.  Only whole pages can be read with direct I/O, or dropped from the page
+ * cache.
+ */
+static uint64_t
+known_len (const struct reader_image *image, const struct place *place,
+           uint64_t len)
+{
+  if (place->kind == PLACE_ZEROS)
+    return len;
+  if (place->kind == PLACE_UNKNOWN)
+    return 0;
+  if (!image->whole_pages)
+    return len;
+  return place->host % READ_ALIGN == 0
+    ? ROUND_DOWN (len, (uint64_t) READ_ALIGN) : 0;
+}
+
+/* Returns the length of the extents of RANGE from *N on whose places number I
+ * are adjacent, and advances *N to the next extent.
+ */
+static uint64_t
+adjacent_len (const struct range *range, unsigned i, size_t *n)
+{
+  const struct extent *extents = range->extents;
+  const struct place *place = &extents[*n].place[i];
+  uint64_t len = 0;
+
+  do
+    len += extents[(*n)++].len;
+  while (*n < range->nr_extents &&
+         place_continues (place, len, &extents[*n].place[i]));
+  return len;
+}
+
+/* Read the part of RANGE from FROM to TO, whose place is not known. */
+static int
+read_unknown (const struct reader_image *image, const struct range *range,
+              uint64_t from, uint64_t to, void *buf, struct error *error)
+{
+  const struct range part = {
+    .offset = range->offset + from, .len = to - from
+  };
+
+  return part.len > 0
+    ? image->read (image->opaque, &part, (char *) buf + from, error) : 0;
+}
+
+static int
+read_known (const struct place *place, uint64_t len, uint64_t offset,
+            void *buf, struct error *error)
+{
+  if (place->kind == PLACE_FILE)
+    return file_read (place->file, buf, len, place->host, offset, error);
+  memset (buf, 0, len);
+  return 0;
+}
+
+int
+reader_read (const struct reader_image *image, const struct range *range,
+             unsigned i, void *buf, struct error *error)
+{
+  uint64_t done = 0, at = 0;    /* the place from DONE to AT is not known */
+  size_t n = 0;
+
+  while (n < range->nr_extents && at < range->len) {
+    const struct place *place = &range->extents[n].place[i];
+    uint64_t len = adjacent_len (range, i, &n), known;
+
+    len = MIN (len, range->len - at); /* the last extent can be longer */
+    known = known_len (image, place, len);
+    if (known > 0) {
+      if (read_unknown (image, range, done, at, buf, error) == -1 ||
+          read_known (place, known, range->offset + at, (char *) buf + at,
+                      error) == -1)
+        return -1;
+      done = at + known;
+    }
+    at += len;
+  }
+  return read_unknown (image, range, done, range->len, buf, error);
+}
+
+/* If there are several ranges, their data is adjacent in one file. */
 static int
 read_ranges (const struct reader_image *image, const struct buffer *buffer,
              struct error *error)
 {
   const struct range *first = &buffer->ranges[0].range;
 
-  return buffer->nr_ranges == 1
+  if (buffer->nr_ranges > 1)
+    return read_known (&first->extents[0].place[0], buffer_data_len (buffer),
+                       first->offset, buffer->bytes, error);
+  return image->reads_two_images
     ? image->read (image->opaque, first, buffer->bytes, error)
-    : image->read_adjoining (image->opaque, first, buffer_data_len (buffer),
-                             buffer->bytes, error);
+    : reader_read (image, first, 0, buffer->bytes, error);
+}
+
+static void
+free_extents (struct buffer *buffer)
+{
+  for (unsigned i = 0; i < buffer->nr_ranges; i++) {
+    free (buffer->ranges[i].range.extents);
+    buffer->ranges[i].range.extents = NULL;
+  }
 }
 
 static void
@@ -177,6 +270,7 @@ read_image_ranges (struct reader *reader, struct buffer *buffer)
   buffer->start = clock_ns ();
   cpu_time_start (&time);
   r = read_ranges (reader->image, buffer, &error);
+  free_extents (buffer);
   ns = clock_ns () - buffer->start;
   buffer->busy = cpu_time_busy (&time, ns);
   buffer->waited = ns - buffer->busy;
@@ -402,6 +496,7 @@ reader_scan (const struct reader_image *image,
       .extent_opaque = image->opaque,
       .missing_at = scan_missing_at,
       .missing_opaque = scan,
+      .keep_places = true,
     },
     .lock = PTHREAD_MUTEX_INITIALIZER,
   };
@@ -411,8 +506,7 @@ reader_scan (const struct reader_image *image,
 
   scheduler_init (scheduler, scan,
                   image->read_next ? next_stream_range : next_image_range);
-  scheduler->range_queue.adjoin = image->adjoin;
-  scheduler->range_queue.adjoin_opaque = image->opaque;
+  scheduler->range_queue.joins = image->joins;
   bounds = set_sizes (&reader, options->threads);
   err = scheduler_set_bounds (scheduler, &bounds);
   if (err)
@@ -420,5 +514,6 @@ reader_scan (const struct reader_image *image,
   else
     run_threads (&reader);
   scheduler_destroy (scheduler);
+  cursor_stop (&reader.cursor);
   return scan_has_failed (scan) ? -1 : 0;
 }

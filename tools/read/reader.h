@@ -33,32 +33,21 @@ struct reader_image {
    */
   extent_function extent_at;
 
-  /* Returns the flags of RANGE, which is data.  Called when the cursor has
-   * returned RANGE, so extent_at was already called for all of it.  Called by
-   * one thread at a time.  Can be NULL.
-   */
-  unsigned (*range_flags) (void *opaque, const struct range *range);
+  bool whole_pages;             /* the threads read only whole pages of files;
+                                 * READ reads what is not aligned to them */
+  bool joins;                   /* ranges that are not adjacent in the image can
+                                 * be adjacent in a file */
 
-  /* Read RANGE into BUF, which is aligned for direct I/O.  BUF has room for the
-   * length of RANGE, rounded up to whole pages; with READS_TWO_IMAGES for twice
-   * as much.  Can return READER_ZERO instead of 0 if RANGE is zero; then BUF is
-   * ignored.  Several threads call it at the same time.
+  /* Read RANGE, whose place is not known, into BUF.  Several threads call it at
+   * the same time.  What is in a file, the threads read without it.
+   *
+   * With READS_TWO_IMAGES it reads each range; the extents of RANGE have two
+   * places each.  BUF is aligned for direct I/O, and has room for twice the
+   * length of RANGE, rounded up to whole pages.  Only then it can return
+   * READER_ZERO instead of 0 if RANGE is zero; then BUF is ignored.
    */
   int (*read) (void *opaque, const struct range *range, void *buf,
                struct error *error);
-
-  /* Returns 1 if one read can return FIRST and SECOND, because the data of
-   * SECOND is stored directly after that of FIRST; 0 if not; or -1.  Both are
-   * data, with their flags.  Called by one thread at a time.  Can be NULL.
-   */
-  int (*adjoin) (void *opaque, const struct range *first,
-                 const struct range *second, struct error *error);
-
-  /* Read LEN bytes into BUF: the data of RANGE, and of the ranges that adjoin
-   * it.  Several threads call it at the same time.
-   */
-  int (*read_adjoining) (void *opaque, const struct range *range, uint64_t len,
-                         void *buf, struct error *error);
 
   /* For a stream, used instead of the functions above.  Read up to SIZE bytes
    * into BUF, and set RANGE to their place in the image.  Called by one thread
@@ -78,8 +67,17 @@ struct reader_image {
    */
   void (*refine_error) (void *opaque, struct error *error);
 
-  bool reads_two_images;        /* READ needs a buffer of twice the length */
+  bool reads_two_images;        /* IMAGE is a pair */
 };
+
+/* Read RANGE of IMAGE into BUF: what is in a file from there, the rest with the
+ * function read of IMAGE.  Use place number I of each extent; the caller does
+ * not call it for a range of two images.  BUF is aligned for direct I/O, and
+ * has room for the length of RANGE, rounded up to whole pages.  Returns 0 or
+ * -1.  Thread-safe.
+ */
+int reader_read (const struct reader_image *image, const struct range *range,
+                 unsigned i, void *buf, struct error *error);
 
 /* Read the missing ranges, or the whole stream if there is a read_next.  The
  * calling thread reads too; the other threads have ended when this returns.

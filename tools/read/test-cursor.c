@@ -2,7 +2,8 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Unit test: for any extents, the ranges of the cursor cover the image once, in
- * order and in whole blocks, and a range is zero only if its extents are.
+ * order and in whole blocks, and a range is zero only if its extents are.  A
+ * range of data has the place of each of its bytes.
  */
 
 #include <config.h>
@@ -27,6 +28,7 @@ struct model {
   uint64_t size;
   bool zero[MAX_SIZE];          /* is the byte in a zero extent? */
   bool missing[MAX_SIZE];       /* is the byte missing? */
+  struct place place[2][MAX_SIZE]; /* the places of the byte */
   bool longer;                  /* the last extent can end beyond the image */
   uint64_t last;                /* offset of the last query */
 };
@@ -39,6 +41,22 @@ rnd (unsigned below)
   return rand_r (&seed) % below;
 }
 
+/* Are the byte at OFFSET and the next one in the same extent? */
+static bool
+extent_continues (const struct model *model, uint64_t offset)
+{
+  if (offset + 1 >= model->size ||
+      model->zero[offset + 1] != model->zero[offset])
+    return false;
+  for (int i = 0; i < 2; i++) {
+    const struct place *place = &model->place[i][offset];
+
+    if (place[1].zero != place->zero || !place_continues (place, 1, place + 1))
+      return false;
+  }
+  return true;
+}
+
 /* Find the extent at OFFSET.  Like a server, sometimes report only its first
  * part.
  */
@@ -47,14 +65,16 @@ extent_at (void *opaque, uint64_t offset, struct extent *extent,
            struct error *error)
 {
   struct model *model = opaque;
-  uint64_t end = offset;
+  uint64_t end = offset + 1;
 
   (void) error;
   assert_true (offset < model->size);
   assert_true (offset >= model->last);
   model->last = offset;
   extent->zero = model->zero[offset];
-  while (end < model->size && model->zero[end] == extent->zero)
+  for (int i = 0; i < 2; i++)
+    extent->place[i] = model->place[i][offset];
+  while (extent_continues (model, end - 1))
     end++;
   extent->len = end - offset;
   if (rnd (3) == 0)
@@ -103,6 +123,29 @@ fill_missing (struct model *model)
 }
 
 static void
+fill_places (struct model *model, int i)
+{
+  static const struct file *files[] = {
+    (const struct file *) &seed, (const struct file *) files
+  };
+  unsigned longest = 1 + rnd (rnd (2) ? 10 : MAX_SIZE);
+  struct place place;
+
+  for (uint64_t n = 0, left = 0; n < model->size; n++) {
+    if (left == 0) {
+      left = 1 + rnd (longest);
+      place = (struct place) {
+        .kind = rnd (3), .zero = rnd (2), .file = files[rnd (2)],
+        .host = rnd (4) * MAX_SIZE
+      };
+    }
+    model->place[i][n] = place;
+    place_advance (&place, 1);
+    left--;
+  }
+}
+
+static void
 fill (struct model *model)
 {
   uint64_t i = 0;
@@ -120,6 +163,8 @@ fill (struct model *model)
     zero = !zero;
   }
   fill_missing (model);
+  fill_places (model, 0);
+  fill_places (model, 1);
 }
 
 /* Returns true if all bytes are in zero extents. */
@@ -130,6 +175,40 @@ all_zero (const struct model *model, uint64_t offset, uint64_t len)
     if (!model->zero[offset++])
       return false;
   return true;
+}
+
+/* Check the places of RANGE, and free its extents.  Adjacent extents are one.
+ */
+static void
+check_places (const struct model *model, struct range *range)
+{
+  uint64_t at = range->offset, end = at + range->len;
+
+  if (range->zero) {
+    assert_null (range->extents);
+    return;
+  }
+  for (size_t n = 0; n < range->nr_extents; n++) {
+    const struct extent *extent = &range->extents[n];
+
+    assert_true (at < end);
+    if (n > 0)
+      assert_false (extent_continues (model, at - 1) &&
+                    model->zero[at - 1] == model->zero[at]);
+    for (uint64_t done = 0; done < extent->len && at < end; done++, at++)
+      for (int i = 0; i < 2; i++) {
+        const struct place *place = &model->place[i][at];
+
+        assert_int_equal (extent->place[i].kind, place->kind);
+        assert_int_equal (extent->place[i].zero, place->zero);
+        if (place->kind == PLACE_FILE) {
+          assert_ptr_equal (extent->place[i].file, place->file);
+          assert_int_equal (extent->place[i].host + done, place->host);
+        }
+      }
+  }
+  assert_int_equal (at, end);
+  free (range->extents);
 }
 
 static void
@@ -160,7 +239,8 @@ start (struct cursor *cursor, extent_function at, void *opaque,
        uint64_t size, uint64_t align, uint64_t max_read)
 {
   *cursor = (struct cursor) {
-    .size = size, .extent_at = at, .extent_opaque = opaque
+    .size = size, .extent_at = at, .extent_opaque = opaque,
+    .keep_places = true
   };
   cursor_start (cursor, align, max_read);
 }
@@ -183,8 +263,10 @@ test_random (void **state)
     start (&cursor, extent_at, &model, model.size, align, rnd (300));
     while ((r = cursor_next (&cursor, &range, &error)) == 1) {
       check_range (&cursor, &model, &range, offset);
+      check_places (&model, &range);
       offset += range.len;
     }
+    cursor_stop (&cursor);
     assert_int_equal (r, 0);
     assert_int_equal (offset, model.size);
   }
@@ -229,8 +311,10 @@ test_missing (void **state)
                                                  ? align
                                                  : model.size - block));
       check_range (&cursor, &model, &range, range.offset);
+      check_places (&model, &range);
       offset = range.offset + range.len;
     }
+    cursor_stop (&cursor);
     assert_int_equal (r, 0);
     assert_false (any_missing (&model, offset, model.size - offset));
   }
@@ -288,6 +372,7 @@ test_short_ranges (void **state)
     cursor.missing_at = next_missing_at;
     cursor.missing_opaque = &cursor;
     cursor.skip_short_queries = true;
+    cursor.keep_places = false;
     while ((r = cursor_next (&cursor, &range, &error)) == 1) {
       assert_false (any_missing (&model, offset, range.offset - offset));
       if (range.zero)
@@ -324,7 +409,8 @@ test_empty_extent (void **state)
     error.text[0] = '\0';
     start (&cursor, bad_extent_at, &zero, 1 << 20, 4096, 65536);
     while ((r = cursor_next (&cursor, &range, &error)) == 1)
-      ;
+      free (range.extents);
+    cursor_stop (&cursor);
     assert_int_equal (r, -1);
     assert_true (error_is_set (&error));
     if (zero)
@@ -355,6 +441,7 @@ test_largest_image (void **state)
   assert_true (range.zero);
   assert_true (range.len == UINT64_MAX);
   assert_int_equal (cursor_next (&cursor, &range, &error), 0);
+  cursor_stop (&cursor);
 }
 
 int

@@ -2,8 +2,11 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * For unit tests: an image in memory, with random data and holes.  A simulated
- * file stores the data blocks of the image in the same order, with some gaps.
- * The reads of each block of the image are counted.
+ * file stores most data blocks of the image in the same order, with some gaps.
+ * The place of other blocks is not known.  The reads of each block of the image
+ * are counted.
+ *
+ * Programs that include this wrap file_read.
  */
 
 #ifndef BLKSUM_TEST_DISK_H
@@ -20,16 +23,39 @@
 
 #include <cmocka.h>
 
+#include "io/file.h"
 #include "read/reader.h"
 #include "util/error.h"
 
 #define BLOCK 4096              /* bytes */
 #define BLOCKS 3000             /* maximum size of the image */
 
+/* A simulated file, and the function that reads it. */
+struct simulated {
+  struct file file;
+  int (*read) (struct simulated *simulated, void *buf, size_t len, uint64_t at,
+               struct error *error);
+};
+
+int __wrap_file_read (struct file *file, void *buf, size_t len, uint64_t at,
+                      uint64_t offset, struct error *error);
+
+int
+__wrap_file_read (struct file *file, void *buf, size_t len, uint64_t at,
+                  uint64_t offset, struct error *error)
+{
+  struct simulated *simulated = (struct simulated *) file;
+
+  (void) offset;
+  return simulated->read (simulated, buf, len, at, error);
+}
+
 struct disk {
+  struct simulated simulated;
   uint64_t size;                /* bytes */
   unsigned char *bytes;
   bool hole[BLOCKS];            /* is the block in a zero extent? */
+  enum place_kind kind[BLOCKS];
   atomic_uint reads[BLOCKS];    /* number of reads of the block */
   unsigned place[BLOCKS];       /* place of each data block in the file, in
                                  * blocks */
@@ -56,13 +82,15 @@ make_disk (struct disk *disk)
   disk->bytes = calloc (1, disk->size + 1);
   assert_non_null (disk->bytes);
   disk->joined = 0;
-  for (uint64_t i = 0, hole = 0, left = 0, place = 0; i * BLOCK < disk->size;
-       i++) {
+  for (uint64_t i = 0, hole = 0, left = 0, place = 0, known = 0;
+       i * BLOCK < disk->size; i++) {
     if (left-- == 0) {
       hole = rnd (2);
+      known = rnd (4);
       left = rnd (rnd (2) ? 5 : BLOCKS);
     }
     disk->hole[i] = hole;
+    disk->kind[i] = !known ? PLACE_UNKNOWN : hole ? PLACE_ZEROS : PLACE_FILE;
     disk->reads[i] = 0;
     if (!hole) {
       disk->bytes[i * BLOCK] = 1 + rnd (255);
@@ -73,23 +101,39 @@ make_disk (struct disk *disk)
   }
 }
 
+/* Is block I + 1 in the same extent as block I? */
+static inline bool
+extent_continues (const struct disk *disk, uint64_t i)
+{
+  return (i + 1) * BLOCK < disk->size && disk->hole[i + 1] == disk->hole[i] &&
+    disk->kind[i + 1] == disk->kind[i] &&
+    (disk->kind[i] != PLACE_FILE || disk->place[i + 1] == disk->place[i] + 1);
+}
+
 static inline int
 extent_at (void *opaque, uint64_t offset, struct extent *extent,
            struct error *error)
 {
-  const struct disk *disk = opaque;
-  uint64_t i = offset / BLOCK, end = i;
+  struct disk *disk = opaque;
+  uint64_t i = offset / BLOCK, last = i;
 
   (void) error;
-  while (end * BLOCK < disk->size && disk->hole[end] == disk->hole[i])
-    end++;
-  extent->len = end * BLOCK - offset;
-  extent->zero = disk->hole[i];
+  while (extent_continues (disk, last))
+    last++;
+  *extent = (struct extent) {
+    .len = (last + 1) * BLOCK - offset,
+    .zero = disk->hole[i],
+    .place[0] = {
+      .kind = disk->kind[i],
+      .file = &disk->simulated.file,
+      .host = (uint64_t) disk->place[i] * BLOCK + offset % BLOCK,
+    },
+  };
   return 0;
 }
 
 static inline int
-read_range (void *opaque, const struct range *range, void *buf,
+read_blocks (void *opaque, const struct range *range, void *buf,
             struct error *error)
 {
   struct disk *disk = opaque;
@@ -103,61 +147,38 @@ read_range (void *opaque, const struct range *range, void *buf,
   return 0;
 }
 
-/* Is RANGE stored in one piece in the file? */
-static inline bool
-is_contiguous (const struct disk *disk, const struct range *range)
-{
-  uint64_t first = range->offset / BLOCK;
-
-  for (uint64_t n = 0; n * BLOCK < range->len; n++)
-    if (disk->hole[first + n] ||
-        disk->place[first + n] != disk->place[first] + n)
-      return false;
-  return true;
-}
-
+/* Read whole blocks from the file. */
 static inline int
-adjoin (void *opaque, const struct range *first, const struct range *second,
-        struct error *error)
+read_file (struct simulated *simulated, void *buf, size_t len, uint64_t at,
+           struct error *error)
 {
-  const struct disk *disk = opaque;
+  struct disk *disk = (struct disk *) simulated;
+  unsigned first = at / BLOCK;
+  bool joined = false;
 
-  if (disk->fail_at - second->offset < second->len && disk->fail_at % 2 == 0)
-    return error_set (error, "no byte %d", (int) disk->fail_at);
-  return is_contiguous (disk, first) && is_contiguous (disk, second) &&
-    disk->place[second->offset / BLOCK] ==
-    disk->place[first->offset / BLOCK] + first->len / BLOCK;
-}
-
-/* Read LEN bytes from the file, from the first block of RANGE on.  The last
- * block can be read in part.
- */
-static inline int
-read_adjoining (void *opaque, const struct range *range, uint64_t len,
-                void *buf, struct error *error)
-{
-  struct disk *disk = opaque;
-  unsigned place = disk->place[range->offset / BLOCK];
-
-  disk->joined++;
-  for (uint64_t at = 0; at < len; at += BLOCK, place++) {
-    struct range block = {
-      .offset = (uint64_t) disk->at_place[place] * BLOCK,
-      .len = len - at < BLOCK ? len - at : BLOCK,
+  assert_int_equal (at % BLOCK, 0);
+  assert_int_equal (len % BLOCK, 0);
+  for (unsigned n = 0; n < len / BLOCK; n++) {
+    const struct range block = {
+      .offset = (uint64_t) disk->at_place[first + n] * BLOCK, .len = BLOCK
     };
 
-    if (read_range (disk, &block, (char *) buf + at, error) == -1)
+    assert_int_equal (disk->place[block.offset / BLOCK], first + n);
+    joined |= block.offset / BLOCK != disk->at_place[first] + n;
+    if (read_blocks (disk, &block, (char *) buf + n * BLOCK, error) == -1)
       return -1;
   }
+  disk->joined += joined;
   return 0;
 }
 
 static inline struct reader_image
 reader_image_of (struct disk *disk)
 {
+  disk->simulated.read = read_file;
   return (struct reader_image) {
     .size = disk->size, .opaque = disk, .extent_at = extent_at,
-    .read = read_range, .adjoin = adjoin, .read_adjoining = read_adjoining,
+    .read = read_blocks, .whole_pages = true, .joins = true,
   };
 }
 

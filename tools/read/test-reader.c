@@ -178,6 +178,7 @@ test_joined (void **state)
   disk.bytes = calloc (1, disk.size);
   for (unsigned n = 0; n < 64; n++) {
     disk.hole[n] = n % 2;
+    disk.kind[n] = n % 2 ? PLACE_ZEROS : PLACE_FILE;
     disk.place[n] = n < 48 ? n / 2 : n; /* data of blocks before 48 adjoins */
     disk.at_place[disk.place[n]] = n - (n < 48 ? n % 2 : 0);
     disk.bytes[n * BLOCK] = !disk.hole[n];
@@ -198,8 +199,10 @@ test_joined (void **state)
  * several pieces is joined in one read.
  */
 struct pieces {
+  struct simulated file;
   uint64_t data, every;         /* each piece of EVERY bytes begins with DATA
                                  * bytes of data; the rest is zero */
+  uint64_t fail_at;             /* the lookup for this offset fails */
   atomic_uint_least64_t longest; /* bytes of the longest read */
 };
 
@@ -210,38 +213,29 @@ piece_at (void *opaque, uint64_t offset, struct extent *extent,
   const struct pieces *pieces = opaque;
   uint64_t at = offset % pieces->every;
 
-  (void) error;
+  if (offset == pieces->fail_at)
+    return error_set (error, "no table");
   extent->zero = at >= pieces->data;
   extent->len = (extent->zero ? pieces->every : pieces->data) - at;
+  extent->place[0] = (struct place) {
+    .kind = extent->zero ? PLACE_ZEROS : PLACE_FILE,
+    .file = &pieces->file.file,
+    .host = offset / pieces->every * pieces->data + at,
+  };
   return 0;
 }
 
 static int
-all_adjoin (void *opaque, const struct range *first,
-            const struct range *second, struct error *error)
-{
-  (void) opaque; (void) first; (void) second; (void) error;
-  return 1;
-}
-
-static int
-read_pieces (void *opaque, const struct range *range, uint64_t len, void *buf,
+read_pieces (struct simulated *file, void *buf, size_t len, uint64_t at,
              struct error *error)
 {
-  struct pieces *pieces = opaque;
+  struct pieces *pieces = (struct pieces *) file;
 
-  (void) range; (void) error;
+  (void) at; (void) error;
   memset (buf, 1, len);
   if (pieces->longest < len)
     pieces->longest = len;
   return 0;
-}
-
-static int
-read_piece (void *opaque, const struct range *range, void *buf,
-            struct error *error)
-{
-  return read_pieces (opaque, range, range->len, buf, error);
 }
 
 static void
@@ -249,8 +243,7 @@ check_longest (uint64_t data, uint64_t every, uint64_t longest)
 {
   static struct pieces pieces;
   const struct reader_image image = {
-    .size = 512 * MIB, .opaque = &pieces, .extent_at = piece_at,
-    .read = read_piece, .adjoin = all_adjoin, .read_adjoining = read_pieces
+    .size = 512 * MIB, .opaque = &pieces, .extent_at = piece_at, .joins = true
   };
   const struct source_options one = {
     .extents = true, .threads = 1, .memory = SOURCE_MEMORY
@@ -258,7 +251,10 @@ check_longest (uint64_t data, uint64_t every, uint64_t longest)
   struct blkhash_leaves *leaves = new_table (image.size, BLKHASH_LEAVES_ONCE);
   struct scan scan;
 
-  pieces = (struct pieces) { .data = data, .every = every };
+  pieces = (struct pieces) {
+    .file.read = read_pieces, .data = data, .every = every,
+    .fail_at = UINT64_MAX
+  };
   scan_init (&scan, leaves, BLOCK);
   assert_int_equal (reader_scan (&image, &one, &scan), 0);
   assert_int_equal (pieces.longest, longest);
@@ -266,22 +262,16 @@ check_longest (uint64_t data, uint64_t every, uint64_t longest)
   blkhash_leaves_free (leaves);
 }
 
-static int
-adjoin_fails (void *opaque, const struct range *first,
-              const struct range *second, struct error *error)
-{
-  (void) opaque; (void) first; (void) second;
-  return error_set (error, "no table");
-}
-
-/* An error of adjoin ends the scan. */
+/* An error of the lookup of a range that might be joined ends the scan. */
 static void
-test_adjoin_error (void **state)
+test_lookup_error (void **state)
 {
-  struct pieces pieces = { .data = BLOCK, .every = 2 * BLOCK };
+  struct pieces pieces = {
+    .file.read = read_pieces, .data = BLOCK, .every = 2 * BLOCK,
+    .fail_at = 6 * BLOCK
+  };
   const struct reader_image image = {
-    .size = MIB, .opaque = &pieces, .extent_at = piece_at, .read = read_piece,
-    .adjoin = adjoin_fails
+    .size = MIB, .opaque = &pieces, .extent_at = piece_at, .joins = true
   };
   struct blkhash_leaves *leaves = new_table (image.size, BLKHASH_LEAVES_ONCE);
   struct error error;
@@ -289,6 +279,7 @@ test_adjoin_error (void **state)
   (void) state;
   assert_int_equal (scan_image (leaves, &image, &error), -1);
   assert_string_equal (error.text, "no table");
+  assert_int_equal (pieces.longest, 2 * BLOCK);
   blkhash_leaves_free (leaves);
 }
 
@@ -606,7 +597,7 @@ main (void)
     cmocka_unit_test (test_fresh),
     cmocka_unit_test (test_joined),
     cmocka_unit_test (test_joined_limits),
-    cmocka_unit_test (test_adjoin_error),
+    cmocka_unit_test (test_lookup_error),
     cmocka_unit_test (test_missing),
     cmocka_unit_test (test_error),
     cmocka_unit_test (test_error_stops),

@@ -1,9 +1,10 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * A source that parses the tables of an image, and reads the data from the
- * files of the image, without qemu.  qemu-nbd reads only the data that is
- * compressed, not aligned to pages, or described by invalid entries.
+ * A source that finds in the tables of an image where its data is stored.  The
+ * reader reads the data from the files of the image, without qemu.  qemu-nbd
+ * reads only the data that is compressed, not aligned to pages, or described by
+ * invalid entries.
  *
  * qemu-nbd starts in the background while data is already being read.  It keeps
  * the image open to the end, because it holds the locks and checks the image.
@@ -14,6 +15,7 @@
 #include <config.h>
 
 #include <errno.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,47 +37,39 @@
 struct direct {
   struct source source;
   struct qemu_image qi;
-  struct file_extent found;     /* the last extent, used by direct_extent_at */
 
-  pthread_mutex_t lock;         /* protects the fields below while threads read;
-                                 * chain.size is constant */
+  /* Used by the thread whose turn it is: see range-queue.h.  chain.size is
+   * constant.
+   */
   struct chain chain;
+  struct file_extent found;     /* the last extent of a file */
+
+  pthread_mutex_t lock;         /* protects the fields below while threads read
+                                 */
   pthread_cond_t has_started;
   enum { STARTING, SERVING, REFUSED } qemu;
   bool qemu_failed;             /* qemu-nbd failed to read */
 };
 
-static int
-find_run (struct direct *direct, uint64_t offset, struct run *run,
-          const struct file **file, struct error *error)
-{
-  SCOPED_LOCK (&direct->lock);
-
-  return chain_at (&direct->chain, offset, run, file, error);
-}
-
-/* The extent of the file is cached: it often spans many runs, and finding its
- * end takes long on a tmpfs (see file-extent.c).
+/* What is in a hole of a file is zero, too.  The extent of the file is cached:
+ * it often spans many extents of the disk, and finding its end takes long on a
+ * tmpfs (see find_end_of_data in io/file.c).
  */
 static int
 direct_extent_at (void *opaque, uint64_t offset, struct extent *extent,
                   struct error *error)
 {
   struct direct *direct = opaque;
-  const struct file *file;
-  struct run run;
+  const struct place *place = &extent->place[0];
 
-  if (find_run (direct, offset, &run, &file, error) == -1)
+  if (chain_at (&direct->chain, offset, extent, error) == -1)
     return -1;
-  if (run.kind == RUN_DATA && file_is_sparse (file)) {
-    if (file_extent_find (&direct->found, file, run.host, error) == -1)
-      return -1;
-    extent->len = MIN (direct->found.end - run.host, run.len);
-    extent->zero = direct->found.hole;
+  if (place->kind != PLACE_FILE || !file_is_sparse (place->file))
     return 0;
-  }
-  extent->len = run.len;
-  extent->zero = run.kind == RUN_ZEROS;
+  if (file_extent_find (&direct->found, place->file, place->host, error) == -1)
+    return -1;
+  extent->len = MIN (direct->found.end - place->host, extent->len);
+  extent->zero = direct->found.hole;
   return 0;
 }
 
@@ -91,107 +85,34 @@ wait_for_qemu (struct direct *direct)
   return direct->qemu == SERVING;
 }
 
-/* Any thread can call this.  libnbd serializes the calls on a connection. */
-static int
-read_by_qemu (struct direct *direct, void *buf, size_t len, uint64_t offset,
-              struct error *error)
-{
-  if (!wait_for_qemu (direct))
-    return error_set (error, "qemu-nbd refused the image");
-  if (nbd_pread (direct->qi.nbd, buf, len, offset, 0) == 0)
-    return 0;
-
-  SCOPED_LOCK (&direct->lock);
-  direct->qemu_failed = true;
-  return error_set (error, "cannot read at offset %llu: %s",
-                    (unsigned long long) offset, nbd_error_text ());
-}
-
-/* ---- Direct reads ---- */
-
-/* Returns how many of the LEN bytes of RUN can be read without qemu.  Only
- * whole pages can be read with direct I/O, or dropped from the page cache.
- */
-static uint64_t
-direct_len (const struct run *run, uint64_t len)
-{
-  if (run->kind == RUN_ZEROS)
-    return len;
-  if (run->kind != RUN_DATA || run->host % READ_ALIGN != 0)
-    return 0;
-  return len - len % READ_ALIGN;
-}
-
 /* Returns the length of RANGE, rounded up to whole sectors, but not beyond the
  * disk: qemu would read the whole last sector anyway.
  */
 static uint64_t
 whole_sectors (const struct direct *direct, const struct range *range)
 {
-  uint64_t len = (range->len + SECTOR - 1) / SECTOR * SECTOR;
+  uint64_t len = ROUND_UP (range->len, (uint64_t) SECTOR);
 
   return MIN (len, direct->chain.size - range->offset);
 }
 
+/* Any thread can call this.  libnbd serializes the calls on a connection. */
 static int
 direct_read (void *opaque, const struct range *range, void *buf,
              struct error *error)
 {
   struct direct *direct = opaque;
-  char *bytes = buf;
-  uint64_t end = whole_sectors (direct, range);
-  uint64_t done = 0, at = 0;    /* qemu must read from DONE to AT */
 
-  while (at < end) {
-    const struct file *file;
-    struct run run;
-    uint64_t len, n;
+  if (!wait_for_qemu (direct))
+    return error_set (error, "qemu-nbd refused the image");
+  if (nbd_pread (direct->qi.nbd, buf, whole_sectors (direct, range),
+                 range->offset, 0) == 0)
+    return 0;
 
-    if (find_run (direct, range->offset + at, &run, &file, error) == -1)
-      return -1;
-    len = MIN (run.len, end - at);
-    n = direct_len (&run, len);
-    if (n == 0) {
-      at += len;
-      continue;
-    }
-    if (at > done && read_by_qemu (direct, bytes + done, at - done,
-                                   range->offset + done, error) == -1)
-      return -1;
-    if (run.kind == RUN_ZEROS)
-      memset (bytes + at, 0, n);
-    else if (file_read (file, bytes + at, n, run.host, range->offset + at,
-                        error) == -1)
-      return -1;
-    done = at += n;
-  }
-  return at == done ? 0 : read_by_qemu (direct, bytes + done, at - done,
-                                        range->offset + done, error);
-}
-
-/* qemu-img stores no hole: the data around a hole is adjacent in the file. */
-static int
-direct_adjoin (void *opaque, const struct range *first,
-               const struct range *second, struct error *error)
-{
-  struct direct *direct = opaque;
   SCOPED_LOCK (&direct->lock);
-
-  return chain_adjoin (&direct->chain, first, second, error);
-}
-
-static int
-direct_read_adjoining (void *opaque, const struct range *range, uint64_t len,
-                       void *buf, struct error *error)
-{
-  const struct file *file;
-  struct run run;
-
-  if (find_run (opaque, range->offset, &run, &file, error) == -1)
-    return -1;
-  if (run.kind != RUN_DATA || direct_len (&run, len) != len)
-    return error_set (error, "the image changed while it was read");
-  return file_read (file, buf, len, run.host, range->offset, error);
+  direct->qemu_failed = true;
+  return error_set (error, "cannot read at offset %" PRIu64 ": %s",
+                    range->offset, nbd_error_text ());
 }
 
 /* ---- The source ---- */
@@ -255,8 +176,9 @@ reader_image_of (struct direct *direct)
     .opaque = direct,
     .extent_at = direct_extent_at,
     .read = direct_read,
-    .adjoin = direct_adjoin,
-    .read_adjoining = direct_read_adjoining,
+    .whole_pages = true,
+    .joins = true,              /* qemu-img stores no hole: the data around a
+                                 * hole is adjacent in the file */
     .begin = direct->qemu == STARTING ? direct_begin : NULL,
     .refine_error = direct_refine_error,
   };

@@ -23,13 +23,10 @@ struct half {
   /* Set once. */
   struct source *source;
   struct reader_image image;
-  unsigned flag;                /* the flag of a range that is zero in this
-                                 * half */
 
   /* Used by the thread whose turn it is: see range-queue.h. */
-  uint64_t end;                 /* end of the last extent */
-  bool zero;                    /* the last extent is zero */
-  uint64_t zero_from;           /* if ZERO: the start of the zeros up to END */
+  struct extent extent;         /* the last extent */
+  uint64_t start, end;          /* its offsets, bytes */
 };
 
 struct pair {
@@ -71,22 +68,34 @@ find_extent (struct pair *pair, struct half *half, uint64_t offset,
              struct error *error)
 {
   const struct reader_image *image = &half->image;
-  struct extent extent = { .len = UINT64_MAX - offset, .zero = true };
+  struct extent extent = { 0 };
 
   if (offset < half->end)
     return 0;
   if (offset < image->size) {
-    extent = (struct extent) { .len = image->size - offset };
-    if (image->extent_at &&
-        image->extent_at (image->opaque, offset, &extent, error) == -1)
+    if (image->extent_at (image->opaque, offset, &extent, error) == -1)
       return half_failed (pair, half, error);
     extent.len = MIN (extent.len, image->size - offset);
   }
-  if (!half->zero)
-    half->zero_from = offset;
+  else
+    extent = (struct extent) {
+      .len = UINT64_MAX - offset, .zero = true, .place[0].kind = PLACE_ZEROS
+    };
+  extent.place[0].zero = extent.zero;
+  half->extent = extent;
+  half->start = offset;
   half->end = offset + extent.len;
-  half->zero = extent.zero;
   return 0;
+}
+
+/* Returns the place of OFFSET, which is in the last extent of HALF. */
+static struct place
+place_at (const struct half *half, uint64_t offset)
+{
+  struct place place = half->extent.place[0];
+
+  place_advance (&place, offset - half->start);
+  return place;
 }
 
 static int
@@ -99,45 +108,41 @@ pair_extent_at (void *opaque, uint64_t offset, struct extent *extent,
   if (find_extent (pair, a, offset, error) == -1 ||
       find_extent (pair, b, offset, error) == -1)
     return -1;
-  extent->len = MIN (a->end, b->end) - offset;
-  extent->zero = a->zero && b->zero;
+  *extent = (struct extent) {
+    .len = MIN (a->end, b->end) - offset,
+    .zero = a->extent.zero && b->extent.zero,
+    .place = { place_at (a, offset), place_at (b, offset) },
+  };
   return 0;
-}
-
-/* Returns the flags of the halves in which RANGE is known to be zero.  It is
- * rarely zero in both: pair_extent_at reports such a range as zero, and the
- * cursor returns it as data only if it is a block that two zero extents share,
- * the first of which is too long to be joined.
- */
-static unsigned
-pair_range_flags (void *opaque, const struct range *range)
-{
-  const struct pair *pair = opaque;
-  unsigned flags = 0;
-  int i;
-
-  for (i = 0; i < 2; i++) {
-    const struct half *half = &pair->half[i];
-
-    if (half->zero && half->zero_from <= range->offset &&
-        half->end - range->offset >= range->len)
-      flags |= half->flag;
-  }
-  return flags;
 }
 
 /* ---- Reads ---- */
 
-static int
-read_half (struct pair *pair, const struct half *half,
-           const struct range *range, unsigned char *buf, struct error *error)
+/* Is RANGE known to be zero in half I?  It is rarely zero in both:
+ * pair_extent_at reports such a range as zero, and the cursor returns it as
+ * data only if it is a block that two zero extents share, the first of which is
+ * too long to be joined.
+ */
+static bool
+is_zero_in (const struct range *range, unsigned i)
 {
+  for (size_t n = 0; n < range->nr_extents; n++)
+    if (!range->extents[n].place[i].zero)
+      return false;
+  return range->nr_extents > 0;
+}
+
+static int
+read_half (struct pair *pair, unsigned i, const struct range *range,
+           unsigned char *buf, struct error *error)
+{
+  const struct half *half = &pair->half[i];
   const struct reader_image *image = &half->image;
   struct range own = *range;
   uint64_t left = image->size > own.offset ? image->size - own.offset : 0;
 
   own.len = MIN (own.len, left);
-  if (own.len > 0 && image->read (image->opaque, &own, buf, error) == -1)
+  if (own.len > 0 && reader_read (image, &own, i, buf, error) == -1)
     return half_failed (pair, half, error);
   memset (buf + own.len, 0, range->len - own.len);
   first_bytes_set (&half->source->first, buf, own.len, own.offset);
@@ -167,15 +172,15 @@ pair_read (void *opaque, const struct range *range, void *buf,
            struct error *error)
 {
   struct pair *pair = opaque;
-  size_t room = (range->len + READ_ALIGN - 1) / READ_ALIGN * READ_ALIGN;
+  size_t room = ROUND_UP (range->len, (uint64_t) READ_ALIGN);
   unsigned char *a = buf, *b = a + room;
 
-  if (range->flags & pair->half[0].flag)
-    return read_half (pair, &pair->half[1], range, buf, error);
-  if (range->flags & pair->half[1].flag)
-    return read_half (pair, &pair->half[0], range, buf, error);
-  if (read_half (pair, &pair->half[0], range, a, error) == -1 ||
-      read_half (pair, &pair->half[1], range, b, error) == -1)
+  if (is_zero_in (range, 0))
+    return read_half (pair, 1, range, buf, error);
+  if (is_zero_in (range, 1))
+    return read_half (pair, 0, range, buf, error);
+  if (read_half (pair, 0, range, a, error) == -1 ||
+      read_half (pair, 1, range, b, error) == -1)
     return -1;
   if (memcmp (a, b, range->len) == 0)
     return READER_ZERO;
@@ -193,7 +198,6 @@ pair_scan (struct source *source, struct scan *scan)
     .size = source->size,
     .opaque = pair,
     .extent_at = pair_extent_at,
-    .range_flags = pair_range_flags,
     .read = pair_read,
     .reads_two_images = true,
   };
@@ -264,9 +268,7 @@ pair_open (const struct source_options *options, size_t block_size,
     },
     .options = options,
     .block_size = block_size,
-    .half = {
-      { .source = both[0], .flag = 1 }, { .source = both[1], .flag = 2 }
-    },
+    .half = { { .source = both[0] }, { .source = both[1] } },
   };
   if (!find_images (pair)) {
     free (pair);

@@ -37,11 +37,15 @@ raw_extent_at (void *opaque, uint64_t offset, struct extent *extent,
 
   if (file_extent_find (&raw->found, raw->files.first, at, error) == -1)
     return -1;
-  extent->len = raw->found.end - at;
-  extent->zero = raw->found.hole;
+  *extent = (struct extent) {
+    .len = raw->found.end - at,
+    .zero = raw->found.hole,
+    .place[0] = { .kind = PLACE_FILE, .file = raw->files.first, .host = at },
+  };
   return 0;
 }
 
+/* Only called with --no-extents. */
 static int
 raw_read (void *opaque, const struct range *range, void *buf,
           struct error *error)
