@@ -12,8 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "read/range-queue.h"
-#include "read/scheduler.h"
+#include "read/reader-ranges.h"
+#include "read/reader.h"
 
 struct error;
 struct nbd_handle;
@@ -124,7 +124,7 @@ struct nbd_extents {
   uint64_t size;                /* no request ends beyond this offset, bytes */
   struct nbd_server *server;    /* NULL: our own qemu-nbd */
 
-  /* Used by the thread whose turn it is: see range-queue.h. */
+  /* Used by the thread whose turn it is: see reader-ranges.h. */
   struct nbd_requester *requester; /* the connection of that thread */
   unsigned room;                /* number of requests that this connection may
                                  * still send ahead */
@@ -200,7 +200,7 @@ struct nbd_reader {
 
   struct scheduler scheduler;
   struct cursor cursor;         /* used by the thread whose turn it is: see
-                                 * range-queue.h */
+                                 * reader-ranges.h */
   struct nbd_extents extents;   /* used by the same thread */
 
   pthread_mutex_t lock;         /* protects the fields below */

@@ -1,519 +1,521 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Each thread takes the next range, reads it, and passes it to the leaf table,
- * which hashes it in that thread: see scheduler.c.  A thread is started when
- * there is work for another one.  io_uring was not faster than such threads:
- * see docs/blksum-performance.md.
+ * A buffer is in use from before its read until it is hashed.  The queue depth
+ * limits the number of buffers in use.  A thread hashes the oldest buffer in
+ * the queue if it is allowed to, and reads otherwise; for a pipe, reading comes
+ * first.
+ *
+ * While reads do not wait for the storage, and the depth is the number of
+ * threads, the oldest buffer is the one that the thread has just read, so its
+ * data stays in the cache of one core.  When reads wait for the storage, there
+ * are more threads than may hash, and most of them are in a read.
+ *
+ * A thread that gets work wakes another thread if there is more work.  So
+ * threads are woken one by one; at the end all are woken, to return.
  */
 
 #include <config.h>
 
 #include <errno.h>
-#include <pthread.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <sys/time.h>
-#include <time.h>
 
 #include "../lib/common/clock.h"
 #include "../lib/common/util.h"
 #include "io/file-read.h"
-#include "io/file.h"
-#include "read/reader.h"
 #include "read/scan.h"
-#include "read/scheduler.h"
+#include "read/reader.h"
 #include "util/error.h"
-#include "util/source-options.h"
 
-/* Measures for how much of a period a thread was busy, that is, did not wait
- * for a device or a server.
- *
- * A thread that waits gives up its CPU voluntarily.  A thread that is preempted
- * still counts as busy.
+/* Memory is allocated in units, the lowest free units first.  Short reads use
+ * few units, so many of them can be in flight.  The lowest units are used again
+ * and again, so they are likely to be in a CPU cache.  Units that were never
+ * used take no memory.
  */
 
-#ifdef RUSAGE_THREAD
+#define UNITS_PER_READ 16       /* number of units in a read of MAX_LEN bytes */
 
-struct cpu_time {
-  struct rusage usage;
-};
-
-static inline void
-cpu_time_start (struct cpu_time *time)
+uint64_t
+buffer_data_len (const struct buffer *buffer)
 {
-  getrusage (RUSAGE_THREAD, &time->usage);
-}
-
-static inline uint64_t
-cpu_time_ns (const struct rusage *usage)
-{
-  return (usage->ru_utime.tv_sec + usage->ru_stime.tv_sec) *
-    UINT64_C (1000000000) +
-    (usage->ru_utime.tv_usec + usage->ru_stime.tv_usec) * UINT64_C (1000);
-}
-
-/* Returns for how many of the NS nanoseconds since cpu_time_start the calling
- * thread was busy.  The same thread must have called cpu_time_start.  If it
- * both waited and was preempted, all periods without a CPU are assumed to be of
- * equal length.
- */
-static inline uint64_t
-cpu_time_busy (const struct cpu_time *time, uint64_t ns)
-{
-  struct rusage now;
-  uint64_t waits, losses, cpu;
-
-  getrusage (RUSAGE_THREAD, &now);
-  waits = now.ru_nvcsw - time->usage.ru_nvcsw;
-  losses = now.ru_nivcsw - time->usage.ru_nivcsw;
-  cpu = cpu_time_ns (&now) - cpu_time_ns (&time->usage);
-  return waits == 0 || cpu >= ns
-    ? ns : cpu + (ns - cpu) / (waits + losses) * losses;
-}
-
-#else
-
-/* The system has no RUSAGE_THREAD: the thread counts as waiting all the time.
- */
-struct cpu_time {
-  char unused;
-};
-
-static inline void
-cpu_time_start (struct cpu_time *time)
-{
-  (void) time;
-}
-
-static inline uint64_t
-cpu_time_busy (const struct cpu_time *time, uint64_t ns)
-{
-  (void) time; (void) ns;
-  return 0;
-}
-
-#endif
-
-#define MIB (1024 * 1024)       /* bytes */
-#define USUAL_MEMORY (32 * MIB) /* bytes: the buffers of all threads, one for
-                                 * each; more if reads would otherwise be
-                                 * shorter than 1 MiB */
-#define MAX_DEPTH 64            /* reads in flight, unless there are more
-                                 * threads */
-
-struct reader {
-  const struct reader_image *image;
-  size_t memory;                /* size of all buffers, bytes */
-  struct scheduler scheduler;
-
-  struct cursor cursor;         /* protected by range_queue.turn */
-
-  pthread_mutex_t lock;         /* protects the fields below */
-  pthread_t threads[SOURCE_MAX_THREADS];
-  unsigned started;
-};
-
-static unsigned
-nr_copies (const struct reader_image *image)
-{
-  return image->reads_two_images ? 2 : 1;
-}
-
-/* ---- Reading a range ---- */
-
-/* A thread that requests a range: the argument of the functions of type
- * next_range_function.
- */
-struct worker {
-  struct reader *reader;
-  struct buffer *buffer;
-};
-
-static int
-next_image_range (void *opaque, struct range *range, struct error *error)
-{
-  const struct worker *worker = opaque;
-
-  return cursor_next (&worker->reader->cursor, range, error);
-}
-
-static int
-next_stream_range (void *opaque, struct range *range, struct error *error)
-{
-  const struct worker *worker = opaque;
-  const struct reader_image *image = worker->reader->image;
-
-  return image->read_next (image->opaque, worker->buffer->bytes,
-                           worker->reader->scheduler.bounds.max_len, range,
-                           error);
-}
-
-/* Returns how many of the LEN bytes at PLACE are zeros, or can be read from a
- * file.  Only whole pages can be read with direct I/O, or dropped from the page
- * cache.
- */
-static uint64_t
-known_len (const struct reader_image *image, const struct place *place,
-           uint64_t len)
-{
-  if (place->kind == PLACE_ZEROS)
-    return len;
-  if (place->kind == PLACE_UNKNOWN)
-    return 0;
-  if (!image->whole_pages)
-    return len;
-  return place->host % READ_ALIGN == 0
-    ? ROUND_DOWN (len, (uint64_t) READ_ALIGN) : 0;
-}
-
-/* Returns the length of the extents of RANGE from *N on whose places number I
- * are adjacent, and advances *N to the next extent.
- */
-static uint64_t
-adjacent_len (const struct range *range, unsigned i, size_t *n)
-{
-  const struct extent *extents = range->extents;
-  const struct place *place = &extents[*n].place[i];
   uint64_t len = 0;
 
-  do
-    len += extents[(*n)++].len;
-  while (*n < range->nr_extents &&
-         place_continues (place, len, &extents[*n].place[i]));
+  for (unsigned i = 0; i < buffer->nr_ranges; i++)
+    len += buffer->ranges[i].range.len;
   return len;
 }
 
-/* Read the part of RANGE from FROM to TO, whose place is not known. */
-static int
-read_unknown (const struct reader_image *image, const struct range *range,
-              uint64_t from, uint64_t to, void *buf, struct error *error)
+int
+buffer_add_data (const struct buffer *buffer, struct scan *scan)
 {
-  const struct range part = {
-    .offset = range->offset + from, .len = to - from
-  };
+  const unsigned char *bytes = buffer->bytes;
+  int err = 0;
 
-  return part.len > 0
-    ? image->read (image->opaque, &part, (char *) buf + from, error) : 0;
-}
+  for (unsigned i = 0; i < buffer->nr_ranges && err == 0; i++) {
+    const struct range *range = &buffer->ranges[i].range;
 
-static int
-read_known (const struct place *place, uint64_t len, uint64_t offset,
-            void *buf, struct error *error)
-{
-  if (place->kind == PLACE_FILE)
-    return file_read (place->file, buf, len, place->host, offset, error);
-  memset (buf, 0, len);
-  return 0;
+    err = scan_add_data (scan, bytes, range->len, range->offset);
+    bytes += range->len;
+  }
+  return err;
 }
 
 int
-reader_read (const struct reader_image *image, const struct range *range,
-             unsigned i, void *buf, struct error *error)
+buffers_init (struct buffers *buffers, size_t memory, size_t max_len)
 {
-  uint64_t done = 0, at = 0;    /* the place from DONE to AT is not known */
-  size_t n = 0;
+  size_t unit = ROUND_UP (DIV_ROUND_UP (max_len, UNITS_PER_READ),
+                          (size_t) READ_ALIGN);
 
-  while (n < range->nr_extents && at < range->len) {
-    const struct place *place = &range->extents[n].place[i];
-    uint64_t len = adjacent_len (range, i, &n), known;
+  if (memory < max_len)
+    memory = max_len;
+  *buffers = (struct buffers) {
+    .unit = unit, .units = DIV_ROUND_UP (memory, unit)
+  };
+  buffers->bytes = read_alloc (buffers->units * unit);
+  buffers->used = calloc (buffers->units, 1);
+  buffers->all = calloc (buffers->units, sizeof *buffers->all);
+  return buffers->bytes && buffers->used && buffers->all ? 0 : ENOMEM;
+}
 
-    len = MIN (len, range->len - at); /* the last extent can be longer */
-    known = known_len (image, place, len);
-    if (known > 0) {
-      if (read_unknown (image, range, done, at, buf, error) == -1 ||
-          read_known (place, known, range->offset + at, (char *) buf + at,
-                      error) == -1)
-        return -1;
-      done = at + known;
+void
+buffers_destroy (struct buffers *buffers)
+{
+  free (buffers->all);
+  free (buffers->used);
+  free (buffers->bytes);
+}
+
+/* Returns the index of the first unit at which LEN bytes are free, or the
+ * number of units if there is none.
+ */
+static size_t
+find_free (const struct buffers *buffers, size_t len)
+{
+  size_t count = DIV_ROUND_UP (len, buffers->unit), start = 0;
+
+  while (count <= buffers->units - start) {
+    const unsigned char *used = memchr (buffers->used + start, 1, count);
+
+    if (!used)
+      return start;
+    start = used + 1 - buffers->used;
+  }
+  return buffers->units;
+}
+
+struct buffer *
+buffers_get (struct buffers *buffers, size_t len)
+{
+  size_t unit = find_free (buffers, len);
+  struct buffer *buffer = &buffers->all[unit];
+
+  if (unit == buffers->units)
+    return NULL;
+  memset (buffers->used + unit, 1, DIV_ROUND_UP (len, buffers->unit));
+  buffers->in_use++;
+  *buffer = (struct buffer) {
+    .len = len, .bytes = buffers->bytes + unit * buffers->unit
+  };
+  return buffer;
+}
+
+bool
+buffers_has (const struct buffers *buffers, size_t len)
+{
+  return find_free (buffers, len) < buffers->units;
+}
+
+void
+buffers_shrink (struct buffers *buffers, struct buffer *buffer, size_t len)
+{
+  size_t first = buffer - buffers->all;
+  size_t kept = DIV_ROUND_UP (len, buffers->unit);
+  size_t had = DIV_ROUND_UP (buffer->len, buffers->unit);
+
+  memset (buffers->used + first + kept, 0, had - kept);
+  buffer->len = len;
+}
+
+void
+buffers_free (struct buffers *buffers, struct buffer *buffer)
+{
+  buffers_shrink (buffers, buffer, 0);
+  buffers->in_use--;
+}
+
+void
+buffer_queue_init (struct buffer_queue *queue)
+{
+  *queue = (struct buffer_queue) { .last = &queue->first };
+}
+
+void
+buffer_queue_push (struct buffer_queue *queue, struct buffer *buffer)
+{
+  buffer->next = NULL;
+  *queue->last = buffer;
+  queue->last = &buffer->next;
+  queue->count++;
+}
+
+struct buffer *
+buffer_queue_pop (struct buffer_queue *queue)
+{
+  struct buffer *buffer = queue->first;
+
+  queue->first = buffer->next;
+  if (!queue->first)
+    queue->last = &queue->first;
+  queue->count--;
+  return buffer;
+}
+
+void
+scheduler_init (struct scheduler *scheduler, struct scan *scan,
+                next_range_function next_range)
+{
+  *scheduler = (struct scheduler) { .scan = scan };
+  buffer_queue_init (&scheduler->queue);
+  range_queue_init (&scheduler->range_queue, scan, next_range);
+  pthread_mutex_init (&scheduler->lock, NULL);
+  pthread_cond_init (&scheduler->changed, NULL);
+  pthread_cond_init (&scheduler->has_memory, NULL);
+}
+
+int
+scheduler_set_bounds (struct scheduler *scheduler,
+                      const struct scheduler_bounds *bounds)
+{
+  scheduler->bounds = *bounds;
+  depth_init (&scheduler->depth, bounds->start, bounds->depth,
+              bounds->hashing);
+  return buffers_init (&scheduler->buffers, bounds->memory, bounds->max_len);
+}
+
+void
+scheduler_destroy (struct scheduler *scheduler)
+{
+  buffers_destroy (&scheduler->buffers);
+  pthread_cond_destroy (&scheduler->has_memory);
+  pthread_cond_destroy (&scheduler->changed);
+  pthread_mutex_destroy (&scheduler->lock);
+  range_queue_destroy (&scheduler->range_queue);
+}
+
+/* ---- Buffers ---- */
+
+static bool
+has_buffer_locked (const struct scheduler *scheduler, size_t len)
+{
+  return scheduler->buffers.in_use < scheduler->depth.limit &&
+    buffers_has (&scheduler->buffers, len);
+}
+
+static struct buffer *
+get_locked (struct scheduler *scheduler, size_t len)
+{
+  return scheduler->buffers.in_use < scheduler->depth.limit
+    ? buffers_get (&scheduler->buffers, len) : NULL;
+}
+
+static struct buffer *
+dequeue_locked (struct scheduler *scheduler)
+{
+  scheduler->hashing++;
+  return buffer_queue_pop (&scheduler->queue);
+}
+
+/* ---- The next step ---- */
+
+static bool
+can_hash_locked (const struct scheduler *scheduler)
+{
+  return scheduler->queue.count > 0 &&
+    scheduler->hashing < scheduler->bounds.hashing;
+}
+
+static bool
+may_read_locked (const struct scheduler *scheduler)
+{
+  return !scheduler->ended && scheduler->reading < scheduler->bounds.reading;
+}
+
+static bool
+has_work_locked (const struct scheduler *scheduler)
+{
+  return can_hash_locked (scheduler) ||
+    (may_read_locked (scheduler) &&
+     has_buffer_locked (scheduler, scheduler->bounds.max_len));
+}
+
+static void
+wake_locked (struct scheduler *scheduler)
+{
+  if (scheduler->waiting > 0 && has_work_locked (scheduler))
+    pthread_cond_signal (&scheduler->changed);
+}
+
+static bool
+try_read_locked (struct scheduler *scheduler, struct buffer **buffer)
+{
+  if (!may_read_locked (scheduler))
+    return false;
+  *buffer = get_locked (scheduler, scheduler->bounds.max_len);
+  if (!*buffer)
+    return false;
+  scheduler->reading++;
+  return true;
+}
+
+/* Returns SCHEDULER_END if there is no work at the moment. */
+static enum scheduler_step
+try_next_locked (struct scheduler *scheduler, struct buffer **buffer)
+{
+  if (scheduler->bounds.read_first && try_read_locked (scheduler, buffer))
+    return SCHEDULER_READ;
+  if (can_hash_locked (scheduler)) {
+    *buffer = dequeue_locked (scheduler);
+    return SCHEDULER_HASH;
+  }
+  return try_read_locked (scheduler, buffer) ? SCHEDULER_READ : SCHEDULER_END;
+}
+
+/* After the end of the image, a thread that finds no work returns.  Threads
+ * that still read or hash take the remaining buffers.
+ */
+enum scheduler_step
+scheduler_next (struct scheduler *scheduler, struct buffer **buffer)
+{
+  enum scheduler_step step;
+  SCOPED_LOCK (&scheduler->lock);
+
+  while (!scheduler->stopped) {
+    step = try_next_locked (scheduler, buffer);
+    if (step != SCHEDULER_END) {
+      wake_locked (scheduler);
+      return step;
     }
-    at += len;
+    if (scheduler->ended)
+      break;
+    scheduler->waiting++;
+    pthread_cond_wait (&scheduler->changed, &scheduler->lock);
+    scheduler->waiting--;
   }
-  return read_unknown (image, range, done, range->len, buf, error);
+  return SCHEDULER_END;
 }
 
-/* If there are several ranges, their data is adjacent in one file. */
-static int
-read_ranges (const struct reader_image *image, const struct buffer *buffer,
-             struct error *error)
+bool
+scheduler_needs_thread (struct scheduler *scheduler)
 {
-  const struct range *first = &buffer->ranges[0].range;
+  SCOPED_LOCK (&scheduler->lock);
 
-  if (buffer->nr_ranges > 1)
-    return read_known (&first->extents[0].place[0], buffer_data_len (buffer),
-                       first->offset, buffer->bytes, error);
-  return image->reads_two_images
-    ? image->read (image->opaque, first, buffer->bytes, error)
-    : reader_read (image, first, 0, buffer->bytes, error);
+  return scheduler->waiting == 0 && !scheduler->stopped &&
+    has_work_locked (scheduler);
+}
+
+/* ---- Read ---- */
+
+static void
+end_locked (struct scheduler *scheduler)
+{
+  scheduler->ended = true;
+  pthread_cond_broadcast (&scheduler->changed);
 }
 
 static void
-free_extents (struct buffer *buffer)
+return_buffer (struct scheduler *scheduler, struct buffer *buffer)
 {
-  for (unsigned i = 0; i < buffer->nr_ranges; i++) {
-    free (buffer->ranges[i].range.extents);
-    buffer->ranges[i].range.extents = NULL;
-  }
+  SCOPED_LOCK (&scheduler->lock);
+
+  scheduler->reading--;
+  buffers_free (&scheduler->buffers, buffer);
+  end_locked (scheduler);
 }
 
 static void
-read_image_ranges (struct reader *reader, struct buffer *buffer)
+shrink_buffer (struct scheduler *scheduler, struct buffer *buffer,
+               unsigned copies)
 {
-  struct scheduler *scheduler = &reader->scheduler;
-  struct cpu_time time;
-  uint64_t ns;
+  size_t kept = copies * ROUND_UP (buffer_data_len (buffer),
+                                   (uint64_t) READ_ALIGN);
+
+  SCOPED_LOCK (&scheduler->lock);
+
+  if (kept < buffer->len) {
+    buffers_shrink (&scheduler->buffers, buffer, kept);
+    wake_locked (scheduler);
+  }
+}
+
+bool
+scheduler_next_ranges (struct scheduler *scheduler, void *worker,
+                       struct buffer *buffer, unsigned copies)
+{
   struct error error = { "" };
-  int r;
+  int r = range_queue_next (&scheduler->range_queue, worker, buffer->ranges,
+                            BUFFER_MAX_RANGES, buffer->len / copies,
+                            &buffer->nr_ranges, &error);
 
-  buffer->start = clock_ns ();
-  cpu_time_start (&time);
-  r = read_ranges (reader->image, buffer, &error);
-  free_extents (buffer);
-  ns = clock_ns () - buffer->start;
-  buffer->busy = cpu_time_busy (&time, ns);
-  buffer->waited = ns - buffer->busy;
   if (r == -1)
     scheduler_fail (scheduler, &error);
-  if (r == READER_ZERO)
-    scheduler_add_zero (scheduler, buffer);
+  if (r != 1) {
+    return_buffer (scheduler, buffer);
+    return false;
+  }
+  shrink_buffer (scheduler, buffer, copies);
+  return true;
+}
+
+/* A worker that has read a buffer calls scheduler_next after this, and wakes
+ * another worker there if there is more work.  A connection does not call
+ * scheduler_next, so a worker is woken here.
+ */
+void
+scheduler_queue (struct scheduler *scheduler, struct buffer *buffer)
+{
+  SCOPED_LOCK (&scheduler->lock);
+
+  buffer_queue_push (&scheduler->queue, buffer);
+  if (scheduler->bounds.reading > 0)
+    scheduler->reading--;
   else
-    scheduler_queue (scheduler, buffer);
+    wake_locked (scheduler);
 }
 
-/* ---- Threads ---- */
+/* ---- Hash ---- */
 
-static void *run_thread (void *opaque);
-
-static void
-start_thread (struct reader *reader)
-{
-  SCOPED_LOCK (&reader->lock);
-
-  if (reader->started < SOURCE_MAX_THREADS &&
-      pthread_create (&reader->threads[reader->started], NULL, run_thread,
-                      reader) == 0)
-    reader->started++;
-}
-
-static void
-start_thread_if_needed (struct reader *reader)
-{
-  if (scheduler_needs_thread (&reader->scheduler))
-    start_thread (reader);
-}
-
-/* Read the next ranges into BUFFER.  Another thread, for the ranges after them,
- * is only started when these ranges were found, because an image without data
- * needs no other thread.
+/* Report that BUFFER is done, and free it.  ERR is the result of adding it to
+ * the table.  COUNT points to scheduler->reading or scheduler->hashing.
  */
 static void
-read_buffer (struct reader *reader, struct buffer *buffer)
+finish_buffer (struct scheduler *scheduler, struct buffer *buffer, int err,
+               unsigned *count)
 {
-  struct worker worker = { .reader = reader, .buffer = buffer };
-
-  if (!scheduler_next_ranges (&reader->scheduler, &worker, buffer,
-                              nr_copies (reader->image)))
-    return;
-  if (reader->image->read_next)
-    scheduler_queue (&reader->scheduler, buffer);
-  start_thread_if_needed (reader);
-  if (!reader->image->read_next)
-    read_image_ranges (reader, buffer);
-}
-
-static void *
-run_thread (void *opaque)
-{
-  struct reader *reader = opaque;
-  struct scheduler *scheduler = &reader->scheduler;
-  enum scheduler_step step;
-  struct buffer *buffer;
-
-  while ((step = scheduler_next (scheduler, &buffer)) != SCHEDULER_END)
-    if (step == SCHEDULER_READ)
-      read_buffer (reader, buffer);
-    else
-      scheduler_hash (scheduler, buffer);
-  return NULL;
-}
-
-/* Join all threads.  A thread can start another one before it ends, so STARTED
- * can grow during the loop; it is final when all threads that it counts have
- * been joined.
- */
-static void
-join_threads (struct reader *reader)
-{
-  unsigned i;
-
-  for (i = 0; ; i++) {
-    pthread_t thread;
-
-    {
-      SCOPED_LOCK (&reader->lock);
-
-      if (i == reader->started)
-        break;
-      thread = reader->threads[i];
-    }
-    pthread_join (thread, NULL);
-  }
-}
-
-/* The calling thread is one of the workers.  If there is a function begin, this
- * thread calls it before it reads; meanwhile another worker reads, unless one
- * buffer is sufficient.
- */
-static void
-run_threads (struct reader *reader)
-{
-  const struct reader_image *image = reader->image;
-  struct error error = { "" };
-
-  if (image->begin) {
-    if (reader->scheduler.bounds.start > 1)
-      start_thread (reader);
-    if (image->begin (image->opaque, &error) == -1)
-      scheduler_fail (&reader->scheduler, &error);
-  }
-  run_thread (reader);
-  join_threads (reader);
-}
-
-/* ---- Sizes ---- */
-
-/* Returns the size of a read: that of a batch of the leaf table, but at least 2
- * MiB, within the limits on memory.  Reads shorter than 2 MiB are much slower
- * on a disk.  A size slightly above that of the L2 cache had no measurable
- * cost.
- */
-static size_t
-read_size (const struct reader *reader, unsigned threads)
-{
-  size_t batch = scan_batch_size (reader->scheduler.scan);
-  size_t bound = MIN (USUAL_MEMORY, reader->memory) /
-    nr_copies (reader->image) / threads;
-  /* Two ranges per thread, so that some are hashed while others are read. */
-  uint64_t window = window_max_range (&reader->scheduler.range_queue.window,
-                                      2 * threads);
-
-  if (batch < 2 * MIB)
-    batch = 2 * MIB;
-  if (bound < MIB)
-    bound = MIB;
-  if (bound > window)
-    bound = window;
-  return MIN (batch, bound);
-}
-
-/* Returns the size of a read of a stream: one block, or as many as fit into 1
- * MiB, the default maximum size of a pipe.  With longer reads a run took 12 %
- * more time, because the other threads had nothing to hash in the meantime.
- */
-static size_t
-stream_read_size (const struct reader *reader, unsigned buffers)
-{
-  size_t block_size = reader->scheduler.scan->block_size, size = MIB;
-  /* With small blocks the window can allow only shorter reads. */
-  uint64_t window = window_max_range (&reader->scheduler.range_queue.window,
-                                      2 * buffers);
-
-  if (size > window)
-    size = window;
-  return size < block_size ? block_size : size - size % block_size;
-}
-
-/* The bounds for an image: a buffer for each range of the image, but not more
- * than fit into the memory.
- */
-static struct scheduler_bounds
-image_bounds (const struct reader *reader, unsigned threads)
-{
-  const struct reader_image *image = reader->image;
-  size_t max_len = reader->cursor.max_read * nr_copies (image);
-  uint64_t buffers = MIN (image->size / reader->cursor.max_read + 1,
-                          MAX (reader->memory / max_len, 1));
-
-  return (struct scheduler_bounds) {
-    .memory = MIN (buffers * max_len, reader->memory),
-    .max_len = max_len,
-    .hashing = threads,
-    .reading = SOURCE_MAX_THREADS,
-    .start = MIN (buffers, threads),
-    .depth = MAX (threads, MAX_DEPTH),
+  const struct depth_read read = {
+    .start = buffer->start, .end = clock_ns (), .waited = buffer->waited,
+    .busy = buffer->busy, .len = buffer_data_len (buffer),
   };
+
+  if (err)
+    scheduler_fail_errno (scheduler, err, "cannot hash",
+                          buffer->ranges[0].range.offset);
+  for (unsigned i = 0; i < buffer->nr_ranges; i++)
+    range_queue_done (&scheduler->range_queue, &buffer->ranges[i]);
+
+  SCOPED_LOCK (&scheduler->lock);
+  depth_read_done (&scheduler->depth, &read);
+  buffers_free (&scheduler->buffers, buffer);
+  --*count;
+  if (scheduler->waiting_for_memory > 0)
+    pthread_cond_broadcast (&scheduler->has_memory);
 }
 
-/* The bounds for a stream: a buffer for each thread, one that is being read,
- * and one in the queue.
- */
-static struct scheduler_bounds
-stream_bounds (const struct reader *reader, unsigned threads)
+void
+scheduler_add_zero (struct scheduler *scheduler, struct buffer *buffer)
 {
-  unsigned buffers = threads + 2;
-  size_t max_len = stream_read_size (reader, buffers);
+  const struct range *range = &buffer->ranges[0].range;
+  int err = scan_add_zero (scheduler->scan, range->len, range->offset);
 
-  return (struct scheduler_bounds) {
-    .memory = MIN (buffers * max_len, reader->memory),
-    .max_len = max_len,
-    .hashing = threads,
-    .reading = 1,
-    .start = buffers,
-    .depth = buffers,
-    .read_first = true,
-  };
+  finish_buffer (scheduler, buffer, err, &scheduler->reading);
 }
 
-static struct scheduler_bounds
-set_sizes (struct reader *reader, unsigned threads)
+void
+scheduler_hash (struct scheduler *scheduler, struct buffer *buffer)
 {
-  /* Direct I/O requires aligned offsets, and a block can be smaller than the
-   * alignment.
-   */
-  uint64_t block_size = reader->scheduler.scan->block_size;
-
-  if (reader->image->read_next)
-    return stream_bounds (reader, threads);
-  cursor_start (&reader->cursor, MAX (block_size, READ_ALIGN),
-                read_size (reader, threads));
-  return image_bounds (reader, threads);
-}
-
-/* ---- Reading an image ---- */
-
-int
-reader_scan (const struct reader_image *image,
-             const struct source_options *options, struct scan *scan)
-{
-  struct reader reader = {
-    .image = image,
-    .memory = options->memory,
-    .cursor = {
-      .size = image->size,
-      .extent_at = options->extents ? image->extent_at : NULL,
-      .extent_opaque = image->opaque,
-      .missing_at = scan_missing_at,
-      .missing_opaque = scan,
-      .keep_places = true,
-    },
-    .lock = PTHREAD_MUTEX_INITIALIZER,
-  };
-  struct scheduler *scheduler = &reader.scheduler;
-  struct scheduler_bounds bounds;
+  uint64_t start;
   int err;
 
-  scheduler_init (scheduler, scan,
-                  image->read_next ? next_stream_range : next_image_range);
-  scheduler->range_queue.joins = image->joins;
-  bounds = set_sizes (&reader, options->threads);
-  err = scheduler_set_bounds (scheduler, &bounds);
-  if (err)
-    scheduler_fail_errno (scheduler, err, "cannot read", 0);
-  else
-    run_threads (&reader);
-  scheduler_destroy (scheduler);
-  cursor_stop (&reader.cursor);
-  return scan_has_failed (scan) ? -1 : 0;
+  start = clock_ns ();
+  err = buffer_add_data (buffer, scheduler->scan);
+  buffer->busy += clock_ns () - start;
+  finish_buffer (scheduler, buffer, err, &scheduler->hashing);
+}
+
+/* ---- Connections ---- */
+
+struct buffer *
+scheduler_try_get (struct scheduler *scheduler, size_t len)
+{
+  SCOPED_LOCK (&scheduler->lock);
+
+  return scheduler->stopped ? NULL : get_locked (scheduler, len);
+}
+
+void
+scheduler_wait_memory (struct scheduler *scheduler, size_t len)
+{
+  SCOPED_LOCK (&scheduler->lock);
+
+  scheduler->waiting_for_memory++;
+  while (!has_buffer_locked (scheduler, len) && !scheduler->stopped)
+    pthread_cond_wait (&scheduler->has_memory, &scheduler->lock);
+  scheduler->waiting_for_memory--;
+}
+
+struct buffer *
+scheduler_try_hash (struct scheduler *scheduler)
+{
+  SCOPED_LOCK (&scheduler->lock);
+
+  return !scheduler->stopped && can_hash_locked (scheduler) &&
+    scheduler->queue.count > scheduler->waiting ? dequeue_locked (scheduler)
+                                                : NULL;
+}
+
+unsigned
+scheduler_depth (struct scheduler *scheduler)
+{
+  SCOPED_LOCK (&scheduler->lock);
+
+  return scheduler->depth.limit;
+}
+
+/* ---- The end ---- */
+
+void
+scheduler_end (struct scheduler *scheduler)
+{
+  SCOPED_LOCK (&scheduler->lock);
+
+  end_locked (scheduler);
+}
+
+void
+scheduler_stop (struct scheduler *scheduler)
+{
+  {
+    SCOPED_LOCK (&scheduler->lock);
+    scheduler->stopped = true;
+    pthread_cond_broadcast (&scheduler->changed);
+    pthread_cond_broadcast (&scheduler->has_memory);
+  }
+  range_queue_stop (&scheduler->range_queue);
+}
+
+bool
+scheduler_is_stopped (struct scheduler *scheduler)
+{
+  SCOPED_LOCK (&scheduler->lock);
+
+  return scheduler->stopped;
+}
+
+void
+scheduler_fail (struct scheduler *scheduler, const struct error *error)
+{
+  if (!scheduler_is_stopped (scheduler))
+    scan_fail (scheduler->scan, error);
+  scheduler_stop (scheduler);
+}
+
+void
+scheduler_fail_errno (struct scheduler *scheduler, int err, const char *what,
+                      uint64_t offset)
+{
+  struct error error = { "" };
+
+  error_errno (&error, err, "%s at offset %llu", what,
+               (unsigned long long) offset);
+  scheduler_fail (scheduler, &error);
 }

@@ -17,7 +17,7 @@
 #include <cmocka.h>
 
 #include "../lib/common/util.h"
-#include "read/reader.h"
+#include "read/image-reader.h"
 #include "read/scan.h"
 #include "read/test-disk.h"
 #include "util/source-options.h"

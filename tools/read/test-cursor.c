@@ -18,7 +18,7 @@
 #include <cmocka.h>
 
 #include "../lib/common/util.h"
-#include "read/range-queue.h"
+#include "read/reader-ranges.h"
 #include "util/error.h"
 
 #define MAX_SIZE 2000

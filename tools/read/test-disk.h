@@ -24,7 +24,7 @@
 #include <cmocka.h>
 
 #include "io/file.h"
-#include "read/reader.h"
+#include "read/image-reader.h"
 #include "util/error.h"
 
 #define BLOCK 4096              /* bytes */

@@ -26,7 +26,7 @@
 #include "blkhash.h"
 
 #include "read/depth.h"
-#include "read/reader.h"
+#include "read/image-reader.h"
 #include "read/scan.h"
 #include "read/test-disk.h"
 #include "util/error.h"

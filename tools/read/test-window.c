@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "read/range-queue.h"
+#include "read/reader-ranges.h"
 #include "util/extent.h"
 
 #define RANGES 256

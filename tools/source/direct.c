@@ -25,7 +25,7 @@
 #include "io/file.h"
 #include "nbd/libnbd.h"
 #include "nbd/nbd.h"
-#include "read/reader.h"
+#include "read/image-reader.h"
 #include "read/scan.h"
 #include "source/source-private.h"
 #include "source/source.h"
@@ -38,7 +38,7 @@ struct direct {
   struct source source;
   struct qemu_image qi;
 
-  /* Used by the thread whose turn it is: see range-queue.h.  chain.size is
+  /* Used by the thread whose turn it is: see reader-ranges.h.  chain.size is
    * constant.
    */
   struct chain chain;

@@ -14,7 +14,7 @@
 
 #include "../lib/common/util.h"
 #include "io/file-read.h"
-#include "read/reader.h"
+#include "read/image-reader.h"
 #include "read/scan.h"
 #include "source/source.h"
 #include "util/error.h"
@@ -24,7 +24,7 @@ struct half {
   struct source *source;
   struct reader_image image;
 
-  /* Used by the thread whose turn it is: see range-queue.h. */
+  /* Used by the thread whose turn it is: see reader-ranges.h. */
   struct extent extent;         /* the last extent */
   uint64_t start, end;          /* its offsets, bytes */
 };

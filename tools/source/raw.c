@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "io/file.h"
-#include "read/reader.h"
+#include "read/image-reader.h"
 #include "read/scan.h"
 #include "source/source-private.h"
 #include "source/source.h"
@@ -139,7 +139,7 @@ struct pipe {
   const struct source_options *options;
   int fd;
 
-  /* Used by the thread whose turn it is: see range-queue.h. */
+  /* Used by the thread whose turn it is: see reader-ranges.h. */
   struct scan *scan;
   uint64_t offset;              /* number of bytes that were read */
 };

@@ -17,7 +17,7 @@
 
 #include "../lib/common/util.h"
 #include "io/file-read.h"
-#include "read/range-queue.h"
+#include "read/reader-ranges.h"
 #include "read/scan.h"
 #include "util/error.h"
 #include "util/extent.h"

@@ -7,8 +7,8 @@
  * ranges are not returned: the queue adds them to the leaf table.
  */
 
-#ifndef BLKSUM_RANGE_QUEUE_H
-#define BLKSUM_RANGE_QUEUE_H
+#ifndef BLKSUM_READER_RANGES_H
+#define BLKSUM_READER_RANGES_H
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -216,4 +216,4 @@ bool range_queue_is_done (struct range_queue *queue);
 /* Stop: waiting threads return, and no more ranges are taken. */
 void range_queue_stop (struct range_queue *queue);
 
-#endif /* BLKSUM_RANGE_QUEUE_H */
+#endif /* BLKSUM_READER_RANGES_H */
