@@ -14,8 +14,8 @@
  * means that the tables of the image are damaged, and of a server whose dirty
  * bitmap is used, because the same reply has both.
  *
- * The connection whose turn it is (see reader-ranges.h) sends the requests ahead,
- * and its thread handles the replies.  The thread whose turn it is cannot wait
+ * The connection whose turn it is (see reader-ranges.h) sends the requests
+ * ahead, and its thread handles the replies.  The thread whose turn it is cannot wait
  * for another thread, because that one may be waiting for its own turn.  So if
  * a connection needs the status of a range, and the request for it is in flight
  * on another connection, which is rare, the first connection queries the range

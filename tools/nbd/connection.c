@@ -72,7 +72,7 @@ nbd_handle_close (struct nbd_handle *nbd)
 
 /* ---- Errors ---- */
 
-/* Wake the thread that called nbd_export_scan, because the scheduler was
+/* Wake the thread that called nbd_export_scan, because the reader was
  * stopped.
  */
 static void
@@ -86,7 +86,7 @@ report_stop (struct nbd_reader *reader)
 void
 nbd_reader_fail (struct nbd_reader *reader, const struct error *error)
 {
-  scheduler_fail (&reader->scheduler, error);
+  reader_fail (&reader->base, error);
   report_stop (reader);
 }
 
@@ -104,8 +104,8 @@ fail_nbd (struct nbd_reader *reader, const char *what)
 static void
 hash_buffer (struct nbd_reader *reader, struct buffer *buffer)
 {
-  scheduler_hash (&reader->scheduler, buffer);
-  if (scheduler_is_stopped (&reader->scheduler))
+  reader_hash (&reader->base, buffer);
+  if (reader_is_stopped (&reader->base))
     report_stop (reader);
 }
 
@@ -114,7 +114,7 @@ nbd_reader_hash (struct nbd_reader *reader)
 {
   struct buffer *buffer;
 
-  while (scheduler_next (&reader->scheduler, &buffer) == SCHEDULER_HASH)
+  while (reader_next (&reader->base, &buffer) == READER_HASH)
     hash_buffer (reader, buffer);
 }
 
@@ -139,12 +139,12 @@ conn_next_range (void *opaque, struct range *range, struct error *error)
   reader->extents.requester = &conn->requester;
   if (reader->extents.server)
     reader->extents.room = MAX (room (conn), 1) - 1; /* leave room for a read */
-  return cursor_next (&reader->cursor, range, error);
+  return cursor_next (&reader->base.ranges.cursor, range, error);
 }
 
 /* Set conn->next to the next range to read, unless it is set.  The length of
  * conn->next stays 0 if other ranges must be hashed first.  Returns 1; 0 at the
- * end of the image, or if the scheduler was stopped; or -1 on error.
+ * end of the image, or if the reader was stopped; or -1 on error.
  */
 static int
 find_next (struct conn *conn)
@@ -154,8 +154,8 @@ find_next (struct conn *conn)
   int r = 1;
 
   if (conn->next.range.len == 0)
-    r = range_queue_try_next (&reader->scheduler.range_queue, conn, &conn->next,
-                              &error);
+    r = reader_ranges_try_next (&reader->base.ranges, conn, &conn->next,
+                                &error);
   if (r == -1)
     nbd_reader_fail (reader, &error);
   return r;
@@ -198,8 +198,8 @@ request_done (struct buffer *buffer, size_t len, int *err)
     if (*err == ENOTCONN)       /* conn_run reports the reason */
       conn->lost = true;
     else {
-      scheduler_fail_errno (&reader->scheduler, *err, "cannot read",
-                            buffer->ranges[0].range.offset);
+      reader_fail_errno (&reader->base, *err, "cannot read",
+                         buffer->ranges[0].range.offset);
       report_stop (reader);
     }
     /* Do not return 1, which retires the command: if the connection was lost
@@ -211,7 +211,7 @@ request_done (struct buffer *buffer, size_t len, int *err)
   if (last) {
     conn->reads--;
     buffer->waited = clock_ns () - buffer->start;
-    scheduler_queue (&reader->scheduler, buffer);
+    reader_hand_over (&reader->base, buffer);
   }
   return 1;
 }
@@ -250,7 +250,7 @@ static bool
 has_enough_reads (const struct conn *conn)
 {
   struct nbd_reader *reader = conn->reader;
-  unsigned depth = scheduler_depth (&reader->scheduler);
+  unsigned depth = reader_depth (&reader->base);
 
   return conn->reads >= DIV_ROUND_UP (depth, reader->nr_conns);
 }
@@ -288,15 +288,15 @@ static bool
 start_buffer (struct conn *conn)
 {
   struct nbd_reader *reader = conn->reader;
-  struct buffer *buffer = scheduler_try_get (&reader->scheduler,
-                                             next_len (conn));
+  struct buffer *buffer = reader_try_get (&reader->base,
+                                          next_len (conn));
 
   if (!buffer)
     return false;
   buffer->owner = conn;
   buffer->start = clock_ns ();
-  range_queue_move (&reader->scheduler.range_queue, &conn->next,
-                    &buffer->ranges[0]);
+  reader_ranges_move (&reader->base.ranges, &conn->next,
+                      &buffer->ranges[0]);
   buffer->nr_ranges = 1;
   conn->filling = buffer;
   conn->reads++;
@@ -390,7 +390,7 @@ end (struct conn *conn)
 
   conn->ended = true;
   if (--reader->reading == 0)
-    scheduler_end (&reader->scheduler);
+    reader_end (&reader->base);
   reader->events++;
   pthread_cond_signal (&reader->changed);
 }
@@ -399,25 +399,25 @@ void
 conn_run (struct conn *conn)
 {
   struct nbd_reader *reader = conn->reader;
-  struct scheduler *scheduler = &reader->scheduler;
+  struct reader *base = &reader->base;
   int r = 1;
 
-  while (!scheduler_is_stopped (scheduler)) {
+  while (!reader_is_stopped (base)) {
     struct buffer *buffer;
 
     if (r == 1)
       r = start_reads (conn);
     if (r == -1 || (r == 0 && conn->in_flight == 0 && !conn->lost))
       break;
-    buffer = scheduler_try_hash (scheduler);
+    buffer = reader_try_hash (base);
     if (buffer)
       hash_buffer (reader, buffer);
     else if (conn->lost)
       fail_nbd (reader, "lost the connection");
     else if (conn->in_flight == 0 && conn->next.range.len == 0)
-      range_queue_wait (&scheduler->range_queue);
+      reader_ranges_wait (&base->ranges);
     else if (conn->in_flight == 0)
-      scheduler_wait_memory (scheduler, next_len (conn));
+      reader_wait_memory (base, next_len (conn));
     else if (nbd_poll (conn->nbd, -1) == -1)
       fail_nbd (reader, "lost the connection");
   }

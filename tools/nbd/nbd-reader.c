@@ -123,14 +123,14 @@ wait_for_replies_locked (struct nbd_reader *reader)
 static void
 wait_locked (struct nbd_reader *reader)
 {
-  struct scheduler *scheduler = &reader->scheduler;
+  struct reader *base = &reader->base;
 
-  while (reader->reading > 0 && !scheduler_is_stopped (scheduler)) {
+  while (reader->reading > 0 && !reader_is_stopped (base)) {
     clock_cond_wait (&reader->changed, &reader->lock,
                      clock_ns () + CHECK_INTERVAL);
-    if (scan_has_failed (scheduler->scan) ||
-        range_queue_is_done (&scheduler->range_queue))
-      scheduler_stop (scheduler);
+    if (scan_has_failed (base->scan) ||
+        reader_ranges_is_done (&base->ranges))
+      reader_stop (base);
   }
 }
 
@@ -175,8 +175,8 @@ setup_requests (struct nbd_reader *reader,
   struct nbd_handle *nbd = reader->conns[0].nbd;
   int64_t min = nbd_get_block_size (nbd, LIBNBD_SIZE_MINIMUM);
   int64_t max = nbd_get_block_size (nbd, LIBNBD_SIZE_MAXIMUM);
-  uint64_t align = reader->scheduler.scan->block_size;
-  uint64_t size = reader->cursor.size;
+  uint64_t align = reader->base.scan->block_size;
+  uint64_t size = reader->base.ranges.cursor.size;
 
   if (min <= 0)
     min = 1;
@@ -188,14 +188,14 @@ setup_requests (struct nbd_reader *reader,
   if (align < min)
     align = min;
   if (options->extents && nbd_can_extents (nbd))
-    reader->cursor.extent_at = nbd_extent_at;
+    reader->base.ranges.cursor.extent_at = nbd_extent_at;
   /* A query takes a round trip, and the server may look up gigabytes for it. */
-  reader->cursor.skip_short_queries = true;
-  cursor_start (&reader->cursor, align,
+  reader->base.ranges.cursor.skip_short_queries = true;
+  cursor_start (&reader->base.ranges.cursor, align,
                 MIN (options->read_size,
-                     window_max_range (&reader->scheduler.range_queue.window,
+                     window_max_range (&reader->base.ranges.window,
                                        2 * reader->nr_conns)));
-  reader->max_request = reader->cursor.max_read;
+  reader->max_request = reader->base.ranges.cursor.max_read;
   if (reader->max_request > max)
     reader->max_request = max & ~(min - 1);
   reader->min_request = min;
@@ -214,7 +214,7 @@ reads_by_options (const struct nbd_reader *reader)
   uint64_t reads = UINT32_MAX;
 
   if (reader->queue_size > 0)
-    reads = MAX (reader->queue_size / reader->cursor.max_read, 1);
+    reads = MAX (reader->queue_size / reader->base.ranges.cursor.max_read, 1);
   if (reader->queue_depth > 0)
     reads = MIN (reads, reader->queue_depth);
   return reads;
@@ -225,7 +225,7 @@ static size_t
 memory_for (const struct nbd_reader *reader, unsigned threads)
 {
   size_t asked = reader->nr_conns * reader->queue_size +
-    MIN (threads * reader->cursor.max_read, MAX_SPARE);
+    MIN (threads * reader->base.ranges.cursor.max_read, MAX_SPARE);
 
   return MAX (asked, reader->memory);
 }
@@ -233,16 +233,16 @@ memory_for (const struct nbd_reader *reader, unsigned threads)
 /* Start with some reads in flight on each connection, and one buffer to hash
  * for each thread.
  */
-static struct scheduler_bounds
+static struct reader_bounds
 image_bounds (const struct nbd_reader *reader, unsigned threads)
 {
-  size_t max_len = reader->cursor.max_read;
+  size_t max_len = reader->base.ranges.cursor.max_read;
   size_t memory = memory_for (reader, threads);
   uint64_t by_options = reads_by_options (reader);
   uint64_t most = reader->nr_conns * by_options + threads;
   uint64_t full = MIN (MAX (memory / max_len, 1), most);
 
-  return (struct scheduler_bounds) {
+  return (struct reader_bounds) {
     .memory = memory,
     .max_len = max_len,
     .hashing = threads,
@@ -258,6 +258,13 @@ static void
 set_up (struct nbd_reader *reader, struct nbd_handle **conns,
         struct nbd_server *server, uint64_t size, struct scan *scan)
 {
+  const struct cursor cursor = {
+    .size = size,
+    .extent_opaque = &reader->extents,
+    .missing_at = scan_missing_at,
+    .missing_opaque = scan,
+  };
+
   for (unsigned i = 0; i < reader->nr_conns; i++)
     reader->conns[i] = (struct conn) {
       .reader = reader,
@@ -265,23 +272,17 @@ set_up (struct nbd_reader *reader, struct nbd_handle **conns,
       .fd = -1,
       .requester.nbd = conns[i],
     };
-  reader->cursor = (struct cursor) {
-    .size = size,
-    .extent_opaque = &reader->extents,
-    .missing_at = scan_missing_at,
-    .missing_opaque = scan,
-  };
   nbd_extents_init (&reader->extents, server, size);
   pthread_mutex_init (&reader->lock, NULL);
   clock_cond_init (&reader->changed);
-  scheduler_init (&reader->scheduler, scan, conn_next_range);
+  reader_init (&reader->base, scan, &cursor, conn_next_range);
 }
 
 static void
 tear_down (struct nbd_reader *reader)
 {
   nbd_extents_destroy (&reader->extents);
-  scheduler_destroy (&reader->scheduler);
+  reader_destroy (&reader->base);
   pthread_cond_destroy (&reader->changed);
   pthread_mutex_destroy (&reader->lock);
 }
@@ -342,8 +343,8 @@ static int
 read_export (struct nbd_reader *reader, unsigned threads,
              struct error *error)
 {
-  struct scheduler_bounds bounds = image_bounds (reader, threads);
-  int err = scheduler_set_bounds (&reader->scheduler, &bounds);
+  struct reader_bounds bounds = image_bounds (reader, threads);
+  int err = reader_set_bounds (&reader->base, &bounds);
 
   if (err)
     error_errno (error, err, "cannot read");

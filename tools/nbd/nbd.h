@@ -165,7 +165,7 @@ struct scan;
 
 /* While the thread of the connection runs, only that thread uses this struct.
  * The exceptions are FD, which does not change; ENDED; and next.item, which the
- * range queue protects.
+ * ranges of the reader protect.
  */
 struct conn {
   struct nbd_reader *reader;
@@ -198,13 +198,12 @@ struct nbd_reader {
   size_t memory;                /* size of all buffers, bytes, unless
                                  * QUEUE_SIZE requires more */
 
-  struct scheduler scheduler;
-  struct cursor cursor;         /* used by the thread whose turn it is: see
+  struct reader base;           /* what all readers share */
+  struct nbd_extents extents;   /* used by the thread whose turn it is: see
                                  * reader-ranges.h */
-  struct nbd_extents extents;   /* used by the same thread */
 
   pthread_mutex_t lock;         /* protects the fields below */
-  pthread_cond_t changed;       /* a field below changed, or the scheduler was
+  pthread_cond_t changed;       /* a field below changed, or the reader was
                                  * stopped */
   unsigned reading;             /* connections that have not ended */
   unsigned events;              /* grows when a connection ends, and when one
@@ -219,7 +218,7 @@ int conn_next_range (void *opaque, struct range *range, struct error *error);
 void nbd_reader_fail (struct nbd_reader *reader, const struct error *error);
 
 /* The thread of CONN calls this function, which returns when all data that is
- * needed is read and hashed, or the scheduler was stopped.
+ * needed is read and hashed, or the reader was stopped.
  */
 void conn_run (struct conn *conn);
 

@@ -19,7 +19,7 @@
 struct depth_read {
   uint64_t start, end;          /* start of the read, and end of hashing */
   uint64_t waited;              /* time of the read that was spent waiting for
-                                 * a device or a server: see cpu-time.h */
+                                 * a device or a server: see image-reader.c */
   uint64_t busy;                /* the rest of the time of the read, and the
                                  * time of hashing */
   uint64_t len;                 /* bytes */

@@ -1,10 +1,5 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
- *
- * Each thread takes the next range, reads it, and passes it to the leaf table,
- * which hashes it in that thread: see reader.c.  A thread is started when
- * there is work for another one.  io_uring was not faster than such threads:
- * see docs/blksum-performance.md.
  */
 
 #include <config.h>
@@ -27,6 +22,8 @@
 #include "read/reader.h"
 #include "util/error.h"
 #include "util/source-options.h"
+
+/* ---- The CPU time of a thread -------------------------------------------- */
 
 /* Measures for how much of a period a thread was busy, that is, did not wait
  * for a device or a server.
@@ -97,6 +94,8 @@ cpu_time_busy (const struct cpu_time *time, uint64_t ns)
 
 #endif
 
+/* ---- The reader ---------------------------------------------------------- */
+
 #define MIB (1024 * 1024)       /* bytes */
 #define USUAL_MEMORY (32 * MIB) /* bytes: the buffers of all threads, one for
                                  * each; more if reads would otherwise be
@@ -104,12 +103,10 @@ cpu_time_busy (const struct cpu_time *time, uint64_t ns)
 #define MAX_DEPTH 64            /* reads in flight, unless there are more
                                  * threads */
 
-struct reader {
-  const struct reader_image *image;
+struct image_reader {
+  const struct image_ops *image;
   size_t memory;                /* size of all buffers, bytes */
-  struct scheduler scheduler;
-
-  struct cursor cursor;         /* protected by range_queue.turn */
+  struct reader base;           /* what all readers share */
 
   pthread_mutex_t lock;         /* protects the fields below */
   pthread_t threads[SOURCE_MAX_THREADS];
@@ -117,38 +114,22 @@ struct reader {
 };
 
 static unsigned
-nr_copies (const struct reader_image *image)
+nr_copies (const struct image_ops *image)
 {
   return image->reads_two_images ? 2 : 1;
 }
 
 /* ---- Reading a range ---- */
 
-/* A thread that requests a range: the argument of the functions of type
- * next_range_function.
- */
-struct worker {
-  struct reader *reader;
-  struct buffer *buffer;
-};
-
-static int
-next_image_range (void *opaque, struct range *range, struct error *error)
-{
-  const struct worker *worker = opaque;
-
-  return cursor_next (&worker->reader->cursor, range, error);
-}
-
 static int
 next_stream_range (void *opaque, struct range *range, struct error *error)
 {
-  const struct worker *worker = opaque;
-  const struct reader_image *image = worker->reader->image;
+  const struct buffer *buffer = opaque;
+  const struct image_reader *reader = buffer->owner;
+  const struct image_ops *image = reader->image;
 
-  return image->read_next (image->opaque, worker->buffer->bytes,
-                           worker->reader->scheduler.bounds.max_len, range,
-                           error);
+  return image->read_next (image->opaque, buffer->bytes,
+                           reader->base.bounds.max_len, range, error);
 }
 
 /* Returns how many of the LEN bytes at PLACE are zeros, or can be read from a
@@ -156,7 +137,7 @@ next_stream_range (void *opaque, struct range *range, struct error *error)
  * cache.
  */
 static uint64_t
-known_len (const struct reader_image *image, const struct place *place,
+known_len (const struct image_ops *image, const struct place *place,
            uint64_t len)
 {
   if (place->kind == PLACE_ZEROS)
@@ -188,7 +169,7 @@ adjacent_len (const struct range *range, unsigned i, size_t *n)
 
 /* Read the part of RANGE from FROM to TO, whose place is not known. */
 static int
-read_unknown (const struct reader_image *image, const struct range *range,
+read_unknown (const struct image_ops *image, const struct range *range,
               uint64_t from, uint64_t to, void *buf, struct error *error)
 {
   const struct range part = {
@@ -210,8 +191,8 @@ read_known (const struct place *place, uint64_t len, uint64_t offset,
 }
 
 int
-reader_read (const struct reader_image *image, const struct range *range,
-             unsigned i, void *buf, struct error *error)
+image_reader_read (const struct image_ops *image, const struct range *range,
+                   unsigned i, void *buf, struct error *error)
 {
   uint64_t done = 0, at = 0;    /* the place from DONE to AT is not known */
   size_t n = 0;
@@ -236,7 +217,7 @@ reader_read (const struct reader_image *image, const struct range *range,
 
 /* If there are several ranges, their data is adjacent in one file. */
 static int
-read_ranges (const struct reader_image *image, const struct buffer *buffer,
+read_ranges (const struct image_ops *image, const struct buffer *buffer,
              struct error *error)
 {
   const struct range *first = &buffer->ranges[0].range;
@@ -246,7 +227,7 @@ read_ranges (const struct reader_image *image, const struct buffer *buffer,
                        first->offset, buffer->bytes, error);
   return image->reads_two_images
     ? image->read (image->opaque, first, buffer->bytes, error)
-    : reader_read (image, first, 0, buffer->bytes, error);
+    : image_reader_read (image, first, 0, buffer->bytes, error);
 }
 
 static void
@@ -259,9 +240,9 @@ free_extents (struct buffer *buffer)
 }
 
 static void
-read_image_ranges (struct reader *reader, struct buffer *buffer)
+read_image_ranges (struct image_reader *reader, struct buffer *buffer)
 {
-  struct scheduler *scheduler = &reader->scheduler;
+  struct reader *base = &reader->base;
   struct cpu_time time;
   uint64_t ns;
   struct error error = { "" };
@@ -275,11 +256,11 @@ read_image_ranges (struct reader *reader, struct buffer *buffer)
   buffer->busy = cpu_time_busy (&time, ns);
   buffer->waited = ns - buffer->busy;
   if (r == -1)
-    scheduler_fail (scheduler, &error);
-  if (r == READER_ZERO)
-    scheduler_add_zero (scheduler, buffer);
+    reader_fail (base, &error);
+  if (r == IMAGE_ZERO)
+    reader_add_zero (base, buffer);
   else
-    scheduler_queue (scheduler, buffer);
+    reader_hand_over (base, buffer);
 }
 
 /* ---- Threads ---- */
@@ -287,7 +268,7 @@ read_image_ranges (struct reader *reader, struct buffer *buffer)
 static void *run_thread (void *opaque);
 
 static void
-start_thread (struct reader *reader)
+start_thread (struct image_reader *reader)
 {
   SCOPED_LOCK (&reader->lock);
 
@@ -298,9 +279,9 @@ start_thread (struct reader *reader)
 }
 
 static void
-start_thread_if_needed (struct reader *reader)
+start_thread_if_needed (struct image_reader *reader)
 {
-  if (scheduler_needs_thread (&reader->scheduler))
+  if (reader_needs_thread (&reader->base))
     start_thread (reader);
 }
 
@@ -309,15 +290,13 @@ start_thread_if_needed (struct reader *reader)
  * needs no other thread.
  */
 static void
-read_buffer (struct reader *reader, struct buffer *buffer)
+read_buffer (struct image_reader *reader, struct buffer *buffer)
 {
-  struct worker worker = { .reader = reader, .buffer = buffer };
-
-  if (!scheduler_next_ranges (&reader->scheduler, &worker, buffer,
-                              nr_copies (reader->image)))
+  buffer->owner = reader;
+  if (!reader_next_ranges (&reader->base, buffer, nr_copies (reader->image)))
     return;
   if (reader->image->read_next)
-    scheduler_queue (&reader->scheduler, buffer);
+    reader_hand_over (&reader->base, buffer);
   start_thread_if_needed (reader);
   if (!reader->image->read_next)
     read_image_ranges (reader, buffer);
@@ -326,16 +305,16 @@ read_buffer (struct reader *reader, struct buffer *buffer)
 static void *
 run_thread (void *opaque)
 {
-  struct reader *reader = opaque;
-  struct scheduler *scheduler = &reader->scheduler;
-  enum scheduler_step step;
+  struct image_reader *reader = opaque;
+  struct reader *base = &reader->base;
+  enum reader_step step;
   struct buffer *buffer;
 
-  while ((step = scheduler_next (scheduler, &buffer)) != SCHEDULER_END)
-    if (step == SCHEDULER_READ)
+  while ((step = reader_next (base, &buffer)) != READER_END)
+    if (step == READER_READ)
       read_buffer (reader, buffer);
     else
-      scheduler_hash (scheduler, buffer);
+      reader_hash (base, buffer);
   return NULL;
 }
 
@@ -344,7 +323,7 @@ run_thread (void *opaque)
  * been joined.
  */
 static void
-join_threads (struct reader *reader)
+join_threads (struct image_reader *reader)
 {
   unsigned i;
 
@@ -362,21 +341,21 @@ join_threads (struct reader *reader)
   }
 }
 
-/* The calling thread is one of the workers.  If there is a function begin, this
- * thread calls it before it reads; meanwhile another worker reads, unless one
- * buffer is sufficient.
+/* The calling thread reads, too.  If there is a function begin, this thread
+ * calls it before it reads; meanwhile another thread reads, unless one buffer
+ * is sufficient.
  */
 static void
-run_threads (struct reader *reader)
+run_threads (struct image_reader *reader)
 {
-  const struct reader_image *image = reader->image;
+  const struct image_ops *image = reader->image;
   struct error error = { "" };
 
   if (image->begin) {
-    if (reader->scheduler.bounds.start > 1)
+    if (reader->base.bounds.start > 1)
       start_thread (reader);
     if (image->begin (image->opaque, &error) == -1)
-      scheduler_fail (&reader->scheduler, &error);
+      reader_fail (&reader->base, &error);
   }
   run_thread (reader);
   join_threads (reader);
@@ -390,13 +369,13 @@ run_threads (struct reader *reader)
  * cost.
  */
 static size_t
-read_size (const struct reader *reader, unsigned threads)
+read_size (const struct image_reader *reader, unsigned threads)
 {
-  size_t batch = scan_batch_size (reader->scheduler.scan);
+  size_t batch = scan_batch_size (reader->base.scan);
   size_t bound = MIN (USUAL_MEMORY, reader->memory) /
     nr_copies (reader->image) / threads;
   /* Two ranges per thread, so that some are hashed while others are read. */
-  uint64_t window = window_max_range (&reader->scheduler.range_queue.window,
+  uint64_t window = window_max_range (&reader->base.ranges.window,
                                       2 * threads);
 
   if (batch < 2 * MIB)
@@ -413,11 +392,11 @@ read_size (const struct reader *reader, unsigned threads)
  * more time, because the other threads had nothing to hash in the meantime.
  */
 static size_t
-stream_read_size (const struct reader *reader, unsigned buffers)
+stream_read_size (const struct image_reader *reader, unsigned buffers)
 {
-  size_t block_size = reader->scheduler.scan->block_size, size = MIB;
+  size_t block_size = reader->base.scan->block_size, size = MIB;
   /* With small blocks the window can allow only shorter reads. */
-  uint64_t window = window_max_range (&reader->scheduler.range_queue.window,
+  uint64_t window = window_max_range (&reader->base.ranges.window,
                                       2 * buffers);
 
   if (size > window)
@@ -428,15 +407,15 @@ stream_read_size (const struct reader *reader, unsigned buffers)
 /* The bounds for an image: a buffer for each range of the image, but not more
  * than fit into the memory.
  */
-static struct scheduler_bounds
-image_bounds (const struct reader *reader, unsigned threads)
+static struct reader_bounds
+image_bounds (const struct image_reader *reader, unsigned threads)
 {
-  const struct reader_image *image = reader->image;
-  size_t max_len = reader->cursor.max_read * nr_copies (image);
-  uint64_t buffers = MIN (image->size / reader->cursor.max_read + 1,
+  const struct image_ops *image = reader->image;
+  size_t max_len = reader->base.ranges.cursor.max_read * nr_copies (image);
+  uint64_t buffers = MIN (image->size / reader->base.ranges.cursor.max_read + 1,
                           MAX (reader->memory / max_len, 1));
 
-  return (struct scheduler_bounds) {
+  return (struct reader_bounds) {
     .memory = MIN (buffers * max_len, reader->memory),
     .max_len = max_len,
     .hashing = threads,
@@ -449,13 +428,13 @@ image_bounds (const struct reader *reader, unsigned threads)
 /* The bounds for a stream: a buffer for each thread, one that is being read,
  * and one in the queue.
  */
-static struct scheduler_bounds
-stream_bounds (const struct reader *reader, unsigned threads)
+static struct reader_bounds
+stream_bounds (const struct image_reader *reader, unsigned threads)
 {
   unsigned buffers = threads + 2;
   size_t max_len = stream_read_size (reader, buffers);
 
-  return (struct scheduler_bounds) {
+  return (struct reader_bounds) {
     .memory = MIN (buffers * max_len, reader->memory),
     .max_len = max_len,
     .hashing = threads,
@@ -466,17 +445,17 @@ stream_bounds (const struct reader *reader, unsigned threads)
   };
 }
 
-static struct scheduler_bounds
-set_sizes (struct reader *reader, unsigned threads)
+static struct reader_bounds
+set_sizes (struct image_reader *reader, unsigned threads)
 {
   /* Direct I/O requires aligned offsets, and a block can be smaller than the
    * alignment.
    */
-  uint64_t block_size = reader->scheduler.scan->block_size;
+  uint64_t block_size = reader->base.scan->block_size;
 
   if (reader->image->read_next)
     return stream_bounds (reader, threads);
-  cursor_start (&reader->cursor, MAX (block_size, READ_ALIGN),
+  cursor_start (&reader->base.ranges.cursor, MAX (block_size, READ_ALIGN),
                 read_size (reader, threads));
   return image_bounds (reader, threads);
 }
@@ -484,36 +463,35 @@ set_sizes (struct reader *reader, unsigned threads)
 /* ---- Reading an image ---- */
 
 int
-reader_scan (const struct reader_image *image,
-             const struct source_options *options, struct scan *scan)
+image_reader_scan (const struct image_ops *image,
+                   const struct source_options *options, struct scan *scan)
 {
-  struct reader reader = {
+  struct image_reader reader = {
     .image = image,
     .memory = options->memory,
-    .cursor = {
-      .size = image->size,
-      .extent_at = options->extents ? image->extent_at : NULL,
-      .extent_opaque = image->opaque,
-      .missing_at = scan_missing_at,
-      .missing_opaque = scan,
-      .keep_places = true,
-    },
     .lock = PTHREAD_MUTEX_INITIALIZER,
   };
-  struct scheduler *scheduler = &reader.scheduler;
-  struct scheduler_bounds bounds;
+  const struct cursor cursor = {
+    .size = image->size,
+    .extent_at = options->extents ? image->extent_at : NULL,
+    .extent_opaque = image->opaque,
+    .missing_at = scan_missing_at,
+    .missing_opaque = scan,
+    .keep_places = true,
+  };
+  struct reader *base = &reader.base;
+  struct reader_bounds bounds;
   int err;
 
-  scheduler_init (scheduler, scan,
-                  image->read_next ? next_stream_range : next_image_range);
-  scheduler->range_queue.joins = image->joins;
+  reader_init (base, scan, &cursor,
+               image->read_next ? next_stream_range : NULL);
+  base->ranges.joins = image->joins;
   bounds = set_sizes (&reader, options->threads);
-  err = scheduler_set_bounds (scheduler, &bounds);
+  err = reader_set_bounds (base, &bounds);
   if (err)
-    scheduler_fail_errno (scheduler, err, "cannot read", 0);
+    reader_fail_errno (base, err, "cannot read", 0);
   else
     run_threads (&reader);
-  scheduler_destroy (scheduler);
-  cursor_stop (&reader.cursor);
+  reader_destroy (base);
   return scan_has_failed (scan) ? -1 : 0;
 }

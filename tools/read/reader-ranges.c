@@ -1,12 +1,5 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
- *
- * A queue of ranges, for many threads.
- *
- * Ranges that one read can return, because their data is adjacent in a file,
- * are taken in the same turn, and so are the zeros between and after them.  The
- * first range that does not adjoin is kept as the pending range, and is taken
- * next.
  */
 
 #include <config.h>
@@ -22,69 +15,7 @@
 #include "util/error.h"
 #include "util/extent.h"
 
-/* The window limits how far ranges may be ahead of the first range that is not
- * hashed, measured by the memory for their leaves.
- */
-
-#define SIZE UINT64_C (6 * 1024 * 1024) /* bytes of memory for leaves */
-#define LEAF_COST 80            /* bytes: the longest leaf, and its share of a
-                                 * node of the leaf table's tree */
-#define RANGE_COST 4096         /* bytes: nodes of the tree without leaves */
-
-void
-window_init (struct window *window, uint64_t block_size)
-{
-  *window = (struct window) { .block_size = block_size };
-}
-
-uint64_t
-window_max_range (const struct window *window, unsigned count)
-{
-  uint64_t blocks = SIZE / LEAF_COST / count;
-
-  return (blocks > 0 ? blocks : 1) * window->block_size;
-}
-
-bool
-window_is_open (const struct window *window)
-{
-  return !window->first || window->taken - window->first->start < SIZE;
-}
-
-void
-window_take (struct window *window, struct window_item *item,
-             const struct range *range)
-{
-  item->offset = range->offset;
-  item->start = window->taken;
-  item->prev = window->last;
-  item->next = NULL;
-  if (window->last)
-    window->last->next = item;
-  else
-    window->first = item;
-  window->last = item;
-
-  window->taken += RANGE_COST;
-  if (!range->zero)
-    window->taken += range->len / window->block_size * LEAF_COST;
-}
-
-void
-window_move (struct window *window, struct window_item *from,
-             struct window_item *to)
-{
-  *to = *from;
-  *(to->prev ? &to->prev->next : &window->first) = to;
-  *(to->next ? &to->next->prev : &window->last) = to;
-}
-
-void
-window_done (struct window *window, struct window_item *item)
-{
-  *(item->prev ? &item->prev->next : &window->first) = item->next;
-  *(item->next ? &item->next->prev : &window->last) = item->prev;
-}
+/* ---- The cursor ---------------------------------------------------------- */
 
 /* A zero range consists of the whole blocks within a zero extent.  A block that
  * is only partly in the extent is read, together with the data next to it.
@@ -422,6 +353,70 @@ cursor_next (struct cursor *cursor, struct range *range, struct error *error)
   return emit (cursor, end - cursor->offset, false, range, error);
 }
 
+/* ---- The window ---------------------------------------------------------- */
+
+#define WINDOW_SIZE UINT64_C (6 * 1024 * 1024) /* bytes of memory for leaves */
+#define LEAF_COST 80            /* bytes: the longest leaf, and its share of a
+                                 * node of the leaf table's tree */
+#define RANGE_COST 4096         /* bytes: nodes of the tree without leaves */
+
+void
+window_init (struct window *window, uint64_t block_size)
+{
+  *window = (struct window) { .block_size = block_size };
+}
+
+uint64_t
+window_max_range (const struct window *window, unsigned count)
+{
+  uint64_t blocks = WINDOW_SIZE / LEAF_COST / count;
+
+  return (blocks > 0 ? blocks : 1) * window->block_size;
+}
+
+bool
+window_is_open (const struct window *window)
+{
+  return !window->first || window->taken - window->first->start < WINDOW_SIZE;
+}
+
+void
+window_take (struct window *window, struct window_item *item,
+             const struct range *range)
+{
+  item->offset = range->offset;
+  item->start = window->taken;
+  item->prev = window->last;
+  item->next = NULL;
+  if (window->last)
+    window->last->next = item;
+  else
+    window->first = item;
+  window->last = item;
+
+  window->taken += RANGE_COST;
+  if (!range->zero)
+    window->taken += range->len / window->block_size * LEAF_COST;
+}
+
+void
+window_move (struct window *window, struct window_item *from,
+             struct window_item *to)
+{
+  *to = *from;
+  *(to->prev ? &to->prev->next : &window->first) = to;
+  *(to->next ? &to->next->prev : &window->last) = to;
+}
+
+void
+window_done (struct window *window, struct window_item *item)
+{
+  *(item->prev ? &item->prev->next : &window->first) = item->next;
+  *(item->next ? &item->next->prev : &window->last) = item->prev;
+}
+
+/* ---- Ranges for many threads --------------------------------------------- */
+
 #define ZERO_STEPS 256          /* maximum number of steps to add a hole */
 #define MIN_ZEROS 65536         /* minimum number of blocks in a step, except
                                  * for the last one */
@@ -430,153 +425,165 @@ cursor_next (struct cursor *cursor, struct range *range, struct error *error)
                                  * while these blocks are added */
 
 void
-range_queue_init (struct range_queue *queue, struct scan *scan,
-                  next_range_function next_range)
+reader_ranges_init (struct reader_ranges *ranges, struct scan *scan,
+                    const struct cursor *cursor,
+                    next_range_function next_range)
 {
-  *queue = (struct range_queue) { .scan = scan, .next_range = next_range };
-  window_init (&queue->window, scan->block_size);
-  pthread_mutex_init (&queue->turn, NULL);
-  pthread_mutex_init (&queue->lock, NULL);
-  pthread_cond_init (&queue->has_advanced, NULL);
+  *ranges = (struct reader_ranges) {
+    .scan = scan, .cursor = *cursor, .next_range = next_range
+  };
+  window_init (&ranges->window, scan->block_size);
+  pthread_mutex_init (&ranges->turn, NULL);
+  pthread_mutex_init (&ranges->lock, NULL);
+  pthread_cond_init (&ranges->has_advanced, NULL);
 }
 
 void
-range_queue_destroy (struct range_queue *queue)
+reader_ranges_destroy (struct reader_ranges *ranges)
 {
-  if (queue->pending == 1)
-    free (queue->pending_range.extents);
-  pthread_cond_destroy (&queue->has_advanced);
-  pthread_mutex_destroy (&queue->lock);
-  pthread_mutex_destroy (&queue->turn);
+  if (ranges->pending == 1)
+    free (ranges->pending_range.extents);
+  cursor_stop (&ranges->cursor);
+  pthread_cond_destroy (&ranges->has_advanced);
+  pthread_mutex_destroy (&ranges->lock);
+  pthread_mutex_destroy (&ranges->turn);
 }
-
-/* ---- The window ---- */
 
 static void
-wait_locked (struct range_queue *queue)
+wait_locked (struct reader_ranges *ranges)
 {
-  while (!window_is_open (&queue->window) && !queue->stopped)
-    pthread_cond_wait (&queue->has_advanced, &queue->lock);
+  while (!window_is_open (&ranges->window) && !ranges->stopped)
+    pthread_cond_wait (&ranges->has_advanced, &ranges->lock);
 }
 
 void
-range_queue_wait (struct range_queue *queue)
+reader_ranges_wait (struct reader_ranges *ranges)
 {
-  SCOPED_LOCK (&queue->lock);
+  SCOPED_LOCK (&ranges->lock);
 
-  wait_locked (queue);
+  wait_locked (ranges);
 }
 
-/* Returns 1 if a range may be taken; 0 if the queue was stopped; or -1, only
+/* Returns 1 if a range may be taken; 0 if the reader was stopped; or -1, only
  * without WAIT, if ranges must be hashed first.
  */
 static int
-can_take (struct range_queue *queue, bool wait)
+can_take (struct reader_ranges *ranges, bool wait)
 {
-  SCOPED_LOCK (&queue->lock);
+  SCOPED_LOCK (&ranges->lock);
 
   if (wait)
-    wait_locked (queue);
-  if (queue->stopped)
+    wait_locked (ranges);
+  if (ranges->stopped)
     return 0;
-  return window_is_open (&queue->window) ? 1 : -1;
+  return window_is_open (&ranges->window) ? 1 : -1;
 }
 
 /* ---- Ranges ---- */
 
 static void
-enter_window (struct range_queue *queue, struct taken_range *range)
+enter_window (struct reader_ranges *ranges, struct taken_range *range)
 {
-  SCOPED_LOCK (&queue->lock);
+  SCOPED_LOCK (&ranges->lock);
 
-  window_take (&queue->window, &range->item, &range->range);
+  window_take (&ranges->window, &range->item, &range->range);
 }
 
-/* Returns the same as next_range. */
+/* Find the next range.  Returns the same as next_range. */
 static int
-next_or_pending (struct range_queue *queue, void *worker, struct range *range,
-                 struct error *error)
+find_range (struct reader_ranges *ranges, void *opaque, struct range *range,
+            struct error *error)
 {
-  int r = queue->pending;
+  return ranges->next_range ? ranges->next_range (opaque, range, error)
+                            : cursor_next (&ranges->cursor, range, error);
+}
+
+/* Returns the same as find_range. */
+static int
+next_or_pending (struct reader_ranges *ranges, void *opaque,
+                 struct range *range, struct error *error)
+{
+  int r = ranges->pending;
 
   if (r == 0)
-    return queue->next_range (worker, range, error);
-  queue->pending = 0;
-  *range = queue->pending_range;
+    return find_range (ranges, opaque, range, error);
+  ranges->pending = 0;
+  *range = ranges->pending_range;
   if (r == -1)
-    *error = queue->pending_error;
+    *error = ranges->pending_error;
   return r;
 }
 
 /* Take the next range, data or zero.  The caller holds TURN.  Returns the same
- * as range_queue_next if WAIT is set; otherwise the same as
- * range_queue_try_next.
+ * as reader_ranges_next if WAIT is set; otherwise the same as
+ * reader_ranges_try_next.
  */
 static int
-take (struct range_queue *queue, void *worker, bool wait,
+take (struct reader_ranges *ranges, void *opaque, bool wait,
       struct taken_range *range, struct error *error)
 {
   int r;
 
   range->range.len = 0;
-  r = can_take (queue, wait);
+  r = can_take (ranges, wait);
   if (r != 1)
     return r == -1 ? 1 : 0;
-  r = next_or_pending (queue, worker, &range->range, error);
+  r = next_or_pending (ranges, opaque, &range->range, error);
   if (r == 1)
-    enter_window (queue, range);
+    enter_window (ranges, range);
   if (r == 0) {
-    SCOPED_LOCK (&queue->lock);
+    SCOPED_LOCK (&ranges->lock);
 
-    queue->ended = true;
+    ranges->ended = true;
   }
   return r;
 }
 
 static void
-leave_window (struct range_queue *queue, struct taken_range *range)
+leave_window (struct reader_ranges *ranges, struct taken_range *range)
 {
-  SCOPED_LOCK (&queue->lock);
-  bool was_open = window_is_open (&queue->window);
+  SCOPED_LOCK (&ranges->lock);
+  bool was_open = window_is_open (&ranges->window);
 
-  window_done (&queue->window, &range->item);
+  window_done (&ranges->window, &range->item);
   if (!was_open)
-    pthread_cond_broadcast (&queue->has_advanced);
+    pthread_cond_broadcast (&ranges->has_advanced);
 }
 
 /* Returns how many bytes of RANGE to add in one step.  Hashing a large hole
  * takes long, so it is divided to show progress.
  */
 static uint64_t
-zeros_step (const struct range_queue *queue, const struct range *range)
+zeros_step (const struct reader_ranges *ranges, const struct range *range)
 {
-  uint64_t block_size = queue->scan->block_size;
+  uint64_t block_size = ranges->scan->block_size;
   uint64_t blocks = range->len / block_size / ZERO_STEPS + 1;
 
   return block_size * (blocks > MIN_ZEROS ? blocks : MIN_ZEROS);
 }
 
 static int
-add_zeros (struct range_queue *queue, struct range range, struct error *error)
+add_zeros (struct reader_ranges *ranges, struct range range,
+           struct error *error)
 {
-  uint64_t start = range.offset, step = zeros_step (queue, &range);
+  uint64_t start = range.offset, step = zeros_step (ranges, &range);
   int err = 0;
 
   while (range.len > 0 && err == 0) {
     uint64_t len = MIN (range.len, step);
 
-    err = scan_add_zero (queue->scan, len, range.offset);
-    scan_count (queue->scan, len, true);
+    err = scan_add_zero (ranges->scan, len, range.offset);
+    scan_count (ranges->scan, len, true);
     range.offset += len;
     range.len -= len;
   }
   if (err) {
     error_errno (error, err, "cannot hash at offset %llu",
                  (unsigned long long) start);
-    /* Fail before the range leaves the window: after that, range_queue_is_done
-     * counts it as hashed.
+    /* Fail before the range leaves the window: after that,
+     * reader_ranges_is_done counts it as hashed.
      */
-    scan_fail (queue->scan, error);
+    scan_fail (ranges->scan, error);
   }
   return err ? -1 : 0;
 }
@@ -616,14 +623,14 @@ adjoins (const struct range *first, const struct range *second)
 /* RANGE is the next range, data or zero.  Can it be taken together with JOINED?
  */
 static bool
-can_join (struct range_queue *queue, const struct joined *joined,
+can_join (struct reader_ranges *ranges, const struct joined *joined,
           const struct range *range)
 {
   const struct range *last = &joined->ranges[joined->count - 1].range;
 
   if (range->zero)
     return joined->zeros + range->len <=
-      MAX_JOINED_ZEROS * queue->scan->block_size;
+      MAX_JOINED_ZEROS * ranges->scan->block_size;
   return joined->len + range->len <= joined->max_len && adjoins (last, range);
 }
 
@@ -633,117 +640,117 @@ can_join (struct range_queue *queue, const struct joined *joined,
  * the range before them is still in it.
  */
 static int
-join_next (struct range_queue *queue, void *worker, struct joined *joined)
+join_next (struct reader_ranges *ranges, void *opaque, struct joined *joined)
 {
-  struct range *range = &queue->pending_range;
-  struct error *error = &queue->pending_error;
+  struct range *range = &ranges->pending_range;
+  struct error *error = &ranges->pending_error;
   struct taken_range *taken = &joined->ranges[joined->count];
-  int r = queue->next_range (worker, range, error);
-  int joins = r == 1 && can_join (queue, joined, range);
+  int r = find_range (ranges, opaque, range, error);
+  int joins = r == 1 && can_join (ranges, joined, range);
 
   if (joins == 1 && range->zero) {
     joined->zeros += range->len;
-    joins = add_zeros (queue, *range, error) == 0 ? 1 : -1;
+    joins = add_zeros (ranges, *range, error) == 0 ? 1 : -1;
   }
   else if (joins == 1) {
     taken->range = *range;
-    enter_window (queue, taken);
+    enter_window (ranges, taken);
     joined->len += range->len;
     joined->count++;
   }
   if (joins != 1)
-    queue->pending = joins == 0 ? r : -1;
+    ranges->pending = joins == 0 ? r : -1;
   return joins;
 }
 
 static int
-take_joined (struct range_queue *queue, void *worker, bool wait,
+take_joined (struct reader_ranges *ranges, void *opaque, bool wait,
              struct joined *joined, struct error *error)
 {
   const struct range *first = &joined->ranges[0].range;
   int r;
-  SCOPED_LOCK (&queue->turn);
+  SCOPED_LOCK (&ranges->turn);
 
-  r = take (queue, worker, wait, &joined->ranges[0], error);
+  r = take (ranges, opaque, wait, &joined->ranges[0], error);
   joined->count = 1;
-  if (r != 1 || first->len == 0 || first->zero || !queue->joins)
+  if (r != 1 || first->len == 0 || first->zero || !ranges->joins)
     return r;
   joined->len = first->len;
-  while (joined->count < joined->max && can_take (queue, false) == 1 &&
-         join_next (queue, worker, joined) == 1)
+  while (joined->count < joined->max && can_take (ranges, false) == 1 &&
+         join_next (ranges, opaque, joined) == 1)
     ;
   return 1;
 }
 
 static int
-next (struct range_queue *queue, void *worker, bool wait,
+next (struct reader_ranges *ranges, void *opaque, bool wait,
       struct joined *joined, struct error *error)
 {
   struct taken_range *first = &joined->ranges[0];
   int r;
 
   for (;;) {
-    r = take_joined (queue, worker, wait, joined, error);
+    r = take_joined (ranges, opaque, wait, joined, error);
     if (r != 1 || first->range.len == 0 || !first->range.zero)
       return r;
-    r = add_zeros (queue, first->range, error);
-    leave_window (queue, first);
+    r = add_zeros (ranges, first->range, error);
+    leave_window (ranges, first);
     if (r == -1)
       return -1;
   }
 }
 
 int
-range_queue_next (struct range_queue *queue, void *worker,
-                  struct taken_range *ranges, unsigned max, uint64_t max_len,
-                  unsigned *count, struct error *error)
+reader_ranges_next (struct reader_ranges *ranges, void *opaque,
+                    struct taken_range *taken, unsigned max, uint64_t max_len,
+                    unsigned *count, struct error *error)
 {
-  struct joined joined = { .ranges = ranges, .max = max, .max_len = max_len };
-  int r = next (queue, worker, true, &joined, error);
+  struct joined joined = { .ranges = taken, .max = max, .max_len = max_len };
+  int r = next (ranges, opaque, true, &joined, error);
 
   *count = joined.count;
   return r;
 }
 
 int
-range_queue_try_next (struct range_queue *queue, void *worker,
-                      struct taken_range *range, struct error *error)
+reader_ranges_try_next (struct reader_ranges *ranges, void *opaque,
+                        struct taken_range *range, struct error *error)
 {
   struct joined joined = { .ranges = range, .max = 1 };
 
-  return next (queue, worker, false, &joined, error);
+  return next (ranges, opaque, false, &joined, error);
 }
 
 void
-range_queue_move (struct range_queue *queue, struct taken_range *from,
-                  struct taken_range *to)
+reader_ranges_move (struct reader_ranges *ranges, struct taken_range *from,
+                    struct taken_range *to)
 {
-  SCOPED_LOCK (&queue->lock);
+  SCOPED_LOCK (&ranges->lock);
 
   to->range = from->range;
-  window_move (&queue->window, &from->item, &to->item);
+  window_move (&ranges->window, &from->item, &to->item);
 }
 
 void
-range_queue_done (struct range_queue *queue, struct taken_range *range)
+reader_ranges_done (struct reader_ranges *ranges, struct taken_range *range)
 {
-  leave_window (queue, range);
-  scan_count (queue->scan, range->range.len, false);
+  leave_window (ranges, range);
+  scan_count (ranges->scan, range->range.len, false);
 }
 
 bool
-range_queue_is_done (struct range_queue *queue)
+reader_ranges_is_done (struct reader_ranges *ranges)
 {
-  SCOPED_LOCK (&queue->lock);
+  SCOPED_LOCK (&ranges->lock);
 
-  return queue->ended && !queue->window.first;
+  return ranges->ended && !ranges->window.first;
 }
 
 void
-range_queue_stop (struct range_queue *queue)
+reader_ranges_stop (struct reader_ranges *ranges)
 {
-  SCOPED_LOCK (&queue->lock);
+  SCOPED_LOCK (&ranges->lock);
 
-  queue->stopped = true;
-  pthread_cond_broadcast (&queue->has_advanced);
+  ranges->stopped = true;
+  pthread_cond_broadcast (&ranges->has_advanced);
 }

@@ -1,10 +1,28 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * A queue of the ranges of an image, for many threads.  Threads take ranges in
- * order, and only up to a limit ahead of the first range that is not hashed
- * yet.  A range is searched for when a thread takes it, and not before.  Zero
- * ranges are not returned: the queue adds them to the leaf table.
+ * The ranges that the threads of a reader read: which one is next?
+ *
+ * The cursor goes over an image from its start to its end, and turns extents of
+ * any length into ranges of whole blocks, so that no block is split.  It
+ * returns only blocks with missing bytes, which are usually those that a leaf
+ * table does not have yet.  A range is searched for when a thread takes it, and
+ * not before: one thread at a time, in its *turn*, uses the cursor and what
+ * finds the extents.
+ *
+ * Threads take ranges in order, and only within the window, which limits how
+ * far ranges may be ahead of the first range that is not hashed.  Leaves are
+ * folded (added to the outer hash) in order: those of the ranges ahead are kept
+ * in memory until the first range is hashed.  The window counts the memory for
+ * leaves.  So a hole of any length counts no more than a range of one block,
+ * and small blocks count more than large blocks for the same data.
+ *
+ * Zero ranges are not returned: they are added to the leaf table here.
+ *
+ * Ranges that one read can return, because their data is adjacent in a file,
+ * are taken in the same turn, and so are the zeros between and after them.  The
+ * first range that does not adjoin is kept as the pending range, and is taken
+ * next.
  */
 
 #ifndef BLKSUM_READER_RANGES_H
@@ -18,67 +36,9 @@
 #include "util/error.h"
 #include "util/extent.h"
 
-/* The window limits how far ranges may be ahead of the first range that is not
- * hashed, because leaves are folded (added to the outer hash) in order: those
- * of the ranges ahead are kept in memory until the first range is hashed.
- *
- * The window counts the memory for leaves.  So a hole of any length counts no
- * more than a range of one block, and small blocks count more than large blocks
- * for the same data.  Not thread-safe: the caller holds a lock.
- */
+struct scan;
 
-struct range;
-
-/* A range that was taken and is not hashed yet. */
-struct window_item {
-  uint64_t offset;              /* offset of the range, bytes */
-  uint64_t start;               /* value of TAKEN before this range */
-  struct window_item *prev, *next;
-};
-
-struct window {
-  uint64_t block_size;          /* bytes */
-  uint64_t taken;               /* bytes of memory of all ranges that were ever
-                                 * taken */
-  struct window_item *first, *last; /* in the order of the image */
-};
-
-void window_init (struct window *window, uint64_t block_size);
-
-/* Returns the maximum length of a range, in bytes, with which the window allows
- * COUNT ranges in flight, or somewhat fewer if COUNT is large: the nodes of the
- * ranges (see RANGE_COST in window.c) are not considered.
- */
-uint64_t window_max_range (const struct window *window, unsigned count);
-
-/* Returns true if a range may be taken now.  Always true if all taken ranges
- * are hashed.
- */
-bool window_is_open (const struct window *window);
-
-/* Take RANGE, which is after all ranges that were taken before.  ITEM is in use
- * until window_done.
- */
-void window_take (struct window *window, struct window_item *item,
-                  const struct range *range);
-
-/* Move the range of FROM to TO.  Then TO is in use, and FROM is free. */
-void window_move (struct window *window, struct window_item *from,
-                  struct window_item *to);
-
-/* Remove ITEM, whose range is hashed. */
-void window_done (struct window *window, struct window_item *item);
-
-/* A cursor over an image from its start to its end.  It returns ranges to read,
- * and zero ranges, which need not be read.
- *
- * The cursor turns extents of any length into ranges of whole blocks, so that
- * no block is split.  It returns only blocks with missing bytes, which are
- * usually those that a leaf table does not have yet.  Not thread-safe: the
- * caller holds a lock.
- */
-
-struct error;
+/* ---- The cursor: extents become ranges ---- */
 
 /* Find the extent at OFFSET, which is less than the size.  OFFSET never
  * decreases from one call to the next.  Returns 0, or -1 with the reason in
@@ -142,25 +102,70 @@ void cursor_stop (struct cursor *cursor);
 int cursor_next (struct cursor *cursor, struct range *range,
                  struct error *error);
 
-struct scan;
+/* ---- The window ---- */
 
-/* Set RANGE to the next range, for WORKER.  Called by one thread at a time.
- * Returns 1; 0 at the end; or -1 with the reason.
+/* A range that was taken and is not hashed yet. */
+struct window_item {
+  uint64_t offset;              /* offset of the range, bytes */
+  uint64_t start;               /* value of TAKEN before this range */
+  struct window_item *prev, *next;
+};
+
+struct window {
+  uint64_t block_size;          /* bytes */
+  uint64_t taken;               /* bytes of memory of all ranges that were ever
+                                 * taken */
+  struct window_item *first, *last; /* in the order of the image */
+};
+
+void window_init (struct window *window, uint64_t block_size);
+
+/* Returns the maximum length of a range, in bytes, with which the window allows
+ * COUNT ranges in flight, or somewhat fewer if COUNT is large: RANGE_COST is
+ * not considered.
  */
-typedef int (*next_range_function) (void *worker, struct range *range,
+uint64_t window_max_range (const struct window *window, unsigned count);
+
+/* Returns true if a range may be taken now.  Always true if all taken ranges
+ * are hashed.
+ */
+bool window_is_open (const struct window *window);
+
+/* Take RANGE, which is after all ranges that were taken before.  ITEM is in use
+ * until window_done.
+ */
+void window_take (struct window *window, struct window_item *item,
+                  const struct range *range);
+
+/* Move the range of FROM to TO.  Then TO is in use, and FROM is free. */
+void window_move (struct window *window, struct window_item *from,
+                  struct window_item *to);
+
+/* Remove ITEM, whose range is hashed. */
+void window_done (struct window *window, struct window_item *item);
+
+/* ---- Ranges for many threads ---- */
+
+/* Set RANGE to the next range, for the caller of reader_ranges_next, who has
+ * set OPAQUE.  Called by one thread at a time.  Returns 1; 0 at the end; or -1
+ * with the reason.
+ */
+typedef int (*next_range_function) (void *opaque, struct range *range,
                                     struct error *error);
 
-struct range_queue {
+struct reader_ranges {
   struct scan *scan;
-  next_range_function next_range;
+  next_range_function next_range; /* NULL: that of the cursor */
   bool joins;                   /* ranges that one read can return are taken
                                  * together */
 
-  pthread_mutex_t turn;         /* held by the thread that takes ranges;
-                                 * protects the next three fields */
+  pthread_mutex_t turn;         /* held by the thread whose turn it is; protects
+                                 * the cursor, what finds extents for it, and
+                                 * the next three fields */
+  struct cursor cursor;
   int pending;                  /* result of next_range that was not used yet,
-                                 * or -1 after an error of adding joined
-                                 * zeros; 0 if there is none */
+                                 * or -1 after an error of adding joined zeros;
+                                 * 0 if there is none */
   struct range pending_range;
   struct error pending_error;
 
@@ -172,48 +177,52 @@ struct range_queue {
   bool stopped;
 };
 
-/* A range that was taken.  It is in the window until range_queue_done. */
+/* A range that was taken.  It is in the window until reader_ranges_done. */
 struct taken_range {
   struct range range;
   struct window_item item;
 };
 
-void range_queue_init (struct range_queue *queue, struct scan *scan,
-                       next_range_function next_range);
-void range_queue_destroy (struct range_queue *queue);
+/* The cursor is the one to use; it is not started. */
+void reader_ranges_init (struct reader_ranges *ranges, struct scan *scan,
+                         const struct cursor *cursor,
+                         next_range_function next_range);
+void reader_ranges_destroy (struct reader_ranges *ranges);
 
-/* Wait for the next range that WORKER must read, and take this range and those
- * after it whose data is stored directly after it, if JOINS is set: up to MAX
- * ranges in RANGES, together up to MAX_LEN bytes, unless the first alone is
- * longer.  Sets *COUNT to the number.
- * Returns 1; 0 at the end, or if the queue was stopped; or -1 with the reason.
- * An error does not stop the queue.
+/* Wait for the next range to read, and take this range and those after it whose
+ * data is stored directly after it, if JOINS is set: up to MAX ranges in TAKEN,
+ * together up to MAX_LEN bytes, unless the first alone is longer.  Sets *COUNT
+ * to the number.  OPAQUE is for the next_range_function.  Returns 1; 0 at the
+ * end, or if the reader was stopped; or -1 with the reason.  An error does not
+ * stop it.
  */
-int range_queue_next (struct range_queue *queue, void *worker,
-                      struct taken_range *ranges, unsigned max,
-                      uint64_t max_len, unsigned *count, struct error *error);
+int reader_ranges_next (struct reader_ranges *ranges, void *opaque,
+                        struct taken_range *taken, unsigned max,
+                        uint64_t max_len, unsigned *count,
+                        struct error *error);
 
-/* Like range_queue_next for one range, but does not wait: if other ranges must
- * be hashed first, returns 1 and sets the length of RANGE to 0.
+/* Like reader_ranges_next for one range, but does not wait: if other ranges
+ * must be hashed first, returns 1 and sets the length of RANGE to 0.
  */
-int range_queue_try_next (struct range_queue *queue, void *worker,
-                          struct taken_range *range, struct error *error);
+int reader_ranges_try_next (struct reader_ranges *ranges, void *opaque,
+                            struct taken_range *range, struct error *error);
 
-/* Wait until a range can be taken, or the queue is stopped. */
-void range_queue_wait (struct range_queue *queue);
+/* Wait until a range can be taken, or the reader is stopped. */
+void reader_ranges_wait (struct reader_ranges *ranges);
 
 /* Move the range from FROM to TO. */
-void range_queue_move (struct range_queue *queue, struct taken_range *from,
-                       struct taken_range *to);
+void reader_ranges_move (struct reader_ranges *ranges,
+                         struct taken_range *from, struct taken_range *to);
 
-/* Report that RANGE was hashed, or that this failed and the queue was stopped.
+/* Report that RANGE was hashed, or that this failed and the reader was stopped.
  */
-void range_queue_done (struct range_queue *queue, struct taken_range *range);
+void reader_ranges_done (struct reader_ranges *ranges,
+                         struct taken_range *range);
 
 /* Returns true if all ranges were hashed. */
-bool range_queue_is_done (struct range_queue *queue);
+bool reader_ranges_is_done (struct reader_ranges *ranges);
 
 /* Stop: waiting threads return, and no more ranges are taken. */
-void range_queue_stop (struct range_queue *queue);
+void reader_ranges_stop (struct reader_ranges *ranges);
 
 #endif /* BLKSUM_READER_RANGES_H */

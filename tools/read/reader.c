@@ -1,18 +1,5 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
- *
- * A buffer is in use from before its read until it is hashed.  The queue depth
- * limits the number of buffers in use.  A thread hashes the oldest buffer in
- * the queue if it is allowed to, and reads otherwise; for a pipe, reading comes
- * first.
- *
- * While reads do not wait for the storage, and the depth is the number of
- * threads, the oldest buffer is the one that the thread has just read, so its
- * data stays in the cache of one core.  When reads wait for the storage, there
- * are more threads than may hash, and most of them are in a read.
- *
- * A thread that gets work wakes another thread if there is more work.  So
- * threads are woken one by one; at the end all are woken, to return.
  */
 
 #include <config.h>
@@ -28,7 +15,11 @@
 #include "read/reader.h"
 #include "util/error.h"
 
-/* Memory is allocated in units, the lowest free units first.  Short reads use
+/* ---- The memory of buffers ----------------------------------------------- */
+
+/* The functions of buffers are not thread-safe: the caller holds the lock.
+ *
+ * Memory is allocated in units, the lowest free units first.  Short reads use
  * few units, so many of them can be in flight.  The lowest units are used again
  * and again, so they are likely to be in a CPU cache.  Units that were never
  * used take no memory.
@@ -46,7 +37,8 @@ buffer_data_len (const struct buffer *buffer)
   return len;
 }
 
-int
+/* Call scan_add_data for each range.  Returns 0, or the first error. */
+static int
 buffer_add_data (const struct buffer *buffer, struct scan *scan)
 {
   const unsigned char *bytes = buffer->bytes;
@@ -61,7 +53,11 @@ buffer_add_data (const struct buffer *buffer, struct scan *scan)
   return err;
 }
 
-int
+/* Allocate MEMORY bytes, but at least MAX_LEN, for buffers of up to MAX_LEN
+ * bytes.  Returns 0 or a positive errno; buffers_destroy must be called in both
+ * cases.
+ */
+static int
 buffers_init (struct buffers *buffers, size_t memory, size_t max_len)
 {
   size_t unit = ROUND_UP (DIV_ROUND_UP (max_len, UNITS_PER_READ),
@@ -78,7 +74,7 @@ buffers_init (struct buffers *buffers, size_t memory, size_t max_len)
   return buffers->bytes && buffers->used && buffers->all ? 0 : ENOMEM;
 }
 
-void
+static void
 buffers_destroy (struct buffers *buffers)
 {
   free (buffers->all);
@@ -104,7 +100,10 @@ find_free (const struct buffers *buffers, size_t len)
   return buffers->units;
 }
 
-struct buffer *
+/* Returns a buffer of LEN bytes, or NULL if there is not enough contiguous free
+ * memory.
+ */
+static struct buffer *
 buffers_get (struct buffers *buffers, size_t len)
 {
   size_t unit = find_free (buffers, len);
@@ -120,13 +119,15 @@ buffers_get (struct buffers *buffers, size_t len)
   return buffer;
 }
 
-bool
+/* Returns true if buffers_get would return a buffer. */
+static bool
 buffers_has (const struct buffers *buffers, size_t len)
 {
   return find_free (buffers, len) < buffers->units;
 }
 
-void
+/* Shrink BUFFER to LEN bytes. */
+static void
 buffers_shrink (struct buffers *buffers, struct buffer *buffer, size_t len)
 {
   size_t first = buffer - buffers->all;
@@ -137,20 +138,20 @@ buffers_shrink (struct buffers *buffers, struct buffer *buffer, size_t len)
   buffer->len = len;
 }
 
-void
+static void
 buffers_free (struct buffers *buffers, struct buffer *buffer)
 {
   buffers_shrink (buffers, buffer, 0);
   buffers->in_use--;
 }
 
-void
+static void
 buffer_queue_init (struct buffer_queue *queue)
 {
   *queue = (struct buffer_queue) { .last = &queue->first };
 }
 
-void
+static void
 buffer_queue_push (struct buffer_queue *queue, struct buffer *buffer)
 {
   buffer->next = NULL;
@@ -159,7 +160,8 @@ buffer_queue_push (struct buffer_queue *queue, struct buffer *buffer)
   queue->count++;
 }
 
-struct buffer *
+/* The queue must not be empty. */
+static struct buffer *
 buffer_queue_pop (struct buffer_queue *queue)
 {
   struct buffer *buffer = queue->first;
@@ -171,225 +173,227 @@ buffer_queue_pop (struct buffer_queue *queue)
   return buffer;
 }
 
+/* ---- The reader ---------------------------------------------------------- */
+
 void
-scheduler_init (struct scheduler *scheduler, struct scan *scan,
-                next_range_function next_range)
+reader_init (struct reader *reader, struct scan *scan,
+             const struct cursor *cursor, next_range_function next_range)
 {
-  *scheduler = (struct scheduler) { .scan = scan };
-  buffer_queue_init (&scheduler->queue);
-  range_queue_init (&scheduler->range_queue, scan, next_range);
-  pthread_mutex_init (&scheduler->lock, NULL);
-  pthread_cond_init (&scheduler->changed, NULL);
-  pthread_cond_init (&scheduler->has_memory, NULL);
+  *reader = (struct reader) { .scan = scan };
+  buffer_queue_init (&reader->queue);
+  reader_ranges_init (&reader->ranges, scan, cursor, next_range);
+  pthread_mutex_init (&reader->lock, NULL);
+  pthread_cond_init (&reader->changed, NULL);
+  pthread_cond_init (&reader->has_memory, NULL);
 }
 
 int
-scheduler_set_bounds (struct scheduler *scheduler,
-                      const struct scheduler_bounds *bounds)
+reader_set_bounds (struct reader *reader,
+                   const struct reader_bounds *bounds)
 {
-  scheduler->bounds = *bounds;
-  depth_init (&scheduler->depth, bounds->start, bounds->depth,
+  reader->bounds = *bounds;
+  depth_init (&reader->depth, bounds->start, bounds->depth,
               bounds->hashing);
-  return buffers_init (&scheduler->buffers, bounds->memory, bounds->max_len);
+  return buffers_init (&reader->buffers, bounds->memory, bounds->max_len);
 }
 
 void
-scheduler_destroy (struct scheduler *scheduler)
+reader_destroy (struct reader *reader)
 {
-  buffers_destroy (&scheduler->buffers);
-  pthread_cond_destroy (&scheduler->has_memory);
-  pthread_cond_destroy (&scheduler->changed);
-  pthread_mutex_destroy (&scheduler->lock);
-  range_queue_destroy (&scheduler->range_queue);
+  buffers_destroy (&reader->buffers);
+  pthread_cond_destroy (&reader->has_memory);
+  pthread_cond_destroy (&reader->changed);
+  pthread_mutex_destroy (&reader->lock);
+  reader_ranges_destroy (&reader->ranges);
 }
 
 /* ---- Buffers ---- */
 
 static bool
-has_buffer_locked (const struct scheduler *scheduler, size_t len)
+has_buffer_locked (const struct reader *reader, size_t len)
 {
-  return scheduler->buffers.in_use < scheduler->depth.limit &&
-    buffers_has (&scheduler->buffers, len);
+  return reader->buffers.in_use < reader->depth.limit &&
+    buffers_has (&reader->buffers, len);
 }
 
 static struct buffer *
-get_locked (struct scheduler *scheduler, size_t len)
+get_locked (struct reader *reader, size_t len)
 {
-  return scheduler->buffers.in_use < scheduler->depth.limit
-    ? buffers_get (&scheduler->buffers, len) : NULL;
+  return reader->buffers.in_use < reader->depth.limit
+    ? buffers_get (&reader->buffers, len) : NULL;
 }
 
 static struct buffer *
-dequeue_locked (struct scheduler *scheduler)
+dequeue_locked (struct reader *reader)
 {
-  scheduler->hashing++;
-  return buffer_queue_pop (&scheduler->queue);
+  reader->hashing++;
+  return buffer_queue_pop (&reader->queue);
 }
 
 /* ---- The next step ---- */
 
 static bool
-can_hash_locked (const struct scheduler *scheduler)
+can_hash_locked (const struct reader *reader)
 {
-  return scheduler->queue.count > 0 &&
-    scheduler->hashing < scheduler->bounds.hashing;
+  return reader->queue.count > 0 &&
+    reader->hashing < reader->bounds.hashing;
 }
 
 static bool
-may_read_locked (const struct scheduler *scheduler)
+may_read_locked (const struct reader *reader)
 {
-  return !scheduler->ended && scheduler->reading < scheduler->bounds.reading;
+  return !reader->ended && reader->reading < reader->bounds.reading;
 }
 
 static bool
-has_work_locked (const struct scheduler *scheduler)
+has_work_locked (const struct reader *reader)
 {
-  return can_hash_locked (scheduler) ||
-    (may_read_locked (scheduler) &&
-     has_buffer_locked (scheduler, scheduler->bounds.max_len));
+  return can_hash_locked (reader) ||
+    (may_read_locked (reader) &&
+     has_buffer_locked (reader, reader->bounds.max_len));
 }
 
 static void
-wake_locked (struct scheduler *scheduler)
+wake_locked (struct reader *reader)
 {
-  if (scheduler->waiting > 0 && has_work_locked (scheduler))
-    pthread_cond_signal (&scheduler->changed);
+  if (reader->waiting > 0 && has_work_locked (reader))
+    pthread_cond_signal (&reader->changed);
 }
 
 static bool
-try_read_locked (struct scheduler *scheduler, struct buffer **buffer)
+try_read_locked (struct reader *reader, struct buffer **buffer)
 {
-  if (!may_read_locked (scheduler))
+  if (!may_read_locked (reader))
     return false;
-  *buffer = get_locked (scheduler, scheduler->bounds.max_len);
+  *buffer = get_locked (reader, reader->bounds.max_len);
   if (!*buffer)
     return false;
-  scheduler->reading++;
+  reader->reading++;
   return true;
 }
 
-/* Returns SCHEDULER_END if there is no work at the moment. */
-static enum scheduler_step
-try_next_locked (struct scheduler *scheduler, struct buffer **buffer)
+/* Returns READER_END if there is no work at the moment. */
+static enum reader_step
+try_next_locked (struct reader *reader, struct buffer **buffer)
 {
-  if (scheduler->bounds.read_first && try_read_locked (scheduler, buffer))
-    return SCHEDULER_READ;
-  if (can_hash_locked (scheduler)) {
-    *buffer = dequeue_locked (scheduler);
-    return SCHEDULER_HASH;
+  if (reader->bounds.read_first && try_read_locked (reader, buffer))
+    return READER_READ;
+  if (can_hash_locked (reader)) {
+    *buffer = dequeue_locked (reader);
+    return READER_HASH;
   }
-  return try_read_locked (scheduler, buffer) ? SCHEDULER_READ : SCHEDULER_END;
+  return try_read_locked (reader, buffer) ? READER_READ : READER_END;
 }
 
 /* After the end of the image, a thread that finds no work returns.  Threads
  * that still read or hash take the remaining buffers.
  */
-enum scheduler_step
-scheduler_next (struct scheduler *scheduler, struct buffer **buffer)
+enum reader_step
+reader_next (struct reader *reader, struct buffer **buffer)
 {
-  enum scheduler_step step;
-  SCOPED_LOCK (&scheduler->lock);
+  enum reader_step step;
+  SCOPED_LOCK (&reader->lock);
 
-  while (!scheduler->stopped) {
-    step = try_next_locked (scheduler, buffer);
-    if (step != SCHEDULER_END) {
-      wake_locked (scheduler);
+  while (!reader->stopped) {
+    step = try_next_locked (reader, buffer);
+    if (step != READER_END) {
+      wake_locked (reader);
       return step;
     }
-    if (scheduler->ended)
+    if (reader->ended)
       break;
-    scheduler->waiting++;
-    pthread_cond_wait (&scheduler->changed, &scheduler->lock);
-    scheduler->waiting--;
+    reader->waiting++;
+    pthread_cond_wait (&reader->changed, &reader->lock);
+    reader->waiting--;
   }
-  return SCHEDULER_END;
+  return READER_END;
 }
 
 bool
-scheduler_needs_thread (struct scheduler *scheduler)
+reader_needs_thread (struct reader *reader)
 {
-  SCOPED_LOCK (&scheduler->lock);
+  SCOPED_LOCK (&reader->lock);
 
-  return scheduler->waiting == 0 && !scheduler->stopped &&
-    has_work_locked (scheduler);
+  return reader->waiting == 0 && !reader->stopped &&
+    has_work_locked (reader);
 }
 
 /* ---- Read ---- */
 
 static void
-end_locked (struct scheduler *scheduler)
+end_locked (struct reader *reader)
 {
-  scheduler->ended = true;
-  pthread_cond_broadcast (&scheduler->changed);
+  reader->ended = true;
+  pthread_cond_broadcast (&reader->changed);
 }
 
 static void
-return_buffer (struct scheduler *scheduler, struct buffer *buffer)
+return_buffer (struct reader *reader, struct buffer *buffer)
 {
-  SCOPED_LOCK (&scheduler->lock);
+  SCOPED_LOCK (&reader->lock);
 
-  scheduler->reading--;
-  buffers_free (&scheduler->buffers, buffer);
-  end_locked (scheduler);
+  reader->reading--;
+  buffers_free (&reader->buffers, buffer);
+  end_locked (reader);
 }
 
 static void
-shrink_buffer (struct scheduler *scheduler, struct buffer *buffer,
+shrink_buffer (struct reader *reader, struct buffer *buffer,
                unsigned copies)
 {
   size_t kept = copies * ROUND_UP (buffer_data_len (buffer),
                                    (uint64_t) READ_ALIGN);
 
-  SCOPED_LOCK (&scheduler->lock);
+  SCOPED_LOCK (&reader->lock);
 
   if (kept < buffer->len) {
-    buffers_shrink (&scheduler->buffers, buffer, kept);
-    wake_locked (scheduler);
+    buffers_shrink (&reader->buffers, buffer, kept);
+    wake_locked (reader);
   }
 }
 
 bool
-scheduler_next_ranges (struct scheduler *scheduler, void *worker,
-                       struct buffer *buffer, unsigned copies)
+reader_next_ranges (struct reader *reader, struct buffer *buffer,
+                    unsigned copies)
 {
   struct error error = { "" };
-  int r = range_queue_next (&scheduler->range_queue, worker, buffer->ranges,
-                            BUFFER_MAX_RANGES, buffer->len / copies,
-                            &buffer->nr_ranges, &error);
+  int r = reader_ranges_next (&reader->ranges, buffer, buffer->ranges,
+                              BUFFER_MAX_RANGES, buffer->len / copies,
+                              &buffer->nr_ranges, &error);
 
   if (r == -1)
-    scheduler_fail (scheduler, &error);
+    reader_fail (reader, &error);
   if (r != 1) {
-    return_buffer (scheduler, buffer);
+    return_buffer (reader, buffer);
     return false;
   }
-  shrink_buffer (scheduler, buffer, copies);
+  shrink_buffer (reader, buffer, copies);
   return true;
 }
 
-/* A worker that has read a buffer calls scheduler_next after this, and wakes
- * another worker there if there is more work.  A connection does not call
- * scheduler_next, so a worker is woken here.
+/* A thread of an image reader calls reader_next after this, and wakes another
+ * thread there if there is more work.  A connection does not call reader_next,
+ * so a thread is woken here.
  */
 void
-scheduler_queue (struct scheduler *scheduler, struct buffer *buffer)
+reader_hand_over (struct reader *reader, struct buffer *buffer)
 {
-  SCOPED_LOCK (&scheduler->lock);
+  SCOPED_LOCK (&reader->lock);
 
-  buffer_queue_push (&scheduler->queue, buffer);
-  if (scheduler->bounds.reading > 0)
-    scheduler->reading--;
+  buffer_queue_push (&reader->queue, buffer);
+  if (reader->bounds.reading > 0)
+    reader->reading--;
   else
-    wake_locked (scheduler);
+    wake_locked (reader);
 }
 
 /* ---- Hash ---- */
 
 /* Report that BUFFER is done, and free it.  ERR is the result of adding it to
- * the table.  COUNT points to scheduler->reading or scheduler->hashing.
+ * the table.  COUNT points to reader->reading or reader->hashing.
  */
 static void
-finish_buffer (struct scheduler *scheduler, struct buffer *buffer, int err,
+finish_buffer (struct reader *reader, struct buffer *buffer, int err,
                unsigned *count)
 {
   const struct depth_read read = {
@@ -398,124 +402,124 @@ finish_buffer (struct scheduler *scheduler, struct buffer *buffer, int err,
   };
 
   if (err)
-    scheduler_fail_errno (scheduler, err, "cannot hash",
-                          buffer->ranges[0].range.offset);
+    reader_fail_errno (reader, err, "cannot hash",
+                       buffer->ranges[0].range.offset);
   for (unsigned i = 0; i < buffer->nr_ranges; i++)
-    range_queue_done (&scheduler->range_queue, &buffer->ranges[i]);
+    reader_ranges_done (&reader->ranges, &buffer->ranges[i]);
 
-  SCOPED_LOCK (&scheduler->lock);
-  depth_read_done (&scheduler->depth, &read);
-  buffers_free (&scheduler->buffers, buffer);
+  SCOPED_LOCK (&reader->lock);
+  depth_read_done (&reader->depth, &read);
+  buffers_free (&reader->buffers, buffer);
   --*count;
-  if (scheduler->waiting_for_memory > 0)
-    pthread_cond_broadcast (&scheduler->has_memory);
+  if (reader->waiting_for_memory > 0)
+    pthread_cond_broadcast (&reader->has_memory);
 }
 
 void
-scheduler_add_zero (struct scheduler *scheduler, struct buffer *buffer)
+reader_add_zero (struct reader *reader, struct buffer *buffer)
 {
   const struct range *range = &buffer->ranges[0].range;
-  int err = scan_add_zero (scheduler->scan, range->len, range->offset);
+  int err = scan_add_zero (reader->scan, range->len, range->offset);
 
-  finish_buffer (scheduler, buffer, err, &scheduler->reading);
+  finish_buffer (reader, buffer, err, &reader->reading);
 }
 
 void
-scheduler_hash (struct scheduler *scheduler, struct buffer *buffer)
+reader_hash (struct reader *reader, struct buffer *buffer)
 {
   uint64_t start;
   int err;
 
   start = clock_ns ();
-  err = buffer_add_data (buffer, scheduler->scan);
+  err = buffer_add_data (buffer, reader->scan);
   buffer->busy += clock_ns () - start;
-  finish_buffer (scheduler, buffer, err, &scheduler->hashing);
+  finish_buffer (reader, buffer, err, &reader->hashing);
 }
 
 /* ---- Connections ---- */
 
 struct buffer *
-scheduler_try_get (struct scheduler *scheduler, size_t len)
+reader_try_get (struct reader *reader, size_t len)
 {
-  SCOPED_LOCK (&scheduler->lock);
+  SCOPED_LOCK (&reader->lock);
 
-  return scheduler->stopped ? NULL : get_locked (scheduler, len);
+  return reader->stopped ? NULL : get_locked (reader, len);
 }
 
 void
-scheduler_wait_memory (struct scheduler *scheduler, size_t len)
+reader_wait_memory (struct reader *reader, size_t len)
 {
-  SCOPED_LOCK (&scheduler->lock);
+  SCOPED_LOCK (&reader->lock);
 
-  scheduler->waiting_for_memory++;
-  while (!has_buffer_locked (scheduler, len) && !scheduler->stopped)
-    pthread_cond_wait (&scheduler->has_memory, &scheduler->lock);
-  scheduler->waiting_for_memory--;
+  reader->waiting_for_memory++;
+  while (!has_buffer_locked (reader, len) && !reader->stopped)
+    pthread_cond_wait (&reader->has_memory, &reader->lock);
+  reader->waiting_for_memory--;
 }
 
 struct buffer *
-scheduler_try_hash (struct scheduler *scheduler)
+reader_try_hash (struct reader *reader)
 {
-  SCOPED_LOCK (&scheduler->lock);
+  SCOPED_LOCK (&reader->lock);
 
-  return !scheduler->stopped && can_hash_locked (scheduler) &&
-    scheduler->queue.count > scheduler->waiting ? dequeue_locked (scheduler)
+  return !reader->stopped && can_hash_locked (reader) &&
+    reader->queue.count > reader->waiting ? dequeue_locked (reader)
                                                 : NULL;
 }
 
 unsigned
-scheduler_depth (struct scheduler *scheduler)
+reader_depth (struct reader *reader)
 {
-  SCOPED_LOCK (&scheduler->lock);
+  SCOPED_LOCK (&reader->lock);
 
-  return scheduler->depth.limit;
+  return reader->depth.limit;
 }
 
 /* ---- The end ---- */
 
 void
-scheduler_end (struct scheduler *scheduler)
+reader_end (struct reader *reader)
 {
-  SCOPED_LOCK (&scheduler->lock);
+  SCOPED_LOCK (&reader->lock);
 
-  end_locked (scheduler);
+  end_locked (reader);
 }
 
 void
-scheduler_stop (struct scheduler *scheduler)
+reader_stop (struct reader *reader)
 {
   {
-    SCOPED_LOCK (&scheduler->lock);
-    scheduler->stopped = true;
-    pthread_cond_broadcast (&scheduler->changed);
-    pthread_cond_broadcast (&scheduler->has_memory);
+    SCOPED_LOCK (&reader->lock);
+    reader->stopped = true;
+    pthread_cond_broadcast (&reader->changed);
+    pthread_cond_broadcast (&reader->has_memory);
   }
-  range_queue_stop (&scheduler->range_queue);
+  reader_ranges_stop (&reader->ranges);
 }
 
 bool
-scheduler_is_stopped (struct scheduler *scheduler)
+reader_is_stopped (struct reader *reader)
 {
-  SCOPED_LOCK (&scheduler->lock);
+  SCOPED_LOCK (&reader->lock);
 
-  return scheduler->stopped;
+  return reader->stopped;
 }
 
 void
-scheduler_fail (struct scheduler *scheduler, const struct error *error)
+reader_fail (struct reader *reader, const struct error *error)
 {
-  if (!scheduler_is_stopped (scheduler))
-    scan_fail (scheduler->scan, error);
-  scheduler_stop (scheduler);
+  if (!reader_is_stopped (reader))
+    scan_fail (reader->scan, error);
+  reader_stop (reader);
 }
 
 void
-scheduler_fail_errno (struct scheduler *scheduler, int err, const char *what,
-                      uint64_t offset)
+reader_fail_errno (struct reader *reader, int err, const char *what,
+                   uint64_t offset)
 {
   struct error error = { "" };
 
   error_errno (&error, err, "%s at offset %llu", what,
                (unsigned long long) offset);
-  scheduler_fail (scheduler, &error);
+  reader_fail (reader, &error);
 }

@@ -54,7 +54,8 @@ struct scan {
   size_t block_size;            /* of the table, bytes */
   struct scan_request request;  /* all members are 0, unless the caller sets
                                  * them */
-  unsigned char *copy;          /* for a copy: receives the bytes of the image */
+  unsigned char *copy;          /* for a copy: receives the bytes of the image
+                                 */
   uint64_t copy_start, copy_end; /* from this offset up to that one */
 
   struct first_bytes *first;    /* receives the first bytes of the image; or

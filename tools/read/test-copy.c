@@ -35,7 +35,7 @@ test_copy (void **state)
       .extents = rnd (2), .threads = 1 + rnd (3), .memory = SOURCE_MEMORY
     };
     size_t block_size = 512 << rnd (10), len;
-    struct reader_image image;
+    struct image_ops image;
     unsigned char *copy;
     struct scan scan;
     uint64_t offset;
@@ -46,9 +46,9 @@ test_copy (void **state)
       len = MIN (block_size, disk.size - offset);
       copy = test_malloc (len);
       memset (copy, 0xa5, len);
-      image = reader_image_of (&disk);
+      image = image_ops_of (&disk);
       scan_init_copy (&scan, block_size, copy, len, offset);
-      assert_int_equal (reader_scan (&image, &its_options, &scan), 0);
+      assert_int_equal (image_reader_scan (&image, &its_options, &scan), 0);
       assert_memory_equal (copy, disk.bytes + offset, len);
       for (size_t b = 0; b * BLOCK < disk.size; b++)
         if ((b + 1) * BLOCK <= offset || b * BLOCK >= offset + len)

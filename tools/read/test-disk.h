@@ -134,7 +134,7 @@ extent_at (void *opaque, uint64_t offset, struct extent *extent,
 
 static inline int
 read_blocks (void *opaque, const struct range *range, void *buf,
-            struct error *error)
+             struct error *error)
 {
   struct disk *disk = opaque;
 
@@ -172,11 +172,11 @@ read_file (struct simulated *simulated, void *buf, size_t len, uint64_t at,
   return 0;
 }
 
-static inline struct reader_image
-reader_image_of (struct disk *disk)
+static inline struct image_ops
+image_ops_of (struct disk *disk)
 {
   disk->simulated.read = read_file;
-  return (struct reader_image) {
+  return (struct image_ops) {
     .size = disk->size, .opaque = disk, .extent_at = extent_at,
     .read = read_blocks, .whole_pages = true, .joins = true,
   };

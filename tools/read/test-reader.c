@@ -116,14 +116,14 @@ check_sum (struct blkhash_leaves *leaves, const struct disk *disk)
 
 /* Returns 0, or -1 with ERROR set. */
 static int
-scan_image (struct blkhash_leaves *leaves, const struct reader_image *image,
+scan_image (struct blkhash_leaves *leaves, const struct image_ops *image,
             struct error *error)
 {
   struct scan scan;
   int r;
 
   scan_init (&scan, leaves, BLOCK);
-  r = reader_scan (image, &options, &scan);
+  r = image_reader_scan (image, &options, &scan);
   *error = scan.error;
   scan_destroy (&scan);
   return r;
@@ -132,7 +132,7 @@ scan_image (struct blkhash_leaves *leaves, const struct reader_image *image,
 static void
 scan_all (struct blkhash_leaves *leaves, struct disk *disk)
 {
-  const struct reader_image image = reader_image_of (disk);
+  const struct image_ops image = image_ops_of (disk);
   struct error error;
 
   assert_int_equal (scan_image (leaves, &image, &error), 0);
@@ -169,7 +169,7 @@ static void
 test_joined (void **state)
 {
   static struct disk disk;
-  struct reader_image image;
+  struct image_ops image;
   struct blkhash_leaves *leaves;
   struct error error;
 
@@ -183,7 +183,7 @@ test_joined (void **state)
     disk.at_place[disk.place[n]] = n - (n < 48 ? n % 2 : 0);
     disk.bytes[n * BLOCK] = !disk.hole[n];
   }
-  image = reader_image_of (&disk);
+  image = image_ops_of (&disk);
   leaves = new_table (disk.size, BLKHASH_LEAVES_ONCE);
   assert_int_equal (scan_image (leaves, &image, &error), 0);
   check_sum (leaves, &disk);
@@ -242,7 +242,7 @@ static void
 check_longest (uint64_t data, uint64_t every, uint64_t longest)
 {
   static struct pieces pieces;
-  const struct reader_image image = {
+  const struct image_ops image = {
     .size = 512 * MIB, .opaque = &pieces, .extent_at = piece_at, .joins = true
   };
   const struct source_options one = {
@@ -256,7 +256,7 @@ check_longest (uint64_t data, uint64_t every, uint64_t longest)
     .fail_at = UINT64_MAX
   };
   scan_init (&scan, leaves, BLOCK);
-  assert_int_equal (reader_scan (&image, &one, &scan), 0);
+  assert_int_equal (image_reader_scan (&image, &one, &scan), 0);
   assert_int_equal (pieces.longest, longest);
   scan_destroy (&scan);
   blkhash_leaves_free (leaves);
@@ -270,7 +270,7 @@ test_lookup_error (void **state)
     .file.read = read_pieces, .data = BLOCK, .every = 2 * BLOCK,
     .fail_at = 6 * BLOCK
   };
-  const struct reader_image image = {
+  const struct image_ops image = {
     .size = MIB, .opaque = &pieces, .extent_at = piece_at, .joins = true
   };
   struct blkhash_leaves *leaves = new_table (image.size, BLKHASH_LEAVES_ONCE);
@@ -342,11 +342,11 @@ test_error (void **state)
   (void) state;
   for (int i = 0; i < ROUNDS; i++) {
     struct blkhash_leaves *leaves;
-    struct reader_image image;
+    struct image_ops image;
 
     random_depth = i % 2 == 0;
     make_disk (&disk);
-    image = reader_image_of (&disk);
+    image = image_ops_of (&disk);
     leaves = new_table (disk.size, BLKHASH_LEAVES_ONCE);
     if (disk.size > 0 && !disk.hole[disk.fail_at = rnd (disk.size) / BLOCK]) {
       disk.fail_at *= BLOCK;
@@ -389,14 +389,14 @@ static void
 test_error_stops (void **state)
 {
   static struct failing failing;
-  const struct reader_image image = {
+  const struct image_ops image = {
     .size = UINT64_C (1) << 30, .opaque = &failing, .read = fail_first
   };
   struct blkhash_leaves *leaves = new_table (image.size, BLKHASH_LEAVES_ONCE);
 
   (void) state;
   scan_init (&failing.scan, leaves, BLOCK);
-  assert_int_equal (reader_scan (&image, &options, &failing.scan), -1);
+  assert_int_equal (image_reader_scan (&image, &options, &failing.scan), -1);
   assert_string_equal (failing.scan.error.text, "no first byte");
   assert_true (failing.late <= options.threads);
   scan_destroy (&failing.scan);
@@ -405,7 +405,8 @@ test_error_stops (void **state)
 
 /* ---- Threads ---- */
 
-/* If there is no data, only the thread that called reader_scan queries extents.
+/* If there is no data, only the thread that called image_reader_scan queries
+ * extents.
  */
 static int
 extent_by_caller (void *opaque, uint64_t offset, struct extent *extent,
@@ -424,7 +425,7 @@ static void
 test_no_data (void **state)
 {
   pthread_t caller = pthread_self ();
-  const struct reader_image image = {
+  const struct image_ops image = {
     .size = 64 * MIB, .opaque = &caller, .extent_at = extent_by_caller
   };
   struct blkhash_leaves *leaves;
@@ -459,7 +460,7 @@ static void
 test_all_read (void **state)
 {
   static atomic_uint reading;
-  const struct reader_image image = {
+  const struct image_ops image = {
     .size = 64 * MIB, .opaque = &reading, .read = read_with_others
   };
   struct blkhash_leaves *leaves;
@@ -509,7 +510,7 @@ static void
 test_depth (void **state)
 {
   static atomic_uint reading;
-  const struct reader_image image = {
+  const struct image_ops image = {
     .size = UINT64_C (2) * MAX_DEPTH * MIB, .opaque = &reading,
     .extent_at = short_extents, .read = read_with_all
   };
@@ -564,7 +565,7 @@ test_stream (void **state)
   (void) state;
   for (int i = 0; i < ROUNDS; i++) {
     struct stream stream = { .disk = &disk };
-    const struct reader_image image = {
+    const struct image_ops image = {
       .opaque = &stream, .read_next = read_next
     };
     struct scan scan;
@@ -578,7 +579,7 @@ test_stream (void **state)
     if (rnd (4) == 0)
       disk.fail_at = rnd (BLOCKS * BLOCK);
     scan_init (&scan, stream.leaves, BLOCK);
-    expected = reader_scan (&image, &options, &scan);
+    expected = image_reader_scan (&image, &options, &scan);
     if (expected == 0)
       check_sum (stream.leaves, &disk);
     else

@@ -168,10 +168,10 @@ direct_refine_error (void *opaque, struct error *error)
     *error = changed;
 }
 
-static struct reader_image
-reader_image_of (struct direct *direct)
+static struct image_ops
+image_ops_of (struct direct *direct)
 {
-  return (struct reader_image) {
+  return (struct image_ops) {
     .size = direct->source.size,
     .opaque = direct,
     .extent_at = direct_extent_at,
@@ -186,14 +186,14 @@ reader_image_of (struct direct *direct)
 
 /* Returns false if qemu refuses the image: then only direct_scan can read. */
 static bool
-direct_image (struct source *source, struct reader_image *image)
+direct_image (struct source *source, struct image_ops *image)
 {
   struct direct *direct = (struct direct *) source;
   struct error error = { "" };
 
   if (direct->qemu == STARTING)
     direct_begin (direct, &error);
-  *image = reader_image_of (direct);
+  *image = image_ops_of (direct);
   return direct->qemu == SERVING;
 }
 
@@ -201,11 +201,11 @@ static int
 direct_scan (struct source *source, struct scan *scan)
 {
   struct direct *direct = (struct direct *) source;
-  const struct reader_image image = reader_image_of (direct);
+  const struct image_ops image = image_ops_of (direct);
 
   if (direct->qemu == REFUSED)
     return scan_by_qemu (direct, scan);
-  if (reader_scan (&image, direct->qi.options, scan) == 0)
+  if (image_reader_scan (&image, direct->qi.options, scan) == 0)
     return 0;
   if (direct->qemu == REFUSED)
     return scan_by_qemu (direct, scan);

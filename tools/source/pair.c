@@ -22,7 +22,7 @@
 struct half {
   /* Set once. */
   struct source *source;
-  struct reader_image image;
+  struct image_ops image;
 
   /* Used by the thread whose turn it is: see reader-ranges.h. */
   struct extent extent;         /* the last extent */
@@ -67,7 +67,7 @@ static int
 find_extent (struct pair *pair, struct half *half, uint64_t offset,
              struct error *error)
 {
-  const struct reader_image *image = &half->image;
+  const struct image_ops *image = &half->image;
   struct extent extent = { 0 };
 
   if (offset < half->end)
@@ -137,12 +137,12 @@ read_half (struct pair *pair, unsigned i, const struct range *range,
            unsigned char *buf, struct error *error)
 {
   const struct half *half = &pair->half[i];
-  const struct reader_image *image = &half->image;
+  const struct image_ops *image = &half->image;
   struct range own = *range;
   uint64_t left = image->size > own.offset ? image->size - own.offset : 0;
 
   own.len = MIN (own.len, left);
-  if (own.len > 0 && reader_read (image, &own, i, buf, error) == -1)
+  if (own.len > 0 && image_reader_read (image, &own, i, buf, error) == -1)
     return half_failed (pair, half, error);
   memset (buf + own.len, 0, range->len - own.len);
   first_bytes_set (&half->source->first, buf, own.len, own.offset);
@@ -183,7 +183,7 @@ pair_read (void *opaque, const struct range *range, void *buf,
       read_half (pair, 1, range, b, error) == -1)
     return -1;
   if (memcmp (a, b, range->len) == 0)
-    return READER_ZERO;
+    return IMAGE_ZERO;
   compare_blocks (a, b, range->len, pair->block_size);
   return 0;
 }
@@ -194,7 +194,7 @@ static int
 pair_scan (struct source *source, struct scan *scan)
 {
   struct pair *pair = (struct pair *) source;
-  const struct reader_image image = {
+  const struct image_ops image = {
     .size = source->size,
     .opaque = pair,
     .extent_at = pair_extent_at,
@@ -202,9 +202,9 @@ pair_scan (struct source *source, struct scan *scan)
     .reads_two_images = true,
   };
 
-  const struct reader_image *failed;
+  const struct image_ops *failed;
 
-  if (reader_scan (&image, pair->options, scan) == 0)
+  if (image_reader_scan (&image, pair->options, scan) == 0)
     return 0;
   if (error_is_set (&pair->error)) {
     failed = &pair->half[pair->failed].image;

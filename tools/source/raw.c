@@ -57,9 +57,9 @@ raw_read (void *opaque, const struct range *range, void *buf,
 }
 
 static bool
-raw_image (struct source *source, struct reader_image *image)
+raw_image (struct source *source, struct image_ops *image)
 {
-  *image = (struct reader_image) {
+  *image = (struct image_ops) {
     .size = source->size,
     .opaque = source,
     .extent_at = raw_extent_at,
@@ -72,10 +72,10 @@ static int
 raw_scan (struct source *source, struct scan *scan)
 {
   const struct raw *raw = (struct raw *) source;
-  struct reader_image image;
+  struct image_ops image;
 
   raw_image (source, &image);
-  return reader_scan (&image, raw->options, scan);
+  return image_reader_scan (&image, raw->options, scan);
 }
 
 static int
@@ -241,12 +241,12 @@ static int
 pipe_scan (struct source *source, struct scan *scan)
 {
   struct pipe *pipe = (struct pipe *) source;
-  const struct reader_image image = {
+  const struct image_ops image = {
     .size = source->size, .opaque = pipe, .read_next = pipe_read_next
   };
 
   pipe->scan = scan;
-  return reader_scan (&image, pipe->options, scan);
+  return image_reader_scan (&image, pipe->options, scan);
 }
 
 static void

@@ -29,7 +29,7 @@
 struct error;
 struct files;
 struct scan;
-struct reader_image;
+struct image_ops;
 struct ranges;
 struct source;
 
@@ -48,7 +48,7 @@ struct source_ops {
    * until qemu-nbd has started.  Returns false if the source cannot be read at
    * any offset.  Is NULL if no source of this kind can.
    */
-  bool (*image) (struct source *source, struct reader_image *image);
+  bool (*image) (struct source *source, struct image_ops *image);
 
   /* Check, after the source was read, that it has not changed since it was
    * opened.  Returns 0; or -1 with the reason, and the data must not be used.

@@ -22,7 +22,7 @@ struct file;
 struct place {
   enum place_kind {
     PLACE_UNKNOWN,              /* only the source can read them: see the
-                                 * function read of struct reader_image */
+                                 * function read of struct image_ops */
     PLACE_FILE,                 /* from offset HOST of FILE on */
     PLACE_ZEROS,                /* nowhere: they are zeros */
   } kind;
