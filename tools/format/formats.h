@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Check that the file of a vdi image is complete.
+ * Formats other than qcow2: check that the file of an image is complete, and
+ * how much memory qemu needs for its tables.
  */
 
 #ifndef BLKSUM_FORMATS_H
@@ -12,6 +13,8 @@
 
 #include "format/imagefile.h"
 
+/* ---- vdi ---- */
+
 /* Check that all blocks of the image lie inside the file.  qemu reads blocks
  * outside of the file as zeros, and reports success.  Returns 0 and sets *SIZE
  * to the size of the disk in bytes, or returns -1 on error.
@@ -19,8 +22,7 @@
 int vdi_check (const struct imagefile *file, uint64_t *size,
                struct error *error);
 
-/* Parse a vhdx image, and check that its file is complete.
- */
+/* ---- vhdx ---- */
 
 /* The block allocation table (BAT) has an entry of 64 bits for each block of
  * the disk, in order.  After the entries of each chunk of blocks there is an
@@ -89,9 +91,6 @@ vhdx_entry_at (const struct vhdx *vhdx, uint64_t n)
 int vhdx_check (const struct imagefile *file, struct vhdx *vhdx,
                 struct error *error);
 
-/* Map offsets of a vhdx disk to offsets in its file.
- */
-
 /* Map OFFSET on the disk, which must be less than the size of the disk: set RUN
  * to the run that starts there, according to the table in PAGES and the parsed
  * VHDX.  The run does not pass the end of the disk.  A run of data that passes
@@ -101,8 +100,7 @@ int vhdx_check (const struct imagefile *file, struct vhdx *vhdx,
 int vhdx_map_at (struct pages *pages, const struct vhdx *vhdx,
                  uint64_t offset, struct run *run, struct error *error);
 
-/* Check that a sparse vmdk image names no other file, and is not truncated.
- */
+/* ---- vmdk: a sparse image ---- */
 
 /* Returns true if a file that begins with the 4 bytes HEAD is a sparse image
  * (magic "KDMV").  Other vmdk files are a text descriptor, whose data is in
@@ -135,10 +133,9 @@ int vmdk_check (const struct imagefile *file, struct error *error);
 int vmdk_check_and_count (const struct imagefile *file, uint64_t *memory,
                           struct error *error);
 
-/* The files that the descriptor of a vmdk image names as its extents, as qemu
- * parses the descriptor.
- */
+/* ---- vmdk: the descriptor ---- */
 
+/* A file that the descriptor names as an extent, as qemu parses it. */
 struct vmdk_extent {
   char type[11];                /* FLAT, VMFS: raw (flat) data; others: a
                                  * vmdk */
@@ -160,9 +157,7 @@ int vmdk_extents (const struct imagefile *file,
                   vmdk_extent_function *function, void *opaque,
                   struct error *error);
 
-/* Check that a vpc (VHD) image is complete and has no parent, and limit the
- * memory that qemu allocates for it.
- */
+/* ---- vpc (VHD) ---- */
 
 /* Returns -1 with an error if the image has a parent, which qemu would ignore
  * silently, or an unexpected type; if its blocks or their table are not in the

@@ -74,6 +74,8 @@ imagefile_read (const struct imagefile *file, const char *what,
                           strerror (err));
 }
 
+/* ---- Pages ---- */
+
 #define AHEAD 65536             /* bytes to prefetch */
 
 int

@@ -16,8 +16,7 @@
 #include "io/file.h"
 #include "util/error.h"
 
-/* A run: a range of the disk, and where the tables of the image map it.
- */
+/* ---- A run: a range of the disk, and where the tables map it ---- */
 
 enum run_kind {
   RUN_DATA,                     /* stored at offset HOST */
@@ -42,6 +41,8 @@ run_continues (const struct run *run, const struct run *next)
   return next->kind == run->kind &&
     (run->kind != RUN_DATA || next->host == run->host + run->len);
 }
+
+/* ---- Reads ---- */
 
 /* The maximum size, in bytes, of a table that qemu keeps in memory; for several
  * tables that are counted together (bitmaps, vmdk extents), their sum.
@@ -142,11 +143,12 @@ be64_at (const void *p)
   return (uint64_t) be32_at (b) << 32 | be32_at (b + 4);
 }
 
-/* A cache of pages of the tables of an image.  The caller interprets the
- * content of the tables.  Not thread-safe: the caller holds a lock.
- */
+/* ---- Pages ---- */
 
-/* The number of pages in the cache does not depend on the size of the image. */
+/* A cache of pages of the tables of an image.  The caller interprets the
+ * content of the tables.  Used by one thread at a time.  The number of pages
+ * does not depend on the size of the image.
+ */
 #define PAGES_BITS 12
 #define PAGES_SIZE (1 << PAGES_BITS) /* bytes of a page */
 #define PAGES_COUNT 64

@@ -27,6 +27,8 @@
 #include "qemu/qemu.h"
 #include "util/error.h"
 
+/* ---- The names of formats ---- */
+
 static const char *const formats[] = {
   "raw", "qcow2", "vdi", "vhdx", "vmdk", "vpc", NULL
 };
@@ -130,6 +132,8 @@ format_list (void)
   free (output);
   return names;
 }
+
+/* ---- The first and the last bytes ---- */
 
 struct head {
   const unsigned char *bytes;

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Probe the format of an image.
+ * Probe the format of an image; and the names of formats, which are the same as
+ * in qemu.
  */
 
 #ifndef BLKSUM_PROBE_H
@@ -10,8 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The names of the image formats.  They are the same as in qemu.
- */
+/* ---- The names of formats ---- */
 
 /* Returns true if NAME is a format that blksum can read, by itself or through
  * qemu.
@@ -40,6 +40,8 @@ const char *format_by_alias (const char *name);
  * memory.
  */
 char *format_list (void);
+
+/* ---- The first and the last bytes ---- */
 
 /* The number of bytes that qemu probes.  With fewer bytes some formats are not
  * detected.

@@ -30,6 +30,8 @@
 #include "format/qcow2-check.h"
 #include "format/qcow2.h"
 
+/* ---- The stream of a compressed cluster ---- */
+
 /* Find the end of the stream of a compressed cluster of a qcow2.
  *
  * If a stream is found to be complete, qemu needs only its bytes to decompress
@@ -116,6 +118,8 @@ qcow2_stream_check (unsigned type, const void *in, size_t len, void *out,
     return QCOW2_STREAM_NO_LIBRARY;
   }
 }
+
+/* ---- Compressed clusters at the end of the file ---- */
 
 /* An L2 entry has the number of sectors of a compressed cluster.  qemu does not
  * pad the file to the end of the last sector, so a complete file can end within
@@ -213,6 +217,8 @@ qcow2_tail_check (struct qcow2_tail *tail, uint64_t offset, uint64_t len,
                             "compressed clusters overlap");
   return 0;
 }
+
+/* ---- The image ---- */
 
 #define CHUNK 65536             /* bytes of a table read at a time */
 

@@ -13,9 +13,7 @@
 #include "format/imagefile.h"
 #include "format/qcow2.h"
 
-/* Check the stream, that is, the compressed data, of a compressed cluster of a
- * qcow2, and find its end.
- */
+/* ---- The stream, that is, the compressed data, of a cluster ---- */
 
 /* The compression types in the header. */
 #define QCOW2_ZLIB 0
@@ -37,11 +35,9 @@ enum qcow2_stream qcow2_stream_check (unsigned type, const void *in,
                                       size_t len, void *out, size_t size,
                                       size_t *used);
 
-/* Check the compressed clusters at the end of the file of a qcow2.  The tail is
- * the last bytes of the file, as many as two clusters have; a stream is the
- * compressed data of a cluster.
- */
+/* ---- Compressed clusters at the end of the file ---- */
 
+/* The tail is the last bytes of the file, as many as two clusters have. */
 struct qcow2_tail {
   const struct imagefile *file;
   const struct qcow2 *qcow2;
@@ -66,6 +62,8 @@ void qcow2_tail_destroy (struct qcow2_tail *tail);
  */
 int qcow2_tail_check (struct qcow2_tail *tail, uint64_t offset, uint64_t len,
                       struct error *error);
+
+/* ---- The image ---- */
 
 /* The number of clusters that contain data of the disk. */
 struct qcow2_count {

@@ -1,8 +1,6 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Parse the header of a qcow2 image.
- *
  * Everything that is read is untrusted.  The fields that blksum uses are
  * checked against the limits of qemu, so that blksum and qemu read the same
  * from an image that qemu opens.  qemu has more checks, and can still refuse an
@@ -20,6 +18,8 @@
 #include "format/qcow2.h"
 #include "io/file-read.h"
 #include "io/file.h"
+
+/* ---- The header ---- */
 
 #define L1_MAX (UINT32_C (32) << 20) /* limit of qemu for the size of the L1
                                       * table, bytes */
@@ -235,6 +235,8 @@ qcow2_read_header (const struct imagefile *file, struct qcow2 *qcow2,
   return 0;
 }
 
+/* ---- L2 tables, ahead of their use ---- */
+
 /* L2 tables are prefetched: on storage with a high latency it takes long to
  * read one of them, but many can be read at the same time.
  */
@@ -242,8 +244,7 @@ qcow2_read_header (const struct imagefile *file, struct qcow2 *qcow2,
                                  * prefetched */
 #define AHEAD_DIRECT (PREFETCH_COUNT / 2) /* the same with direct I/O: a table
                                  * of a cluster of 64 KiB can be in two
-                                 * pieces
-                                 */
+                                 * pieces */
 
 void
 qcow2_prefetch (const struct imagefile *file, const struct qcow2 *qcow2,
@@ -261,6 +262,8 @@ qcow2_prefetch (const struct imagefile *file, const struct qcow2 *qcow2,
       file_prefetch_table (file->file, len, file->start + table);
   }
 }
+
+/* ---- An entry of an L2 table ---- */
 
 #define COMPRESSED (UINT64_C (1) << 62)
 #define ZERO UINT64_C (1)       /* only in version 3, and without subclusters */
@@ -321,6 +324,8 @@ qcow2_entry_decode (const struct qcow2 *qcow2, const unsigned char *bytes,
     entry->allocated = 0;
   }
 }
+
+/* ---- The map of the disk ---- */
 
 /* Compressed clusters are not mapped here, nor are clusters with an irregular
  * entry, such as one with reserved bits or with an offset that is not aligned
@@ -448,6 +453,8 @@ qcow2_map_at (struct pages *pages, const struct qcow2 *qcow2,
   return imagefile_check (pages->file, "a data cluster", run->host, run->len,
                           error);
 }
+
+/* ---- The memory of bitmaps ---- */
 
 /* The bitmaps record which parts of the disk were written since a backup.  They
  * are not part of the content of the disk, but qemu loads all of them when it

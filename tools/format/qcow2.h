@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * A qcow2 image: parse its header, compute the sizes of its tables, and
- * prefetch its L2 tables.
+ * A qcow2 image: its header, the entries of its L2 tables, which map a disk of
+ * clusters to the file, and the memory of its bitmaps.  qcow2-check.h checks
+ * that the file is complete.
  */
 
 #ifndef BLKSUM_QCOW2_H
@@ -20,7 +21,7 @@ struct qcow2 {
   uint64_t l1_offset;           /* offset of the L1 table in the file, bytes */
   bool encrypted;
   bool extended_l2;
-  unsigned char compression;    /* compression type, see qcow2-stream.h */
+  unsigned char compression;    /* compression type, see qcow2-check.h */
   bool has_bitmaps;             /* if not set, the three fields below are 0 */
   uint32_t nr_bitmaps;          /* number of bitmaps */
   uint64_t bitmap_directory_offset, bitmap_directory_size; /* in the file, in
@@ -85,9 +86,7 @@ void qcow2_prefetch (const struct imagefile *file, const struct qcow2 *qcow2,
                      const unsigned char *entry, uint64_t index,
                      uint64_t count, uint64_t *next);
 
-/* Decode an entry of an L2 table of a qcow2.  Such an entry maps a cluster of
- * the disk.
- */
+/* ---- An entry of an L2 table, which maps a cluster of the disk ---- */
 
 #define QCOW2_SUBCLUSTERS 32
 
@@ -114,12 +113,11 @@ void qcow2_entry_decode (const struct qcow2 *qcow2,
                          const unsigned char *bytes,
                          struct qcow2_entry *entry);
 
-/* Map offsets of a qcow2 disk to offsets in its file.
- */
+/* ---- The map of the disk ---- */
 
 /* Returns true if an image with this header can be mapped.  It cannot be mapped
  * if the content is encrypted or in another file, if clusters are smaller than
- * a page (see pages.h), if the disk is empty or does not end with a whole
+ * a page (see imagefile.h), if the disk is empty or does not end with a whole
  * sector, or if the L1 table is not aligned to a cluster.
  */
 static inline bool
@@ -139,8 +137,7 @@ qcow2_map_fits (const struct qcow2 *qcow2)
 int qcow2_map_at (struct pages *pages, const struct qcow2 *qcow2,
                   uint64_t offset, struct run *run, struct error *error);
 
-/* Limit the memory of the bitmaps of a qcow2 image.
- */
+/* ---- Bitmaps ---- */
 
 /* Refuse an image whose bitmaps would take too much memory in qemu.  Returns 0,
  * or -1 on error.

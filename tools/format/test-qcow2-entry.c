@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Test the decoding of L2 entries: each bit has the right meaning, and an entry
- * with an invalid bit is never regular (see qcow2-entry.h).
+ * with an invalid bit is never regular (see qcow2.h).
  */
 
 #include <config.h>

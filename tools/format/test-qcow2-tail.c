@@ -153,7 +153,7 @@ test_shared_sector (void **state)
   assert_bad (at + LEN + 1, "not complete");
 }
 
-/* The tail (see qcow2-tail.h) is two clusters, or the whole file if that is
+/* The tail (see qcow2-check.h) is two clusters, or the whole file if that is
  * smaller.
  */
 static void

@@ -83,7 +83,7 @@ find_entry (const unsigned char *table, size_t header, uint32_t count,
   return NULL;
 }
 
-/* ---- Regions ----------------------------------------------------------- */
+/* ---- Regions ---- */
 
 static int
 find_region (const struct imagefile *file, const unsigned char *table,
@@ -123,7 +123,7 @@ read_regions (const struct imagefile *file, struct region *bat,
   return 0;
 }
 
-/* ---- Metadata ---------------------------------------------------------- */
+/* ---- Metadata ---- */
 
 /* Read LEN bytes of the metadata item GUID. */
 static int
@@ -189,7 +189,7 @@ read_metadata (const struct imagefile *file, const struct region *metadata,
   return 0;
 }
 
-/* ---- Blocks ------------------------------------------------------------ */
+/* ---- Blocks ---- */
 
 /* Check the BAT entry of block N. */
 static int
@@ -242,7 +242,7 @@ check_blocks (const struct imagefile *file, const struct vhdx *vhdx,
   return 0;
 }
 
-/* ---- The image --------------------------------------------------------- */
+/* ---- The image ---- */
 
 int
 vhdx_check (const struct imagefile *file, struct vhdx *vhdx,
@@ -263,6 +263,8 @@ vhdx_check (const struct imagefile *file, struct vhdx *vhdx,
   return check_blocks (file, vhdx, blocks, error);
 }
 
+/* ---- The map of the disk ---- */
+
 /* Set RUN to the rest of a block from its offset IN_BLOCK on.  ENTRY is the
  * entry of the block.
  */
@@ -276,7 +278,7 @@ block_at (const struct vhdx *vhdx, uint64_t entry, uint64_t in_block,
 }
 
 /* A run is limited to blocks whose entries are in one page, and in one chunk
- * (see vhdx.h).
+ * (see formats.h).
  */
 int
 vhdx_map_at (struct pages *pages, const struct vhdx *vhdx, uint64_t offset,

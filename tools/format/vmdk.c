@@ -111,7 +111,7 @@ read_header (const struct imagefile *file, uint64_t offset,
   return 0;
 }
 
-/* ---- The descriptor -------------------------------------------------- */
+/* ---- The descriptor of a sparse image ---- */
 
 /* Set the error for an image whose data can be in other files. */
 static int
@@ -263,7 +263,7 @@ vmdk_check_self_contained (const struct imagefile *file, struct error *error)
   return check_descriptor (file, &vmdk, error);
 }
 
-/* ---- The grains ------------------------------------------------------ */
+/* ---- The grains ---- */
 
 struct grain_walk {
   const struct imagefile *file;
@@ -437,6 +437,8 @@ vmdk_check (const struct imagefile *file, struct error *error)
   return vmdk_check_and_count (file, &memory, error);
 }
 
+/* ---- The extents of a descriptor ---- */
+
 /* A file that starts with neither "KDMV" nor "COWD" is a descriptor.  A sparse
  * image ("KDMV") contains a descriptor, which qemu uses only if the capacity of
  * the image is 0.  Lines are parsed as in qemu (7.2), so that the extents found
@@ -448,7 +450,6 @@ vmdk_check (const struct imagefile *file, struct error *error)
  * least the start of this database is required here.
  */
 
-#define SECTOR 512
 #define MAX_SECTORS (INT64_MAX / SECTOR)
 #define MAX_DESCRIPTOR ((1 << 20) - 1) /* number of bytes that qemu reads */
 

@@ -1,10 +1,5 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
- *
- * The header of a qcow2 is read by our own parser, before qemu opens any file,
- * because qemu would probe a backing file whose format is not recorded in the
- * header.  For a vmdk, qemu-img is run to report the backing file.  It opens
- * only this layer.
  */
 
 #include <config.h>
@@ -18,6 +13,7 @@
 
 #include "format/formats.h"
 #include "format/imagefile.h"
+#include "format/probe.h"
 #include "format/qcow2.h"
 #include "image/layer-check.h"
 #include "image/layer.h"
@@ -25,6 +21,56 @@
 #include "io/file.h"
 #include "qemu/qemu.h"
 #include "util/error.h"
+
+#define SECTOR 512              /* bytes */
+
+/* ---- Files and layers ---- */
+
+static int
+no_memory (struct error *error)
+{
+  return error_set (error, "out of memory");
+}
+
+bool
+layer_is_format (const char *driver)
+{
+  return strcmp (driver, "raw") != 0 && format_is_known (driver);
+}
+
+/* Open PATH, a file of the image, and set FILE to it.  WHAT is its role, for
+ * messages.
+ */
+static int
+open_file (struct imagefile *file, const char *what, const char *path,
+           const struct layer_context *context, struct error *error)
+{
+  const struct file *opened = files_open (context->files, what, path, error);
+
+  if (!opened)
+    return -1;
+  *file = imagefile_of (opened);
+  return 0;
+}
+
+/* Set the backing layer of LAYER to PATH in FORMAT, which is copied.  LAYER
+ * takes ownership of PATH, also on error.  A PATH of NULL is an error.
+ */
+static int
+set_backing (struct layer *layer, char *path, const char *format,
+             struct error *error)
+{
+  layer->backing = calloc (1, sizeof *layer->backing);
+  if (!layer->backing) {
+    free (path);
+    return no_memory (error);
+  }
+  layer->backing->path = path;
+  layer->backing->format = strdup (format);
+  return path && layer->backing->format ? 0 : no_memory (error);
+}
+
+/* ---- vmdk ---- */
 
 #define EXTENT_MEMORY 32768     /* bytes that qemu needs for each extent */
 
@@ -96,7 +142,7 @@ check_extent (void *opaque, const struct vmdk_extent *extent,
   uint64_t memory;
 
   if (!path)
-    return error_set (error, "out of memory");
+    return no_memory (error);
   opened = files_open (check->files, "the extent", path, error);
   free (path);
   if (!opened)
@@ -112,9 +158,12 @@ check_extent (void *opaque, const struct vmdk_extent *extent,
   return 0;
 }
 
-int
-layer_vmdk_check (const struct imagefile *file, const char *path,
-                  struct files *files, struct error *error)
+/* Check that the image in FILE, at PATH, and its extents are complete.  The
+ * extents are opened and added to FILES.  The backing file is not checked.
+ */
+static int
+check_vmdk (const struct imagefile *file, const char *path,
+            struct files *files, struct error *error)
 {
   struct vmdk_check check = { .file = file, .path = path, .files = files };
   uint64_t memory;
@@ -124,7 +173,7 @@ layer_vmdk_check (const struct imagefile *file, const char *path,
   return check_grains (file, &memory, error);
 }
 
-/* ---- qcow2 ----------------------------------------------------------- */
+/* ---- qcow2 ---- */
 
 int
 layer_check_tables (struct layer *layer, const struct imagefile *data,
@@ -162,7 +211,7 @@ check_with_data (struct layer *layer, const struct layer_context *context,
     return imagefile_error (&layer->file, error, "refused because its data "
                             "file '%s' is " QEMUNAME_ON_SERVER, name);
   if (local == ANSWER_FAILED ||
-      layer_open_file (&data, "the data file", path, context, error) == -1)
+      open_file (&data, "the data file", path, context, error) == -1)
     return -1;
   return layer_check_tables (layer, &data, error);
 }
@@ -184,12 +233,11 @@ check_qcow2 (struct layer *layer, const struct layer_context *context,
                             "encrypted: " LAYER_SECRET_HINT);
   if (r == -1 || !*qcow2->backing)
     return r;
-  return layer_set_backing (layer,
-                            qemuname_resolve (layer->path, qcow2->backing),
-                            qcow2->backing_format, error);
+  return set_backing (layer, qemuname_resolve (layer->path, qcow2->backing),
+                      qcow2->backing_format, error);
 }
 
-/* ---- Queries by qemu-img ---------------------------------------------- */
+/* ---- Queries by qemu-img ---- */
 
 static const char *
 json_string (struct json_object *object, const char *key)
@@ -225,7 +273,7 @@ run_qemu_img (const struct layer *layer, bool force_share, char **output,
   int r, n = 3;
 
   if (!target)
-    return error_set (error, "out of memory");
+    return no_memory (error);
   if (!qemuopts_is_json (target))
     argv[n++] = "--image-opts";
   argv[n++] = target;
@@ -257,15 +305,14 @@ query_backing (struct layer *layer, const struct layer_context *context,
   else {
     backing = json_string (info, "full-backing-filename");
     r = !*backing ? 0
-      : layer_set_backing (layer, strdup (backing),
-                           json_string (info, "backing-filename-format"),
-                           error);
+      : set_backing (layer, strdup (backing),
+                     json_string (info, "backing-filename-format"), error);
   }
   json_object_put (info);
   return r;
 }
 
-/* ---- All formats ------------------------------------------------------ */
+/* ---- All formats ---- */
 
 static int
 check_vhdx (struct layer *layer, struct error *error)
@@ -292,16 +339,31 @@ layer_check (struct layer *layer, const struct layer_context *context,
     return check_vhdx (layer, error);
   if (strcmp (format, "vpc") == 0)
     return vpc_check (&layer->file, &layer->size, context->warning, error);
-  if (layer_vmdk_check (&layer->file, layer->path, context->files,
-                        error) == -1)
+  if (check_vmdk (&layer->file, layer->path, context->files, error) == -1)
     return -1;
   return query_backing (layer, context, error);
 }
 
-/* The backing chain of an image, as recorded in the image headers.
- */
+/* ---- The backing chain ---- */
 
 #define MAX_LAYERS 200
+
+/* Refuse a layer below the top whose size is not in whole sectors: qemu reads
+ * it as if it had another size.
+ */
+static int
+check_below (const struct layer *layer, struct error *error)
+{
+  uint64_t size = layer->size, qemu = size / SECTOR * SECTOR;
+
+  if (size == qemu)
+    return 0;
+  if (strcmp (layer->format, "vdi") == 0)
+    qemu += SECTOR;
+  return imagefile_error (&layer->file, error, "refused because its disk has "
+                          "%" PRIu64 " bytes, and qemu would read %" PRIu64,
+                          size, qemu);
+}
 
 /* Refuse a layer whose format is not recorded: the header of FROM names LAYER,
  * but not its format.
@@ -338,7 +400,7 @@ open_backing (const struct layer *from, const struct layer_context *context,
   if (local == ANSWER_FAILED)
     return ANSWER_FAILED;
   if (local == ANSWER_YES) {
-    if (layer_open_file (&layer->file, "the backing file", path, context,
+    if (open_file (&layer->file, "the backing file", path, context,
                          error) == -1)
       return ANSWER_FAILED;
     memmove (layer->path, path, strlen (path) + 1);
@@ -363,7 +425,7 @@ chain_check (struct layer *layer, const struct layer_context *context,
     int r = layer_check (layer, context, error);
 
     if (r == 0 && n > 0)
-      r = layer_check_below (layer, error);
+      r = check_below (layer, error);
     if (r == -1 || !layer->backing)
       return r;
     switch (open_backing (layer, context, error)) {

@@ -4,28 +4,17 @@
 
 #include <config.h>
 
-#include <inttypes.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../lib/common/util.h"
-#include "format/formats.h"
 #include "format/imagefile.h"
-#include "format/probe.h"
 #include "format/qcow2.h"
 #include "image/layer.h"
 #include "io/file.h"
 #include "util/error.h"
 #include "util/extent.h"
-
-#define SECTOR 512              /* bytes */
-
-static int
-no_memory (struct error *error)
-{
-  return error_set (error, "out of memory");
-}
 
 int
 layer_init (struct layer *layer, const struct file *file, const char *format,
@@ -34,7 +23,7 @@ layer_init (struct layer *layer, const struct file *file, const char *format,
   layer->path = strdup (file->path);
   layer->format = strdup (format);
   layer->file = imagefile_of (file);
-  return layer->path && layer->format ? 0 : no_memory (error);
+  return layer->path && layer->format ? 0 : error_set (error, "out of memory");
 }
 
 void
@@ -53,57 +42,12 @@ layer_destroy (struct layer *layer)
   }
 }
 
-int
-layer_check_below (const struct layer *layer, struct error *error)
-{
-  uint64_t size = layer->size, qemu = size / SECTOR * SECTOR;
-
-  if (size == qemu)
-    return 0;
-  if (strcmp (layer->format, "vdi") == 0)
-    qemu += SECTOR;
-  return imagefile_error (&layer->file, error, "refused because its disk has "
-                          "%" PRIu64 " bytes, and qemu would read %" PRIu64,
-                          size, qemu);
-}
-
-bool
-layer_is_format (const char *driver)
-{
-  return strcmp (driver, "raw") != 0 && format_is_known (driver);
-}
-
-int
-layer_open_file (struct imagefile *file, const char *what, const char *path,
-                 const struct layer_context *context, struct error *error)
-{
-  const struct file *opened = files_open (context->files, what, path, error);
-
-  if (!opened)
-    return -1;
-  *file = imagefile_of (opened);
-  return 0;
-}
-
-int
-layer_set_backing (struct layer *layer, char *path, const char *format,
-                   struct error *error)
-{
-  layer->backing = calloc (1, sizeof *layer->backing);
-  if (!layer->backing) {
-    free (path);
-    return no_memory (error);
-  }
-  layer->backing->path = path;
-  layer->backing->format = strdup (format);
-  return path && layer->backing->format ? 0 : no_memory (error);
-}
+/* ---- The chain ---- */
 
 /* The layers were opened, parsed and checked before.  Their tables are read
  * again, page by page, while the disk is read, because they can be larger than
  * memory.
  */
-
 int
 chain_open (struct chain *chain, const struct layer *top, struct error *error)
 {

@@ -1,7 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * A layer of an image: its file, its format, and the results of the check.
+ * The layers of an image: the image itself, and its backing chain.  A layer is
+ * its file, its format, and the results of the check (layer-check.h).  A chain
+ * maps an offset of the disk to a layer, and to an offset in its file.
  */
 
 #ifndef BLKSUM_LAYER_H
@@ -15,6 +17,7 @@
 #include "format/qcow2-check.h"
 #include "util/error.h"
 
+struct extent;
 struct files;
 
 /* The context of a check, the same for all layers of an image. */
@@ -55,35 +58,6 @@ int layer_init (struct layer *layer, const struct file *file,
 
 /* Destroy LAYER and free its backing chain; *LAYER itself is not freed. */
 void layer_destroy (struct layer *layer);
-
-/* Refuse a layer below the top whose size is not in whole sectors: qemu reads
- * it as if it had another size.  Returns 0, or -1 on error.
- */
-int layer_check_below (const struct layer *layer, struct error *error);
-
-/* Returns true if DRIVER is a known format other than "raw". */
-bool layer_is_format (const char *driver);
-
-/* Open PATH, a file of the image, and set FILE to it.  WHAT is its role, for
- * messages.  Returns 0, or -1 on error.
- */
-int layer_open_file (struct imagefile *file, const char *what,
-                     const char *path,
-                     const struct layer_context *context,
-                     struct error *error);
-
-/* Set the backing layer of LAYER to PATH in FORMAT, which is copied.  LAYER
- * takes ownership of PATH, also on error.  A PATH of NULL is an error.  Returns
- * 0 or -1.
- */
-int layer_set_backing (struct layer *layer, char *path, const char *format,
-                       struct error *error);
-
-/* Map an offset of the disk to a layer of the image (see layer.h), and to an
- * offset in the file of that layer.
- */
-
-struct extent;
 
 #define CHAIN_MAX 16
 

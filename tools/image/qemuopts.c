@@ -23,6 +23,8 @@
 #include "image/qemuopts.h"
 #include "util/error.h"
 
+/* ---- Names ---- */
+
 /* A name with a colon before its first slash starts with a protocol.  The two
  * lists below are of the protocols that read raw (flat) data.  Other protocols
  * (json:, blkdebug:, blkverify:, fat:) define further nodes, which qemu could
@@ -113,7 +115,7 @@ qemuname_locate (const char *from, const char *name, const char **path,
   return ANSWER_YES;
 }
 
-/* ---- The tree ----------------------------------------------------------- */
+/* ---- The tree ---- */
 
 /* Add VALUE to OBJECT, which takes ownership of it.  Returns false if there is
  * no memory.
@@ -182,7 +184,7 @@ qemuopts_set_vpc_size (struct json_object *options, const struct layer *layer)
   return add_string (options, "force_size_calc", "current_size");
 }
 
-/* ---- As text ------------------------------------------------------------ */
+/* ---- As text ---- */
 
 /* Is the character of LEN bytes at S a Unicode noncharacter? */
 static bool

@@ -13,8 +13,10 @@
 
 #include "util/error.h"
 
-/* Names of files and drivers, interpreted as in qemu.
- */
+struct json_object;
+struct layer;
+
+/* ---- Names of files and drivers, interpreted as in qemu ---- */
 
 /* Is DRIVER a protocol driver, which reads raw (flat) data? */
 bool qemuname_is_protocol (const char *driver);
@@ -57,8 +59,7 @@ bool qemuname_is_checkable (const char *name);
 enum answer qemuname_locate (const char *from, const char *name,
                              const char **path, struct error *error);
 
-struct json_object;
-struct layer;
+/* ---- Options ---- */
 
 /* Returns the options for an image in FORMAT in the file PATH.  PATH can be any
  * name: qemu does not interpret it as a protocol.  If ALONE is set, no backing

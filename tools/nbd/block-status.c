@@ -15,11 +15,11 @@
  * bitmap is used, because the same reply has both.
  *
  * The connection whose turn it is (see reader-ranges.h) sends the requests
- * ahead, and its thread handles the replies.  The thread whose turn it is cannot wait
- * for another thread, because that one may be waiting for its own turn.  So if
- * a connection needs the status of a range, and the request for it is in flight
- * on another connection, which is rare, the first connection queries the range
- * again.
+ * ahead, and its thread handles the replies.  The thread whose turn it is
+ * cannot wait for another thread, because that one may be waiting for its own
+ * turn.  So if a connection needs the status of a range, and the request for it
+ * is in flight on another connection, which is rare, the first connection
+ * queries the range again.
  *
  * Nothing is requested ahead in these cases:
  *
@@ -148,7 +148,7 @@ ahead_done (void *opaque, int *err)
   else
     ahead->state = NBD_AHEAD_NONE;
   ahead->requester->in_flight--;
-  return *err == 0;             /* see request_done in conn.c */
+  return *err == 0;             /* see request_done in connection.c */
 }
 
 static bool

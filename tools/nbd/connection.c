@@ -20,6 +20,8 @@
 #include "nbd/nbd.h"
 #include "util/error.h"
 
+/* ---- Handles ---- */
+
 struct nbd_handle *
 nbd_handle_create (bool extents, struct error *error)
 {

@@ -22,7 +22,7 @@
 
 #define PREFIX "qemu:dirty-bitmap:"
 #define DIRTY 1                 /* a flag of an extent */
-#define MAX_STATUS (UINT32_C (1) << 31) /* bytes; see extents.c */
+#define MAX_STATUS (UINT32_C (1) << 31) /* bytes; see block-status.c */
 
 /* ---- Connecting ---- */
 

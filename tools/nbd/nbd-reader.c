@@ -3,10 +3,9 @@
  *
  * Read an NBD export: the sizes of requests and memory, and the threads.
  *
- * Each connection has a thread, which reads and hashes; further threads only
- * hash.  The thread that calls nbd_export_scan starts these threads, and waits.
- * When all data is read, or after an error, it shuts down connections whose
- * server does not reply.
+ * The thread that calls nbd_export_scan starts the others, and waits.  When all
+ * data is read, or after an error, it shuts down connections whose server does
+ * not reply.
  */
 
 #include <config.h>

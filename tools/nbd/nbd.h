@@ -1,7 +1,10 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The handles of libnbd.
+ * NBD exports: handles of libnbd, dirty bitmaps, block status, and a reader.
+ *
+ * Each connection of the reader has a thread, which reads and hashes; further
+ * threads only hash.
  */
 
 #ifndef BLKSUM_NBD_H
@@ -16,7 +19,13 @@
 #include "read/reader.h"
 
 struct error;
+struct extent;
 struct nbd_handle;
+struct ranges;
+struct scan;
+struct source_options;
+
+/* ---- Handles ---- */
 
 /* Create a handle.  If EXTENTS is set, it negotiates block status when it
  * connects.  This loads libnbd: call no function of libnbd before.
@@ -32,13 +41,10 @@ int64_t nbd_handle_size (struct nbd_handle *nbd, struct error *error);
  */
 void nbd_handle_close (struct nbd_handle *nbd);
 
-/* Read a dirty bitmap of qemu from an NBD export.  The functions are called by
- * one thread at a time, before the image is read.
- */
+/* ---- Dirty bitmaps of qemu ---- */
 
-struct error;
-struct nbd_handle;
-struct ranges;
+/* The functions are called by one thread at a time, before the image is read.
+ */
 
 /* Connect NBD, a new handle without meta contexts, to URI.  Negotiate the meta
  * context of the bitmap NAME and, if EXTENTS is set, "base:allocation".  If
@@ -56,13 +62,7 @@ int nbd_bitmap_connect (struct nbd_handle *nbd, const char *uri,
 int nbd_bitmap_read (struct nbd_handle *nbd, const char *name, uint64_t size,
                      struct ranges *ranges, struct error *error);
 
-/* The block status of an NBD export, as extents for the cursor (see
- * read/cursor.h).
- */
-
-struct error;
-struct extent;
-struct nbd_handle;
+/* ---- Block status, as extents ---- */
 
 /* The maximum number of requests ahead of the range that is read.  If each is
  * for 2 GiB, and the latency is 30 ms, the status of 1 TiB takes two seconds.
@@ -154,17 +154,12 @@ bool nbd_can_extents (struct nbd_handle *nbd);
 int nbd_extent_at (void *opaque, uint64_t offset, struct extent *extent,
                    struct error *error);
 
-/* The connections of one NBD export while it is read, and the thread of each.
- */
+/* ---- The reader ---- */
 
 #define NBD_MAX_CONNS 16
 
-struct error;
-struct nbd_handle;
-struct scan;
-
-/* While the thread of the connection runs, only that thread uses this struct.
- * The exceptions are FD, which does not change; ENDED; and next.item, which the
+/* A connection.  While its thread runs, only that thread uses this struct.  The
+ * exceptions are FD, which does not change; ENDED; and next.item, which the
  * ranges of the reader protect.
  */
 struct conn {
@@ -226,14 +221,6 @@ void conn_run (struct conn *conn);
  * without a connection, and by those whose connection has ended.
  */
 void nbd_reader_hash (struct nbd_reader *reader);
-
-/* Read an NBD export over open connections into a leaf table.
- */
-
-struct nbd_handle;
-struct nbd_server;
-struct scan;
-struct source_options;
 
 /* Read the missing ranges of SCAN over CONNS, an array of *NR_CONNS (up to 16)
  * open connections to one export.  The image is the first SIZE bytes of the

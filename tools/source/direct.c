@@ -264,7 +264,7 @@ is_enabled (const struct qemu_image *qi)
 }
 
 /* Returns the same as direct_open. */
-static int
+static enum direct_opened
 start (struct direct *direct, struct error *error)
 {
   struct qemu_image *qi = &direct->qi;
@@ -274,39 +274,42 @@ start (struct direct *direct, struct error *error)
   int r = chain_open (&direct->chain, &qi->info.top, error);
 
   if (r != 1)
-    return r;
+    return r == 0 ? DIRECT_QEMU : DIRECT_ERROR;
   /* For compressed data, read_by_qemu would have only one read in flight. */
   if (clusters->compressed > clusters->plain)
-    return 0;
+    return DIRECT_QEMU;
   files_start_reading (&qi->files);
   cache = qi->options->cache || !files_support_direct (&qi->files);
-  return qemu_image_start (qi, cache, &refused) == 0;
+  return qemu_image_start (qi, cache, &refused) == 0 ? DIRECT_OPENED
+                                                     : DIRECT_QEMU;
 }
 
-int
+enum direct_opened
 direct_open (const struct qemu_image *qi, struct source **source,
              struct error *error)
 {
+  enum direct_opened opened;
   struct direct *direct;
-  int r;
 
   if (!is_enabled (qi))
-    return 0;
+    return DIRECT_QEMU;
   direct = calloc (1, sizeof *direct);
-  if (!direct)
-    return error_errno (error, errno, "cannot read");
+  if (!direct) {
+    error_errno (error, errno, "cannot read");
+    return DIRECT_ERROR;
+  }
   direct->qi = *qi;
   pthread_mutex_init (&direct->lock, NULL);
   pthread_cond_init (&direct->has_started, NULL);
-  r = start (direct, error);
-  if (r != 1) {
+  opened = start (direct, error);
+  if (opened != DIRECT_OPENED) {
     free_direct (direct);
-    return r;
+    return opened;
   }
   direct->source.ops = &direct_ops;
   direct->source.size = direct->chain.size;
   direct->source.files = &direct->qi.files;
   strcpy (direct->source.format, qi->info.format);
   *source = &direct->source;
-  return 1;
+  return DIRECT_OPENED;
 }

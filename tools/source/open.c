@@ -1,5 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Open an operand: which kind of source is it?
  */
 
 #include <config.h>
@@ -68,11 +70,11 @@ open_qemu (const struct qemu_image *qi, struct source **source,
            struct error *error)
 {
 #ifdef HAVE_LIBNBD
-  int r = direct_open (qi, source, error);
+  enum direct_opened opened = direct_open (qi, source, error);
 
-  if (r == 0)
+  if (opened == DIRECT_QEMU)
     return qemu_open (qi, source, error);
-  return r == 1 ? 0 : -1;
+  return opened == DIRECT_OPENED ? 0 : -1;
 #else
   (void) source;
   return error_set (error, "blksum was built without the format %s",
@@ -327,7 +329,6 @@ source_open_raw (const struct source_options *options, int fd,
 {
   struct files files = { .force_share = true };
   struct file *file = files_adopt (&files, fd, NULL, error);
-
   int r = -1;
 
   if (file) {

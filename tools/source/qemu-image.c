@@ -1,5 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * An image that qemu-nbd exports to this process, and the source whose whole
+ * image qemu reads.
  */
 
 #include <config.h>
@@ -264,6 +267,8 @@ qemu_image_scan (struct qemu_image *qi, uint64_t size, struct scan *scan)
   explain_damage (qi, size, scan);
   return -1;
 }
+
+/* ---- The source ---- */
 
 struct qemu {
   struct source source;

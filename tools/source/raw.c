@@ -1,5 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * A raw image in a regular file or on a block device, and one that can only be
+ * read sequentially.
  */
 
 #include <config.h>
@@ -19,6 +22,8 @@
 #include "util/error.h"
 #include "util/extent.h"
 #include "util/source-options.h"
+
+/* ---- A file or device ---- */
 
 struct raw {
   struct source source;
@@ -130,6 +135,8 @@ raw_open (const struct source_options *options, const struct files *files,
   *source = &raw->source;
   return 0;
 }
+
+/* ---- A pipe ---- */
 
 #define PIPE_SIZE (1024 * 1024) /* bytes; the default limit without root */
 #define CHECK_INTERVAL 500      /* ms between two checks for cancellation */

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * A raw image in a regular file or on a block device.
+ * The kinds of source: each function opens one.
  */
 
 #ifndef BLKSUM_SOURCE_PRIVATE_H
@@ -15,53 +15,37 @@
 #include "qemu/qemu.h"
 
 struct error;
-struct files;
+struct nbd_handle;
+struct scan;
 struct source;
 struct source_options;
 
-/* The image starts at offset START of the one file in FILES.  The source owns
- * FILES if this succeeds.  Returns 0 or -1.
+/* A raw image in a regular file or on a block device.  It starts at offset
+ * START of the one file in FILES.  The source owns FILES if this succeeds.
+ * Returns 0 or -1.
  */
 int raw_open (const struct source_options *options, const struct files *files,
               uint64_t start, struct source **source, struct error *error);
 
 /* A source that can only be read sequentially: a pipe, a socket, a terminal.
- */
-
-struct error;
-struct source;
-struct source_options;
-
-/* Open FD, which is read up to its end, or up to source->size if the caller
- * sets that afterwards.  If this succeeds, *SOURCE owns FD, and closes it,
- * unless it is standard input.  Returns 0 or -1.
+ * FD is read up to its end, or up to source->size if the caller sets that
+ * afterwards.  If this succeeds, *SOURCE owns FD, and closes it, unless it is
+ * standard input.  Returns 0 or -1.
  */
 int pipe_open (const struct source_options *options, int fd,
                struct source **source, struct error *error);
 
-/* An NBD export, by its URI.
- */
-
-struct error;
-struct source;
-struct source_options;
-
-/* Connect to the export at URI, which must exist as long as the source.
+/* Connect to the NBD export at URI, which must exist as long as the source.
  * Returns 0 or -1.
  */
 int nbd_uri_open (const struct source_options *options, const char *uri,
                   struct source **source, struct error *error);
 
-/* An image that qemu-nbd opens and exports to this process.
+/* ---- Images that are not raw ---- */
+
+/* An image that qemu-nbd opens and exports to this process: FILE, whose path is
+ * OPERAND.
  */
-
-struct error;
-struct file;
-struct nbd_handle;
-struct scan;
-struct source_options;
-
-/* The image to open: FILE, whose path is OPERAND. */
 struct qemu_image {
   const struct source_options *options;
   const char *operand;
@@ -110,33 +94,26 @@ void qemu_image_refine_error (struct qemu_image *qi, struct error *error);
 /* Close the connection, if it is open, and end qemu-nbd, if it runs. */
 void qemu_image_stop (struct qemu_image *qi);
 
-/* An image that qemu reads.
- */
-
-struct error;
-struct qemu_image;
-struct source;
-
-/* Start the qemu-nbd of QI, which was not started before, and connect to it.
+/* An image that qemu reads.  Start the qemu-nbd of QI, which was not started
+ * before, and connect to it.
  * If this succeeds, the source owns all that QI owned.  Returns 0 or -1.
  */
 int qemu_open (const struct qemu_image *qi, struct source **source,
                struct error *error);
 
-/* A source that parses the tables of an image, and reads the data from the
- * files of the image.  qemu reads only the data that cannot be read directly.
- */
+enum direct_opened {
+  DIRECT_ERROR = -1,
+  DIRECT_QEMU,                  /* qemu must read the whole image */
+  DIRECT_OPENED,
+};
 
-struct error;
-struct qemu_image;
-struct source;
-
-/* Open QI, and start its qemu-nbd, which was not started before.  Returns 1; 0
- * if qemu must read the whole image; or -1.  The source copies QI.  If the
- * result is 1, the source owns the members of QI; otherwise the caller still
- * owns them, and qemu-nbd was not started.
+/* An image whose tables are parsed here, and whose data is read from its files.
+ * qemu reads only the data that cannot be read directly.  Open QI, and start
+ * its qemu-nbd, which was not started before.  The source copies QI.  If it is
+ * opened, the source owns the members of QI; otherwise the caller still owns
+ * them, and qemu-nbd was not started.
  */
-int direct_open (const struct qemu_image *qi, struct source **source,
-                 struct error *error);
+enum direct_opened direct_open (const struct qemu_image *qi,
+                                struct source **source, struct error *error);
 
 #endif /* BLKSUM_SOURCE_PRIVATE_H */

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * A source: the content of an image.  open.h opens an operand; each kind of
- * source is a file of this folder.
+ * A source: the content of an image.  open.c opens an operand; each kind of
+ * source is in a file of this folder.
  *
  * A source reads the missing ranges of a leaf table (struct blkhash_leaves).
  * It does not depend on the digest, the sum or the output.  Its functions are
@@ -28,10 +28,11 @@
 
 struct error;
 struct files;
-struct scan;
 struct image_ops;
 struct ranges;
+struct scan;
 struct source;
+struct source_options;
 
 #define SOURCE_SIZE_UNKNOWN UINT64_MAX
 
@@ -101,12 +102,7 @@ source_close (struct source *source)
   source->ops->close (source);
 }
 
-/* Open an operand.
- */
-
-struct error;
-struct source;
-struct source_options;
+/* ---- Opening ---- */
 
 /* Does OPERAND start with a scheme and "://", as nbd+unix:///?socket=PATH does?
  * A file with such a name can be given as ./NAME.
@@ -130,12 +126,7 @@ int source_open (const struct source_options *options, const char *operand,
 int source_open_raw (const struct source_options *options, int fd,
                      struct source **source, struct error *error);
 
-/* The difference of two sources, as a source: zero where they are the same.
- */
-
-struct error;
-struct source;
-struct source_options;
+/* ---- The difference of two sources ---- */
 
 /* Create the difference of two open sources, which must outlive it.  It has the
  * size of the larger one; the smaller one is extended by zeros.  Blocks of
