@@ -132,7 +132,7 @@ room (const struct conn *conn)
   return depth == 0 ? UINT_MAX : depth > used ? depth - used : 0;
 }
 
-int
+enum next_range
 conn_next_range (void *opaque, struct range *range, struct error *error)
 {
   struct conn *conn = opaque;
@@ -145,22 +145,22 @@ conn_next_range (void *opaque, struct range *range, struct error *error)
 }
 
 /* Set conn->next to the next range to read, unless it is set.  The length of
- * conn->next stays 0 if other ranges must be hashed first.  Returns 1; 0 at the
- * end of the image, or if the reader was stopped; or -1 on error.
+ * conn->next stays 0 if other ranges must be hashed first.  If the
+ * reader was stopped, this is the end.
  */
-static int
+static enum next_range
 find_next (struct conn *conn)
 {
   struct nbd_reader *reader = conn->reader;
   struct error error = { "" };
-  int r = 1;
+  enum next_range next = NEXT_FOUND;
 
   if (conn->next.range.len == 0)
-    r = reader_ranges_try_next (&reader->base.ranges, conn, &conn->next,
-                                &error);
-  if (r == -1)
+    next = reader_ranges_try_next (&reader->base.ranges, conn, &conn->next,
+                                   &error);
+  if (next == NEXT_ERROR)
     nbd_reader_fail (reader, &error);
-  return r;
+  return next;
 }
 
 /* ---- Reads ---- */
@@ -338,27 +338,27 @@ start_request (struct conn *conn, size_t len)
 /* Start as many reads as the limits on reads in flight and on memory allow.
  * Returns the same as find_next.
  */
-static int
+static enum next_range
 start_reads (struct conn *conn)
 {
   while (!conn->lost) {
     size_t len;
-    int r = conn->filling ? 1 : find_next (conn);
+    enum next_range next = conn->filling ? NEXT_FOUND : find_next (conn);
 
-    if (r != 1)
-      return r;
+    if (next != NEXT_FOUND)
+      return next;
     len = conn->filling ? conn->filling->len - conn->filling->requested
                         : next_len (conn);
     if (len > conn->reader->max_request)
       len = conn->reader->max_request;
     if (len == 0 || is_full (conn, len))
-      return 1;
+      return NEXT_FOUND;
     if (!conn->filling && !start_buffer (conn))
-      return 1;
+      return NEXT_FOUND;
     if (start_request (conn, len) == -1)
-      return -1;
+      return NEXT_ERROR;
   }
-  return 1;
+  return NEXT_FOUND;
 }
 
 /* ---- The thread ---- */
@@ -402,14 +402,15 @@ conn_run (struct conn *conn)
 {
   struct nbd_reader *reader = conn->reader;
   struct reader *base = &reader->base;
-  int r = 1;
+  enum next_range next = NEXT_FOUND;
 
   while (!reader_is_stopped (base)) {
     struct buffer *buffer;
 
-    if (r == 1)
-      r = start_reads (conn);
-    if (r == -1 || (r == 0 && conn->in_flight == 0 && !conn->lost))
+    if (next == NEXT_FOUND)
+      next = start_reads (conn);
+    if (next == NEXT_ERROR ||
+        (next == NEXT_END && conn->in_flight == 0 && !conn->lost))
       break;
     buffer = reader_try_hash (base);
     if (buffer)

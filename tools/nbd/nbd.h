@@ -207,7 +207,8 @@ struct nbd_reader {
 };
 
 /* A next_range_function; OPAQUE is the connection to query for extents. */
-int conn_next_range (void *opaque, struct range *range, struct error *error);
+enum next_range conn_next_range (void *opaque, struct range *range,
+                                 struct error *error);
 
 /* Stop all threads, with ERROR unless they were stopped before. */
 void nbd_reader_fail (struct nbd_reader *reader, const struct error *error);

@@ -121,7 +121,7 @@ nr_copies (const struct image_ops *image)
 
 /* ---- Reading a range ---- */
 
-static int
+static enum next_range
 next_stream_range (void *opaque, struct range *range, struct error *error)
 {
   const struct buffer *buffer = opaque;

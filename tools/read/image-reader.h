@@ -53,10 +53,10 @@ struct image_ops {
 
   /* For a stream, used instead of the functions above.  Read up to SIZE bytes
    * into BUF, and set RANGE to their place in the image.  Called by one thread
-   * at a time.  Returns 1; 0 at the end; or -1.
+   * at a time.
    */
-  int (*read_next) (void *opaque, void *buf, size_t size,
-                    struct range *range, struct error *error);
+  enum next_range (*read_next) (void *opaque, void *buf, size_t size,
+                                struct range *range, struct error *error);
 
   /* Called once, by the thread that called image_reader_scan.  Meanwhile other
    * threads may already read.  Can be NULL.

@@ -285,20 +285,18 @@ is_short (const struct cursor *cursor)
     len < cursor->size;
 }
 
-/* Advance to the next missing range, in whole blocks.  Returns the same as
- * cursor_next.
- */
-static int
+/* Advance to the next missing range, in whole blocks. */
+static enum next_range
 next_missing_range (struct cursor *cursor, struct error *error)
 {
   uint64_t start = cursor->end, len = cursor->size - start;
-  int r = len > 0;
+  enum next_range next = len > 0 ? NEXT_FOUND : NEXT_END;
 
-  if (r == 1 && cursor->missing_at)
-    r = cursor->missing_at (cursor->missing_opaque, cursor->end, &start, &len,
-                            error);
-  if (r != 1)
-    return r;
+  if (len > 0 && cursor->missing_at)
+    next = cursor->missing_at (cursor->missing_opaque, cursor->end, &start,
+                               &len, error);
+  if (next != NEXT_FOUND)
+    return next;
   if (len > cursor->size - start)
     len = cursor->size - start;
   cursor->end = whole_end (cursor, start + len);
@@ -308,13 +306,14 @@ next_missing_range (struct cursor *cursor, struct error *error)
     cursor->extent_end = cursor->offset;
     cursor->extent_zero = false;
     cursor->lookahead.len = 0;
-    return 1;
+    return NEXT_FOUND;
   }
-  return join_zeros (cursor, cursor->offset, error) == -1 ? -1 : 1;
+  return join_zeros (cursor, cursor->offset, error) == -1 ? NEXT_ERROR
+                                                          : NEXT_FOUND;
 }
 
 /* Set RANGE to the LEN bytes at the cursor, and advance the cursor. */
-static int
+static enum next_range
 emit (struct cursor *cursor, uint64_t len, bool zero, struct range *range,
       struct error *error)
 {
@@ -323,23 +322,23 @@ emit (struct cursor *cursor, uint64_t len, bool zero, struct range *range,
   };
   forget_before (&cursor->found, range->offset);
   if (!zero && set_extents (&cursor->found, range, error) == -1)
-    return -1;
+    return NEXT_ERROR;
   cursor->offset += len;
-  return 1;
+  return NEXT_FOUND;
 }
 
-int
+enum next_range
 cursor_next (struct cursor *cursor, struct range *range, struct error *error)
 {
   uint64_t left, end;
-  int r;
+  enum next_range next;
 
   while (cursor->offset == cursor->end)
-    if ((r = next_missing_range (cursor, error)) != 1)
-      return r;
+    if ((next = next_missing_range (cursor, error)) != NEXT_FOUND)
+      return next;
   while (cursor->extent_end <= cursor->offset)
     if (next_extent (cursor, error) == -1)
-      return -1;
+      return NEXT_ERROR;
 
   end = extent_whole_end (cursor);
   if (cursor->extent_zero && end > cursor->offset)
@@ -349,7 +348,7 @@ cursor_next (struct cursor *cursor, struct range *range, struct error *error)
   if (left > cursor->max_read)
     left = cursor->max_read;
   if (find_data_end (cursor, cursor->offset + left, &end, error) == -1)
-    return -1;
+    return NEXT_ERROR;
   return emit (cursor, end - cursor->offset, false, range, error);
 }
 
@@ -441,7 +440,7 @@ reader_ranges_init (struct reader_ranges *ranges, struct scan *scan,
 void
 reader_ranges_destroy (struct reader_ranges *ranges)
 {
-  if (ranges->pending == 1)
+  if (ranges->pending == NEXT_FOUND)
     free (ranges->pending_range.extents);
   cursor_stop (&ranges->cursor);
   pthread_cond_destroy (&ranges->has_advanced);
@@ -464,10 +463,14 @@ reader_ranges_wait (struct reader_ranges *ranges)
   wait_locked (ranges);
 }
 
-/* Returns 1 if a range may be taken; 0 if the reader was stopped; or -1, only
- * without WAIT, if ranges must be hashed first.
- */
-static int
+enum can_take {
+  CAN_TAKE,                     /* a range may be taken */
+  CAN_TAKE_LATER,               /* ranges must be hashed first */
+  CAN_TAKE_NONE,                /* the reader was stopped */
+};
+
+/* With WAIT, the result is not CAN_TAKE_LATER. */
+static enum can_take
 can_take (struct reader_ranges *ranges, bool wait)
 {
   SCOPED_LOCK (&ranges->lock);
@@ -475,8 +478,8 @@ can_take (struct reader_ranges *ranges, bool wait)
   if (wait)
     wait_locked (ranges);
   if (ranges->stopped)
-    return 0;
-  return window_is_open (&ranges->window) ? 1 : -1;
+    return CAN_TAKE_NONE;
+  return window_is_open (&ranges->window) ? CAN_TAKE : CAN_TAKE_LATER;
 }
 
 /* ---- Ranges ---- */
@@ -489,8 +492,7 @@ enter_window (struct reader_ranges *ranges, struct taken_range *range)
   window_take (&ranges->window, &range->item, &range->range);
 }
 
-/* Find the next range.  Returns the same as next_range. */
-static int
+static enum next_range
 find_range (struct reader_ranges *ranges, void *opaque, struct range *range,
             struct error *error)
 {
@@ -498,45 +500,45 @@ find_range (struct reader_ranges *ranges, void *opaque, struct range *range,
                             : cursor_next (&ranges->cursor, range, error);
 }
 
-/* Returns the same as find_range. */
-static int
-next_or_pending (struct reader_ranges *ranges, void *opaque,
+static enum next_range
+find_or_pending (struct reader_ranges *ranges, void *opaque,
                  struct range *range, struct error *error)
 {
-  int r = ranges->pending;
+  enum next_range pending = ranges->pending;
 
-  if (r == 0)
+  if (pending == NEXT_END)
     return find_range (ranges, opaque, range, error);
-  ranges->pending = 0;
+  ranges->pending = NEXT_END;
   *range = ranges->pending_range;
-  if (r == -1)
+  if (pending == NEXT_ERROR)
     *error = ranges->pending_error;
-  return r;
+  return pending;
 }
 
 /* Take the next range, data or zero.  The caller holds TURN.  Returns the same
  * as reader_ranges_next if WAIT is set; otherwise the same as
  * reader_ranges_try_next.
  */
-static int
+static enum next_range
 take (struct reader_ranges *ranges, void *opaque, bool wait,
       struct taken_range *range, struct error *error)
 {
-  int r;
+  enum next_range next;
+  enum can_take can;
 
   range->range.len = 0;
-  r = can_take (ranges, wait);
-  if (r != 1)
-    return r == -1 ? 1 : 0;
-  r = next_or_pending (ranges, opaque, &range->range, error);
-  if (r == 1)
+  can = can_take (ranges, wait);
+  if (can != CAN_TAKE)
+    return can == CAN_TAKE_LATER ? NEXT_FOUND : NEXT_END;
+  next = find_or_pending (ranges, opaque, &range->range, error);
+  if (next == NEXT_FOUND)
     enter_window (ranges, range);
-  if (r == 0) {
+  if (next == NEXT_END) {
     SCOPED_LOCK (&ranges->lock);
 
     ranges->ended = true;
   }
-  return r;
+  return next;
 }
 
 static void
@@ -634,91 +636,96 @@ can_join (struct reader_ranges *ranges, const struct joined *joined,
   return joined->len + range->len <= joined->max_len && adjoins (last, range);
 }
 
-/* Take the next range too, if can_join accepts it.  Returns 1 if it was taken;
- * otherwise the range or the error is pending.  The end is not: next_range is
- * called again, and returns it again.  Zeros do not enter the window, because
- * the range before them is still in it.
+/* Take the next range too, if can_join accepts it.  Returns true if it was
+ * taken; otherwise the range or the error is pending.  The end is not: the next
+ * search finds it again.  Zeros do not enter the window, because the range
+ * before them is still in it.
  */
-static int
+static bool
 join_next (struct reader_ranges *ranges, void *opaque, struct joined *joined)
 {
   struct range *range = &ranges->pending_range;
   struct error *error = &ranges->pending_error;
   struct taken_range *taken = &joined->ranges[joined->count];
-  int r = find_range (ranges, opaque, range, error);
-  int joins = r == 1 && can_join (ranges, joined, range);
 
-  if (joins == 1 && range->zero) {
-    joined->zeros += range->len;
-    joins = add_zeros (ranges, *range, error) == 0 ? 1 : -1;
+  ranges->pending = find_range (ranges, opaque, range, error);
+  if (ranges->pending != NEXT_FOUND || !can_join (ranges, joined, range))
+    return false;
+  if (range->zero && add_zeros (ranges, *range, error) == -1) {
+    ranges->pending = NEXT_ERROR;
+    return false;
   }
-  else if (joins == 1) {
+  ranges->pending = NEXT_END;
+  if (range->zero)
+    joined->zeros += range->len;
+  else {
     taken->range = *range;
     enter_window (ranges, taken);
     joined->len += range->len;
     joined->count++;
   }
-  if (joins != 1)
-    ranges->pending = joins == 0 ? r : -1;
-  return joins;
+  return true;
 }
 
-static int
+static enum next_range
 take_joined (struct reader_ranges *ranges, void *opaque, bool wait,
              struct joined *joined, struct error *error)
 {
   const struct range *first = &joined->ranges[0].range;
-  int r;
+  enum next_range next;
   SCOPED_LOCK (&ranges->turn);
 
-  r = take (ranges, opaque, wait, &joined->ranges[0], error);
+  next = take (ranges, opaque, wait, &joined->ranges[0], error);
   joined->count = 1;
-  if (r != 1 || first->len == 0 || first->zero || !ranges->joins)
-    return r;
+  if (next != NEXT_FOUND || first->len == 0 || first->zero || !ranges->joins)
+    return next;
   joined->len = first->len;
-  while (joined->count < joined->max && can_take (ranges, false) == 1 &&
-         join_next (ranges, opaque, joined) == 1)
+  while (joined->count < joined->max &&
+         can_take (ranges, false) == CAN_TAKE &&
+         join_next (ranges, opaque, joined))
     ;
-  return 1;
+  return NEXT_FOUND;
 }
 
-static int
-next (struct reader_ranges *ranges, void *opaque, bool wait,
-      struct joined *joined, struct error *error)
+/* Take ranges of data.  Zero ranges before them are added to the table. */
+static enum next_range
+take_data (struct reader_ranges *ranges, void *opaque, bool wait,
+           struct joined *joined, struct error *error)
 {
   struct taken_range *first = &joined->ranges[0];
-  int r;
 
   for (;;) {
-    r = take_joined (ranges, opaque, wait, joined, error);
-    if (r != 1 || first->range.len == 0 || !first->range.zero)
-      return r;
+    enum next_range next = take_joined (ranges, opaque, wait, joined, error);
+    int r;
+
+    if (next != NEXT_FOUND || first->range.len == 0 || !first->range.zero)
+      return next;
     r = add_zeros (ranges, first->range, error);
     leave_window (ranges, first);
     if (r == -1)
-      return -1;
+      return NEXT_ERROR;
   }
 }
 
-int
+enum next_range
 reader_ranges_next (struct reader_ranges *ranges, void *opaque,
                     struct taken_range *taken, unsigned max, uint64_t max_len,
                     unsigned *count, struct error *error)
 {
   struct joined joined = { .ranges = taken, .max = max, .max_len = max_len };
-  int r = next (ranges, opaque, true, &joined, error);
+  enum next_range next = take_data (ranges, opaque, true, &joined, error);
 
   *count = joined.count;
-  return r;
+  return next;
 }
 
-int
+enum next_range
 reader_ranges_try_next (struct reader_ranges *ranges, void *opaque,
                         struct taken_range *range, struct error *error)
 {
   struct joined joined = { .ranges = range, .max = 1 };
 
-  return next (ranges, opaque, false, &joined, error);
+  return take_data (ranges, opaque, false, &joined, error);
 }
 
 void

@@ -47,12 +47,10 @@ struct scan;
 typedef int (*extent_function) (void *opaque, uint64_t offset,
                                 struct extent *extent, struct error *error);
 
-/* Find the first missing range at or after OFFSET.  Returns 1; 0 if there is
- * none; or -1 with the reason in ERROR.
- */
-typedef int (*missing_function) (void *opaque, uint64_t offset,
-                                 uint64_t *start, uint64_t *len,
-                                 struct error *error);
+/* Find the first missing range at or after OFFSET. */
+typedef enum next_range (*missing_function) (void *opaque, uint64_t offset,
+                                             uint64_t *start, uint64_t *len,
+                                             struct error *error);
 
 /* Extents that were found, without gaps between them. */
 struct found_extents {
@@ -96,11 +94,9 @@ void cursor_start (struct cursor *cursor, uint64_t align, uint64_t max_read);
 /* Free the extents that no range has.  Only needed with KEEP_PLACES. */
 void cursor_stop (struct cursor *cursor);
 
-/* Set RANGE to the next range.  Returns 1; 0 at the end of the image; or -1
- * with ERROR set.
- */
-int cursor_next (struct cursor *cursor, struct range *range,
-                 struct error *error);
+/* Set RANGE to the next range. */
+enum next_range cursor_next (struct cursor *cursor, struct range *range,
+                             struct error *error);
 
 /* ---- The window ---- */
 
@@ -146,12 +142,12 @@ void window_done (struct window *window, struct window_item *item);
 
 /* ---- Ranges for many threads ---- */
 
-/* Set RANGE to the next range, for the caller of reader_ranges_next, who has
- * set OPAQUE.  Called by one thread at a time.  Returns 1; 0 at the end; or -1
- * with the reason.
+/* Set RANGE to the next range.  OPAQUE is that of reader_ranges_next.  Called
+ * by one thread at a time.
  */
-typedef int (*next_range_function) (void *opaque, struct range *range,
-                                    struct error *error);
+typedef enum next_range (*next_range_function) (void *opaque,
+                                                struct range *range,
+                                                struct error *error);
 
 struct reader_ranges {
   struct scan *scan;
@@ -163,9 +159,9 @@ struct reader_ranges {
                                  * the cursor, what finds extents for it, and
                                  * the next three fields */
   struct cursor cursor;
-  int pending;                  /* result of next_range that was not used yet,
-                                 * or -1 after an error of adding joined zeros;
-                                 * 0 if there is none */
+  enum next_range pending;      /* result of next_range that was not used yet,
+                                 * or NEXT_ERROR after an error of adding joined
+                                 * zeros; NEXT_END if there is none */
   struct range pending_range;
   struct error pending_error;
 
@@ -192,20 +188,21 @@ void reader_ranges_destroy (struct reader_ranges *ranges);
 /* Wait for the next range to read, and take this range and those after it whose
  * data is stored directly after it, if JOINS is set: up to MAX ranges in TAKEN,
  * together up to MAX_LEN bytes, unless the first alone is longer.  Sets *COUNT
- * to the number.  OPAQUE is for the next_range_function.  Returns 1; 0 at the
- * end, or if the reader was stopped; or -1 with the reason.  An error does not
- * stop it.
+ * to the number.  OPAQUE is for the next_range_function.  If the reader was
+ * stopped, this is the end.  An error does not stop it.
  */
-int reader_ranges_next (struct reader_ranges *ranges, void *opaque,
-                        struct taken_range *taken, unsigned max,
-                        uint64_t max_len, unsigned *count,
-                        struct error *error);
+enum next_range reader_ranges_next (struct reader_ranges *ranges,
+                                    void *opaque, struct taken_range *taken,
+                                    unsigned max, uint64_t max_len,
+                                    unsigned *count, struct error *error);
 
 /* Like reader_ranges_next for one range, but does not wait: if other ranges
- * must be hashed first, returns 1 and sets the length of RANGE to 0.
+ * must be hashed first, returns NEXT_FOUND and sets the length of RANGE to 0.
  */
-int reader_ranges_try_next (struct reader_ranges *ranges, void *opaque,
-                            struct taken_range *range, struct error *error);
+enum next_range reader_ranges_try_next (struct reader_ranges *ranges,
+                                        void *opaque,
+                                        struct taken_range *range,
+                                        struct error *error);
 
 /* Wait until a range can be taken, or the reader is stopped. */
 void reader_ranges_wait (struct reader_ranges *ranges);

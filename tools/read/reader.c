@@ -357,13 +357,14 @@ reader_next_ranges (struct reader *reader, struct buffer *buffer,
                     unsigned copies)
 {
   struct error error = { "" };
-  int r = reader_ranges_next (&reader->ranges, buffer, buffer->ranges,
-                              BUFFER_MAX_RANGES, buffer->len / copies,
-                              &buffer->nr_ranges, &error);
+  enum next_range next =
+    reader_ranges_next (&reader->ranges, buffer, buffer->ranges,
+                        BUFFER_MAX_RANGES, buffer->len / copies,
+                        &buffer->nr_ranges, &error);
 
-  if (r == -1)
+  if (next == NEXT_ERROR)
     reader_fail (reader, &error);
-  if (r != 1) {
+  if (next != NEXT_FOUND) {
     return_buffer (reader, buffer);
     return false;
   }

@@ -180,13 +180,16 @@ next_selected (struct scan *scan, uint64_t offset, uint64_t *start,
   }
 }
 
-int
+enum next_range
 scan_missing_at (void *opaque, uint64_t offset, uint64_t *start,
                  uint64_t *len, struct error *error)
 {
   int err = next_selected (opaque, offset, start, len);
 
-  if (err && err != ENOENT)
-    return error_errno (error, err, "cannot hash");
-  return err == 0;
+  if (err == 0)
+    return NEXT_FOUND;
+  if (err == ENOENT)
+    return NEXT_END;
+  error_errno (error, err, "cannot hash");
+  return NEXT_ERROR;
 }

@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "util/error.h"
+#include "util/extent.h"
 
 struct blkhash_leaves;
 struct blkhash_opts;
@@ -110,7 +111,8 @@ bool scan_fail (struct scan *scan, const struct error *error);
 bool scan_has_failed (struct scan *scan);
 
 /* A missing_function of the cursor; OPAQUE is a struct scan. */
-int scan_missing_at (void *opaque, uint64_t offset, uint64_t *start,
-                     uint64_t *len, struct error *error);
+enum next_range scan_missing_at (void *opaque, uint64_t offset,
+                                 uint64_t *start, uint64_t *len,
+                                 struct error *error);
 
 #endif /* BLKSUM_SCAN_H */

@@ -197,9 +197,9 @@ qemu_image_serve (struct qemu_image *qi, struct error *error)
 /* Find data that qemu cannot read in the part of the image that is missing in
  * SCAN.  qemu-nbd ends a connection on such data, and does not say which of the
  * reads in flight has failed.  So start it again, and read one grain at a time.
- * Returns 1 and sets *OFFSET, or 0 if nothing was found.
+ * Returns true and sets *OFFSET, or false if nothing was found.
  */
-static int
+static bool
 find_damage (struct qemu_image *qi, uint64_t size, struct scan *scan,
              uint64_t *offset)
 {
@@ -209,18 +209,18 @@ find_damage (struct qemu_image *qi, uint64_t size, struct scan *scan,
 
   qemu_image_stop (qi);
   if (qemu_image_serve (qi, &ignored) == -1)
-    return 0;
+    return false;
   while (left > 0 &&
-         scan_missing_at (scan, from, offset, &len, &ignored) == 1 &&
+         scan_missing_at (scan, from, offset, &len, &ignored) == NEXT_FOUND &&
          *offset < size) {
     len = MIN (MIN (len, size - *offset), GRAIN - *offset % GRAIN);
     len = MIN (len, left);
     if (nbd_pread (qi->nbd, grain, len, *offset, 0) == -1)
-      return 1;
+      return true;
     from = *offset + len;
     left -= len;
   }
-  return 0;
+  return false;
 }
 
 static bool
@@ -246,7 +246,7 @@ explain_damage (struct qemu_image *qi, uint64_t size, struct scan *scan)
   if (!has_vmdk (qi) ||
       !strstr (scan->error.text, "reading from file failed: Invalid argument"))
     return;
-  if (find_damage (qi, size, scan, &offset) == 0)
+  if (!find_damage (qi, size, scan, &offset))
     return;
   scan->error = (struct error) { "" };
   error_set (&scan->error, "compressed data at offset %" PRIu64 " of the disk "

@@ -222,7 +222,7 @@ end (struct pipe *pipe, struct error *error)
 /* Do not read beyond the end of the image: the next byte may never arrive, or
  * is for the next reader of the pipe.
  */
-static int
+static enum next_range
 pipe_read_next (void *opaque, void *buf, size_t size, struct range *range,
                 struct error *error)
 {
@@ -231,17 +231,19 @@ pipe_read_next (void *opaque, void *buf, size_t size, struct range *range,
   ssize_t len;
 
   if (left == 0)
-    return 0;
+    return NEXT_END;
   if (size > left)
     size = left;
   len = read_full (pipe, buf, size);
-  if (len == -1)
-    return error_errno (error, errno, "cannot read");
+  if (len == -1) {
+    error_errno (error, errno, "cannot read");
+    return NEXT_ERROR;
+  }
   *range = (struct range) { .offset = pipe->offset, .len = len };
   pipe->offset += len;
   if (len < size && end (pipe, error) == -1)
-    return -1;
-  return len > 0;
+    return NEXT_ERROR;
+  return len > 0 ? NEXT_FOUND : NEXT_END;
 }
 
 static int

@@ -73,4 +73,11 @@ struct range {
   size_t nr_extents;
 };
 
+/* The result of a search for the next range. */
+enum next_range {
+  NEXT_ERROR = -1,              /* the search has set the reason */
+  NEXT_END,                     /* there is none */
+  NEXT_FOUND,
+};
+
 #endif /* BLKSUM_EXTENT_H */
