@@ -36,6 +36,7 @@
 #include <config.h>
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -302,8 +303,8 @@ use_ahead (struct nbd_extents *extents, struct nbd_ahead *ahead)
 static int
 fail (uint64_t offset, const char *reason, struct error *error)
 {
-  return error_set (error, "cannot get extents at offset %llu: %s",
-                    (unsigned long long) offset, reason);
+  return error_set (error, "cannot get extents at offset %" PRIu64 ": %s",
+                    offset, reason);
 }
 
 /* Is there a request ahead for OFFSET?  If so, use the reply to it. */
@@ -385,9 +386,8 @@ handle_failure (struct nbd_extents *extents, uint64_t offset, uint64_t len,
     return fail (offset, reason, error);
   server->failures++;
   if (!server->warned) {
-    error_set (&warning, "cannot get extents at offset %llu: %s; ranges whose "
-               "extents are not known are read as data",
-               (unsigned long long) offset, reason);
+    error_set (&warning, "cannot get extents at offset %" PRIu64 ": %s; ranges "
+               "whose extents are not known are read as data", offset, reason);
     server->warn (server->name, &warning);
   }
   server->warned = true;
@@ -413,7 +413,7 @@ query (struct nbd_extents *extents, uint64_t offset, struct error *error)
     return handle_failure (extents, offset, len, error);
   if (extents->reply.count == 0)
     return error_set (error, "the server returned no block status at offset "
-                      "%llu", (unsigned long long) offset);
+                      "%" PRIu64, offset);
   count_success (extents);
   extents->requested = MAX (extents->requested, offset + len);
   return 0;

@@ -278,11 +278,9 @@ next_len (const struct conn *conn)
 {
   const struct nbd_reader *reader = conn->reader;
   const struct range *range = &conn->next.range;
-  uint64_t len = (range->len + reader->min_request - 1)
-    / reader->min_request * reader->min_request;
+  uint64_t len = ROUND_UP (range->len, (uint64_t) reader->min_request);
 
-  return len < reader->end - range->offset ? len
-                                           : reader->end - range->offset;
+  return MIN (len, reader->end - range->offset);
 }
 
 /* Get a buffer for conn->next, if there is memory. */

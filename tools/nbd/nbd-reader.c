@@ -13,6 +13,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -183,9 +184,8 @@ setup_requests (struct nbd_reader *reader,
     max = MAX_REQUEST;
   if ((min & (min - 1)) != 0 || min > max)
     return error_set (error, "the server announces invalid sizes of requests: "
-                      "%lld to %lld bytes", (long long) min, (long long) max);
-  if (align < min)
-    align = min;
+                      "%" PRId64 " to %" PRId64 " bytes", min, max);
+  align = MAX (align, (uint64_t) min);
   if (options->extents && nbd_can_extents (nbd))
     reader->base.ranges.cursor.extent_at = nbd_extent_at;
   /* A query takes a round trip, and the server may look up gigabytes for it. */

@@ -378,12 +378,8 @@ read_size (const struct image_reader *reader, unsigned threads)
   uint64_t window = window_max_range (&reader->base.ranges.window,
                                       2 * threads);
 
-  if (batch < 2 * MIB)
-    batch = 2 * MIB;
-  if (bound < MIB)
-    bound = MIB;
-  if (bound > window)
-    bound = window;
+  batch = MAX (batch, 2 * MIB);
+  bound = MIN (MAX (bound, MIB), window);
   return MIN (batch, bound);
 }
 
@@ -399,8 +395,7 @@ stream_read_size (const struct image_reader *reader, unsigned buffers)
   uint64_t window = window_max_range (&reader->base.ranges.window,
                                       2 * buffers);
 
-  if (size > window)
-    size = window;
+  size = MIN (size, window);
   return size < block_size ? block_size : size - size % block_size;
 }
 

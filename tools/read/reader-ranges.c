@@ -5,6 +5,7 @@
 #include <config.h>
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -185,8 +186,7 @@ fetch_extent (struct cursor *cursor, uint64_t offset, struct extent *extent,
   if (cursor->extent_at (cursor->extent_opaque, offset, extent, error) == -1)
     return -1;
   if (extent->len == 0)
-    return error_set (error, "an empty extent at offset %llu",
-                      (unsigned long long) offset);
+    return error_set (error, "an empty extent at offset %" PRIu64, offset);
   if (extent->len > cursor->size - offset)
     extent->len = cursor->size - offset;
   return cursor->keep_places
@@ -580,8 +580,7 @@ add_zeros (struct reader_ranges *ranges, struct range range,
     range.len -= len;
   }
   if (err) {
-    error_errno (error, err, "cannot hash at offset %llu",
-                 (unsigned long long) start);
+    error_errno (error, err, "cannot hash at offset %" PRIu64, start);
     /* Fail before the range leaves the window: after that,
      * reader_ranges_is_done counts it as hashed.
      */

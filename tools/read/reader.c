@@ -5,6 +5,7 @@
 #include <config.h>
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -520,7 +521,6 @@ reader_fail_errno (struct reader *reader, int err, const char *what,
 {
   struct error error = { "" };
 
-  error_errno (&error, err, "%s at offset %llu", what,
-               (unsigned long long) offset);
+  error_errno (&error, err, "%s at offset %" PRIu64, what, offset);
   reader_fail (reader, &error);
 }

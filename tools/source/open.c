@@ -9,6 +9,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -353,9 +354,8 @@ set_size (struct source *source, uint64_t size, struct error *error)
   if (size == SOURCE_WHOLE)
     return 0;
   if (source->size != SOURCE_SIZE_UNKNOWN && source->size < size)
-    return error_set (error, "has only %llu bytes, fewer than the %llu of "
-                      "--size", (unsigned long long) source->size,
-                      (unsigned long long) size);
+    return error_set (error, "has only %" PRIu64 " bytes, fewer than the "
+                      "%" PRIu64 " of --size", source->size, size);
   source->trailing = source->sequential ? SOURCE_SIZE_UNKNOWN
                                         : source->size - size;
   source->size = size;

@@ -256,8 +256,7 @@ int
 pair_open (const struct source_options *options, size_t block_size,
            struct source *const both[2], struct source **source)
 {
-  uint64_t size = both[0]->size > both[1]->size ? both[0]->size
-                                                : both[1]->size;
+  uint64_t size = MAX (both[0]->size, both[1]->size);
   struct pair *pair = malloc (sizeof *pair);
 
   if (!pair)

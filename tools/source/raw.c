@@ -9,11 +9,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "../lib/common/util.h"
 #include "io/file.h"
 #include "read/image-reader.h"
 #include "read/scan.h"
@@ -211,9 +213,9 @@ end (struct pipe *pipe, struct error *error)
   int err;
 
   if (pipe->source.size != SOURCE_SIZE_UNKNOWN)
-    return error_set (error, "ended after %llu bytes, fewer than the %llu of "
-                      "--size", (unsigned long long) pipe->offset,
-                      (unsigned long long) pipe->source.size);
+    return error_set (error, "ended after %" PRIu64 " bytes, fewer than the "
+                      "%" PRIu64 " of --size", pipe->offset,
+                      pipe->source.size);
   err = scan_set_size (pipe->scan, pipe->offset);
   pipe->source.size = pipe->offset;
   return err ? error_errno (error, err, "cannot hash") : 0;
@@ -232,8 +234,7 @@ pipe_read_next (void *opaque, void *buf, size_t size, struct range *range,
 
   if (left == 0)
     return NEXT_END;
-  if (size > left)
-    size = left;
+  size = MIN (size, left);
   len = read_full (pipe, buf, size);
   if (len == -1) {
     error_errno (error, errno, "cannot read");
