@@ -26,7 +26,7 @@ walk_map (const struct imagefile *file, const struct qcow2 *qcow2,
   if (pages_init (&pages, file, error) == -1)
     return;
   for (int i = 0; i < MAX_RUNS && offset < qcow2->size; i++) {
-    if (qcow2_map_at (&pages, qcow2, offset, &run, error) == -1 ||
+    if (qcow2_find_run (&pages, qcow2, offset, &run, error) == -1 ||
         run.len == 0 || run.len > qcow2->size - offset ||
         (run.kind == RUN_DATA &&
          !imagefile_holds (file, run.host, run.len)))

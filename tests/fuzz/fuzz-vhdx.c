@@ -23,7 +23,7 @@ walk_map (const struct imagefile *file, const struct vhdx *vhdx,
   if (pages_init (&pages, file, error) == -1)
     return;
   for (int i = 0; i < MAX_RUNS && offset < vhdx->size; i++) {
-    if (vhdx_map_at (&pages, vhdx, offset, &run, error) == -1 ||
+    if (vhdx_find_run (&pages, vhdx, offset, &run, error) == -1 ||
         run.len == 0 || run.len > vhdx->size - offset ||
         (run.kind != RUN_DATA && run.kind != RUN_ZEROS) ||
         (run.kind == RUN_DATA && !imagefile_holds (file, run.host, run.len)))

@@ -97,8 +97,8 @@ int vhdx_check (const struct imagefile *file, struct vhdx *vhdx,
  * the end of the file is an error.  Only one thread at a time may use PAGES.
  * Returns 0, or -1 on error.
  */
-int vhdx_map_at (struct pages *pages, const struct vhdx *vhdx,
-                 uint64_t offset, struct run *run, struct error *error);
+int vhdx_find_run (struct pages *pages, const struct vhdx *vhdx,
+                   uint64_t offset, struct run *run, struct error *error);
 
 /* ---- vmdk: a sparse image ---- */
 

@@ -420,8 +420,8 @@ l2_at (struct pages *pages, const struct qcow2 *qcow2, uint64_t table,
 }
 
 int
-qcow2_map_at (struct pages *pages, const struct qcow2 *qcow2,
-              uint64_t offset, struct run *run, struct error *error)
+qcow2_find_run (struct pages *pages, const struct qcow2 *qcow2,
+                uint64_t offset, struct run *run, struct error *error)
 {
   unsigned bits = qcow2_l2_table_bits (qcow2);
   uint64_t index = offset >> bits;

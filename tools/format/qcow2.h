@@ -134,8 +134,8 @@ qcow2_map_fits (const struct qcow2 *qcow2)
  * the end of the file is an error.  Only one thread at a time may use PAGES.
  * Returns 0, or -1 on error.
  */
-int qcow2_map_at (struct pages *pages, const struct qcow2 *qcow2,
-                  uint64_t offset, struct run *run, struct error *error);
+int qcow2_find_run (struct pages *pages, const struct qcow2 *qcow2,
+                    uint64_t offset, struct run *run, struct error *error);
 
 /* ---- Bitmaps ---- */
 

@@ -270,8 +270,8 @@ assert_run (struct opened *opened, uint64_t offset, enum run_kind kind,
   struct error error = { "" };
   struct run run;
 
-  assert_int_equal (vhdx_map_at (&opened->pages, &opened->vhdx, offset, &run,
-                                 &error), 0);
+  assert_int_equal (vhdx_find_run (&opened->pages, &opened->vhdx, offset, &run,
+                                   &error), 0);
   assert_int_equal (run.kind, kind);
   assert_int_equal (run.len, len);
   if (kind == RUN_DATA)

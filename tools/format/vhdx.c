@@ -281,8 +281,8 @@ block_at (const struct vhdx *vhdx, uint64_t entry, uint64_t in_block,
  * (see formats.h).
  */
 int
-vhdx_map_at (struct pages *pages, const struct vhdx *vhdx, uint64_t offset,
-             struct run *run, struct error *error)
+vhdx_find_run (struct pages *pages, const struct vhdx *vhdx, uint64_t offset,
+               struct run *run, struct error *error)
 {
   uint64_t n = offset / vhdx->block_size;
   uint64_t blocks = (vhdx->size - 1) / vhdx->block_size + 1;

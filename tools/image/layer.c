@@ -87,9 +87,9 @@ layer_at (const struct layer *layer, struct pages *pages, uint64_t offset,
     return 0;
   }
   if (layer->map == LAYER_QCOW2)
-    return qcow2_map_at (pages, &layer->qcow2, offset, run, error);
+    return qcow2_find_run (pages, &layer->qcow2, offset, run, error);
   if (layer->map == LAYER_VHDX)
-    return vhdx_map_at (pages, &layer->vhdx, offset, run, error);
+    return vhdx_find_run (pages, &layer->vhdx, offset, run, error);
   run->kind = RUN_DATA;
   run->len = size - offset;
   run->host = offset;
@@ -114,8 +114,8 @@ set_extent (const struct layer *layer, const struct run *run, uint64_t len,
 
 /* What no layer has allocated is zero. */
 int
-chain_at (struct chain *chain, uint64_t offset, struct extent *extent,
-          struct error *error)
+chain_find_extent (struct chain *chain, uint64_t offset, struct extent *extent,
+                   struct error *error)
 {
   struct run run = { .kind = RUN_UNALLOCATED };
   uint64_t len = chain->size - offset;

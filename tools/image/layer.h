@@ -84,7 +84,7 @@ void chain_close (struct chain *chain);
  * a layer.  The place is not known if only qemu can read the data.  Only one
  * thread at a time may use CHAIN.  Returns 0, or -1 on error.
  */
-int chain_at (struct chain *chain, uint64_t offset, struct extent *extent,
-              struct error *error);
+int chain_find_extent (struct chain *chain, uint64_t offset,
+                       struct extent *extent, struct error *error);
 
 #endif /* BLKSUM_LAYER_H */

@@ -453,8 +453,8 @@ fetch (struct nbd_extents *extents, uint64_t offset, struct error *error)
 }
 
 int
-nbd_extent_at (void *opaque, uint64_t offset, struct extent *extent,
-               struct error *error)
+nbd_extents_find (void *opaque, uint64_t offset, struct extent *extent,
+                  struct error *error)
 {
   struct nbd_extents *extents = opaque;
   const struct nbd_status *status;

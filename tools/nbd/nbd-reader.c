@@ -187,7 +187,7 @@ setup_requests (struct nbd_reader *reader,
                       "%" PRId64 " to %" PRId64 " bytes", min, max);
   align = MAX (align, (uint64_t) min);
   if (options->extents && nbd_can_extents (nbd))
-    reader->base.ranges.cursor.extent_at = nbd_extent_at;
+    reader->base.ranges.cursor.extent_at = nbd_extents_find;
   /* A query takes a round trip, and the server may look up gigabytes for it. */
   reader->base.ranges.cursor.skip_short_queries = true;
   cursor_start (&reader->base.ranges.cursor, align,

@@ -151,8 +151,8 @@ void nbd_extents_destroy (struct nbd_extents *extents);
 bool nbd_can_extents (struct nbd_handle *nbd);
 
 /* An extent_function of the cursor; OPAQUE is a struct nbd_extents. */
-int nbd_extent_at (void *opaque, uint64_t offset, struct extent *extent,
-                   struct error *error);
+int nbd_extents_find (void *opaque, uint64_t offset, struct extent *extent,
+                      struct error *error);
 
 /* ---- The reader ---- */
 

@@ -273,7 +273,7 @@ find (unsigned conn, uint64_t offset, struct extent *extent,
 {
   extents.requester = &askers[conn];
   extents.room = max_in_flight - askers[conn].in_flight;
-  return nbd_extent_at (&extents, offset, extent, error);
+  return nbd_extents_find (&extents, offset, extent, error);
 }
 
 /* Check the extent at OFFSET.  Returns its end. */

@@ -62,7 +62,7 @@ direct_extent_at (void *opaque, uint64_t offset, struct extent *extent,
   struct direct *direct = opaque;
   const struct place *place = &extent->place[0];
 
-  if (chain_at (&direct->chain, offset, extent, error) == -1)
+  if (chain_find_extent (&direct->chain, offset, extent, error) == -1)
     return -1;
   if (place->kind != PLACE_FILE || !file_is_sparse (place->file))
     return 0;
