@@ -180,16 +180,6 @@ read_unknown (const struct image_ops *image, const struct range *range,
     ? image->read (image->opaque, &part, (char *) buf + from, error) : 0;
 }
 
-static int
-read_known (const struct place *place, uint64_t len, uint64_t offset,
-            void *buf, struct error *error)
-{
-  if (place->kind == PLACE_FILE)
-    return file_read (place->file, buf, len, place->host, offset, error);
-  memset (buf, 0, len);
-  return 0;
-}
-
 int
 image_reader_read (const struct image_ops *image, const struct range *range,
                    unsigned i, void *buf, struct error *error)
@@ -200,13 +190,17 @@ image_reader_read (const struct image_ops *image, const struct range *range,
   while (n < range->nr_extents && at < range->len) {
     const struct place *place = &range->extents[n].place[i];
     uint64_t len = adjacent_len (range, i, &n), known;
+    char *to = (char *) buf + at;
 
     len = MIN (len, range->len - at); /* the last extent can be longer */
     known = known_len (image, place, len);
     if (known > 0) {
-      if (read_unknown (image, range, done, at, buf, error) == -1 ||
-          read_known (place, known, range->offset + at, (char *) buf + at,
-                      error) == -1)
+      if (read_unknown (image, range, done, at, buf, error) == -1)
+        return -1;
+      if (place->kind == PLACE_ZEROS)
+        memset (to, 0, known);
+      else if (file_read (place->file, to, known, place->host,
+                          range->offset + at, error) == -1)
         return -1;
       done = at + known;
     }
@@ -221,10 +215,13 @@ read_ranges (const struct image_ops *image, const struct buffer *buffer,
              struct error *error)
 {
   const struct range *first = &buffer->ranges[0].range;
+  const struct place *place;
 
-  if (buffer->nr_ranges > 1)
-    return read_known (&first->extents[0].place[0], buffer_data_len (buffer),
-                       first->offset, buffer->bytes, error);
+  if (buffer->nr_ranges > 1) {
+    place = &first->extents[0].place[0];
+    return file_read (place->file, buffer->bytes, buffer_data_len (buffer),
+                      place->host, first->offset, error);
+  }
   return image->reads_two_images
     ? image->read (image->opaque, first, buffer->bytes, error)
     : image_reader_read (image, first, 0, buffer->bytes, error);
