@@ -298,6 +298,82 @@ test_joined_limits (void **state)
   check_longest (BLOCK, 513 * BLOCK, 9 * BLOCK);
 }
 
+/* Only whole pages at aligned offsets of a file are read from it, if the image
+ * requires that.  What is between them is read by one call of READ.
+ */
+static const struct extent unaligned[] = {
+  { .len = BLOCK, .place[0] = { .kind = PLACE_FILE, .host = 512 } },
+  { .len = 2 * BLOCK, .place[0] = { .kind = PLACE_FILE, .host = 2 * BLOCK } },
+  { .len = 512, .place[0] = { .kind = PLACE_FILE, .host = 9 * BLOCK } },
+  { .len = BLOCK - 512, .place[0].kind = PLACE_UNKNOWN },
+};
+
+struct aligned {
+  struct simulated file;
+  unsigned file_reads, reads;
+};
+
+static int
+unaligned_at (void *opaque, uint64_t offset, struct extent *extent,
+              struct error *error)
+{
+  struct aligned *aligned = opaque;
+  unsigned i = 0;
+
+  (void) error;
+  for (uint64_t start = 0; start < offset; i++)
+    start += unaligned[i].len;
+  *extent = unaligned[i];
+  extent->place[0].file = &aligned->file.file;
+  return 0;
+}
+
+static int
+read_aligned (struct simulated *file, void *buf, size_t len, uint64_t at,
+              struct error *error)
+{
+  struct aligned *aligned = (struct aligned *) file;
+
+  (void) error;
+  assert_int_equal (at, 2 * BLOCK);
+  assert_int_equal (len, 2 * BLOCK);
+  memset (buf, 1, len);
+  aligned->file_reads++;
+  return 0;
+}
+
+static int
+read_rest (void *opaque, const struct range *range, void *buf,
+           struct error *error)
+{
+  struct aligned *aligned = opaque;
+
+  (void) error;
+  assert_int_equal (range->offset, aligned->reads == 0 ? 0 : 3 * BLOCK);
+  assert_int_equal (range->len, BLOCK);
+  memset (buf, 1, range->len);
+  aligned->reads++;
+  return 0;
+}
+
+static void
+test_whole_pages (void **state)
+{
+  struct aligned aligned = { .file.read = read_aligned };
+  const struct image_ops image = {
+    .size = 4 * BLOCK, .opaque = &aligned, .extent_at = unaligned_at,
+    .read = read_rest, .whole_pages = true
+  };
+  struct blkhash_leaves *leaves = new_table (image.size, BLKHASH_LEAVES_ONCE);
+  struct error error;
+
+  (void) state;
+  assert_int_equal (scan_image (leaves, &image, &error), 0);
+  assert_int_equal (aligned.file_reads, 1);
+  assert_int_equal (aligned.reads, 2);
+  blkhash_leaves_free (leaves);
+}
+
 /* Blocks that were set before are not read. */
 static void
 test_missing (void **state)
@@ -599,6 +675,7 @@ main (void)
     cmocka_unit_test (test_joined),
     cmocka_unit_test (test_joined_limits),
     cmocka_unit_test (test_lookup_error),
+    cmocka_unit_test (test_whole_pages),
     cmocka_unit_test (test_missing),
     cmocka_unit_test (test_error),
     cmocka_unit_test (test_error_stops),
