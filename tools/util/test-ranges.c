@@ -20,6 +20,7 @@
 
 #include <cmocka.h>
 
+#include "../lib/common/util.h"
 #include "util/ranges.h"
 
 /* ---- Sets of ranges ---- */
@@ -372,10 +373,10 @@ check_selection (const struct audit_sample *sample,
   for (; offset < sample->size; offset += len) {
     selected = selection_has (&selection, offset, &len);
     assert_true (len > 0);
-    for (i = offset; i < sample->size && i - offset < len; i++)
-      if (i % sample->unit == 0 || i == offset || i == offset + len - 1)
-        assert_int_equal (selected, i >= selection.start && i < selection.end &&
-                          classes[i / sample->unit] != SAMPLE_TRUSTED);
+    for (i = offset; i < sample->size && i - offset < len;
+         i = ROUND_DOWN (i, sample->unit) + sample->unit)
+      assert_int_equal (selected, i >= selection.start && i < selection.end &&
+                        classes[i / sample->unit] != SAMPLE_TRUSTED);
     if (offset > selection.start && offset < selection.end)
       assert_true (selected != before || joined >= 32 * 1024 * 1024);
     before = selected;
