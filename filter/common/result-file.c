@@ -141,8 +141,7 @@ is_ours_after_header (FILE *in, char *line)
   size_t len;
 
   while ((end = line_read (in, line, MAX_LINE, &len)) == LINE_NEWLINE)
-    if (len == MAX_LINE ||
-        !(is_sum (line, true) || is_old (line) ||
+    if (!(is_sum (line, true) || is_old (line) ||
           is_without_sum (line, "# unknown ", "# differs ")))
       return false;
   return end == LINE_FILE_END && len == 0 && feof (in);
@@ -160,7 +159,7 @@ is_ours_from_start (FILE *in, char *line)
 {
   size_t len;
 
-  if (line_read (in, line, MAX_LINE, &len) != LINE_NEWLINE || len == MAX_LINE)
+  if (line_read (in, line, MAX_LINE, &len) != LINE_NEWLINE)
     return false;
   if (begins_with (result_form.header, line) &&
       strlen (line) + 1 == strlen (result_form.header))

@@ -75,8 +75,11 @@ test_line (void **state)
   is_line (in, "one", 3, LINE_NEWLINE);
   is_line (in, "", 0, LINE_NEWLINE);
   is_line (in, "four", 4, LINE_NEWLINE);
-  is_line (in, "five", 5, LINE_NEWLINE);
-  is_line (in, "much", 5, LINE_NEWLINE);
+  is_line (in, "five", 4, LINE_LONG);
+  is_line (in, "s", 1, LINE_NEWLINE);
+  is_line (in, "much", 4, LINE_LONG);
+  is_line (in, " lon", 4, LINE_LONG);
+  is_line (in, "ger", 3, LINE_NEWLINE);
   is_line (in, "\r", 1, LINE_NEWLINE);
   is_line (in, "a", 1, LINE_NUL);
   is_line (in, "b", 1, LINE_NEWLINE);

@@ -28,15 +28,15 @@ line_read (FILE *in, char *text, size_t size, size_t *len)
   size_t n = 0;
   int c;
 
-  while ((c = getc_unlocked (in)) != EOF && c != '\n' && c != '\0') {
-    if (n < size - 1)
-      text[n] = c;
-    if (n < size)
-      n++;
-  }
-  text[MIN (n, size - 1)] = '\0';
+  while ((c = getc_unlocked (in)) != EOF && c != '\n' && c != '\0' &&
+         n < size - 1)
+    text[n++] = c;
+  text[n] = '\0';
   *len = n;
-  return c == EOF ? LINE_FILE_END : c == '\0' ? LINE_NUL : LINE_NEWLINE;
+  if (c == EOF || c == '\n' || c == '\0')
+    return c == EOF ? LINE_FILE_END : c == '\n' ? LINE_NEWLINE : LINE_NUL;
+  ungetc (c, in);
+  return LINE_LONG;
 }
 
 size_t

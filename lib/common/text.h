@@ -21,14 +21,15 @@
  */
 const char *number_parse (const char *text, uint64_t *number);
 
-/* How a line ended. */
-enum line_end { LINE_NEWLINE, LINE_NUL, LINE_FILE_END };
+/* How a line ended; or LINE_LONG if it has more than SIZE - 1 bytes. */
+enum line_end { LINE_NEWLINE, LINE_NUL, LINE_FILE_END, LINE_LONG };
 
 /* Read a line from IN into TEXT, which has room for SIZE bytes, without the
  * character that ends it, and terminate it with a NUL.  Stores its length in
- * *LEN.  If the line is too long, *LEN is SIZE, and the text is truncated.  At
- * the end of the file, and after an error of IN, LINE_FILE_END is returned with
- * the text that was read before.
+ * *LEN.  No more of a line that is too long is read, because a file of another
+ * program may be one long line: the next call continues in the line.  At the
+ * end of the file, and after an error of IN, LINE_FILE_END is returned with the
+ * text that was read before.
  */
 enum line_end line_read (FILE *in, char *text, size_t size, size_t *len);
 

@@ -75,11 +75,16 @@ enum answer
 sums_list_next (struct sums_list *list, struct sums_line *line,
                 struct error *error)
 {
+  char rest[1024];
   enum line_end end;
-  size_t len;
+  size_t len, n;
+  bool is_long;
 
   errno = 0;
   end = line_read (list->in, list->text, sizeof list->text, &len);
+  is_long = end == LINE_LONG;
+  while (end == LINE_LONG)
+    end = line_read (list->in, rest, sizeof rest, &n);
   if (ferror (list->in))
     return error_errno (error, errno ? errno : EIO, "cannot read");
   if (end == LINE_FILE_END && len == 0)
@@ -95,7 +100,7 @@ sums_list_next (struct sums_list *list, struct sums_line *line,
   if (end == LINE_NUL)
     return error_set (error, "line %" PRIu64 " has a NUL character: the lines "
                       "of a list end with newlines", list->number);
-  if (len > MAX_LINE)
+  if (is_long)
     *line = (struct sums_line) {
       .type = SUMS_DAMAGED, .why = "it is longer than 65536 bytes"
     };
