@@ -261,12 +261,12 @@ replacement_close (struct replacement *new)
 {
   int err = errno;
 
+  if (new->fd != -1)
+    close (new->fd);            /* some file systems remove no open file */
   if (new->named) {
     unlink (new->name);
     clear_incomplete (new);
   }
-  if (new->fd != -1)
-    close (new->fd);
   new->named = false;
   new->fd = -1;
   errno = err;
