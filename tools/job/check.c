@@ -123,14 +123,14 @@ sums_list_close (struct sums_list *list)
 
 /* ---- The result of a line ---- */
 
-struct check {
+struct list_check {
   const struct check_request *request;
   struct sums_list *list;
   struct check_result *result;
 };
 
 static void
-report_line (struct check *check, const struct check_line *line)
+report_line (struct list_check *check, const struct check_line *line)
 {
   check->result->lines[line->outcome]++;
   check->request->report (check->request->opaque, line);
@@ -140,7 +140,7 @@ report_line (struct check *check, const struct check_line *line)
  * checksum at all.
  */
 static void
-report_malformed (struct check *check, const char *why)
+report_malformed (struct list_check *check, const char *why)
 {
   struct error error = { "" };
 
@@ -156,7 +156,7 @@ report_malformed (struct check *check, const char *why)
  * differ from its manifest.
  */
 static void
-report_comment (struct check *check, const struct sums_line *line)
+report_comment (struct list_check *check, const struct sums_line *line)
 {
   bool differs = line->type == SUMS_DIFFERS;
   struct error error = { "" };
@@ -234,7 +234,7 @@ is_missing (const char *name)
  * manifest.  If NAME is a manifest, all of it is read in both cases.
  */
 static int
-verify (const struct check *check, const char *name,
+verify (const struct list_check *check, const char *name,
         const struct expected_sum *expected, struct expect_result *result,
         struct error *error)
 {
@@ -253,7 +253,7 @@ verify (const struct check *check, const char *name,
 }
 
 static void
-check_image (struct check *check, const char *name,
+check_image (struct list_check *check, const char *name,
              const struct expected_sum *expected)
 {
   struct check_line result = { .outcome = LINE_MISSING, .name = name };
@@ -274,7 +274,7 @@ check_image (struct check *check, const char *name,
 }
 
 static void
-check_sum (struct check *check, const struct sums_line *line)
+check_sum (struct list_check *check, const struct sums_line *line)
 {
   const struct check_request *request = check->request;
   char reason[BLKHASH_MAX_REASON_SIZE];
@@ -294,7 +294,7 @@ check_sum (struct check *check, const struct sums_line *line)
 /* ---- The lines of a list ---- */
 
 static void
-check_line (struct check *check, const struct sums_line *line)
+check_line (struct list_check *check, const struct sums_line *line)
 {
   switch (line->type) {
   case SUMS_NOTHING: break;
@@ -313,7 +313,7 @@ int
 job_check (const struct check_request *request,
            struct check_result *result, struct error *error)
 {
-  struct check check = { .request = request, .result = result };
+  struct list_check check = { .request = request, .result = result };
   struct sums_line line;
   enum answer more;
 

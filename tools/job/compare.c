@@ -330,7 +330,7 @@ input_has_changed (const struct compare_input *input)
 
 /* ---- The digest and the block size ---- */
 
-struct params {
+struct compare_params {
   const struct blkhash_opts *opts;
   struct blkhash_opts *owned;   /* to be freed, or NULL */
 };
@@ -393,7 +393,7 @@ check_length (const struct blkhash_opts *opts, struct error *error)
  * not available.
  */
 static const struct blkhash_opts *
-new_opts (struct params *params, const struct blkhash_opts *opts,
+new_opts (struct compare_params *params, const struct blkhash_opts *opts,
           const char *digest)
 {
   params->owned = blkhash_opts_new (digest);
@@ -412,7 +412,7 @@ new_opts (struct params *params, const struct blkhash_opts *opts,
  * SHA-256.
  */
 static const struct blkhash_opts *
-images_opts (struct params *params, const struct hash_request *request,
+images_opts (struct compare_params *params, const struct hash_request *request,
              const struct compare_input *both)
 {
   if (both->source)
@@ -430,14 +430,15 @@ images_opts (struct params *params, const struct hash_request *request,
  * reason, which is about inputs[*FAILED].  PARAMS must be freed either way.
  */
 static int
-params_choose (struct params *params, const struct compare_input *inputs,
+params_choose (struct compare_params *params,
+               const struct compare_input *inputs,
                const struct compare_input *both, unsigned *failed,
                struct error *error)
 {
   const struct hash_request *request = &inputs[0].request->hash;
   unsigned i;
 
-  *params = (struct params) { 0 };
+  *params = (struct compare_params) { 0 };
   *failed = 0;
   if (request->digest_fixed && check_length (request->opts, error) == -1)
     return -1;
@@ -459,7 +460,7 @@ params_choose (struct params *params, const struct compare_input *inputs,
 }
 
 static void
-params_free (struct params *params)
+params_free (struct compare_params *params)
 {
   blkhash_opts_free (params->owned);
 }
@@ -473,7 +474,7 @@ struct compare {
   struct compare_input both;    /* both inputs as one image; its source is
                                  * NULL if they are separate */
   struct compare_input *failed; /* the input that failed, or NULL */
-  struct params params;
+  struct compare_params params;
   struct selection part;        /* with a part: the bytes to read */
   struct leaf_diff diff;
   const struct progress *progress;

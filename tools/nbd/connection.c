@@ -124,7 +124,7 @@ nbd_reader_hash (struct nbd_reader *reader)
 
 /* Returns how many more requests on CONN the options allow. */
 static unsigned
-room (const struct conn *conn)
+room (const struct nbd_conn *conn)
 {
   unsigned depth = conn->reader->queue_depth;
   unsigned used = conn->in_flight + conn->requester.in_flight;
@@ -135,7 +135,7 @@ room (const struct conn *conn)
 enum next_range
 conn_next_range (void *opaque, struct range *range, struct error *error)
 {
-  struct conn *conn = opaque;
+  struct nbd_conn *conn = opaque;
   struct nbd_reader *reader = conn->reader;
 
   reader->extents.requester = &conn->requester;
@@ -149,7 +149,7 @@ conn_next_range (void *opaque, struct range *range, struct error *error)
  * reader was stopped, this is the end.
  */
 static enum next_range
-find_next (struct conn *conn)
+find_next (struct nbd_conn *conn)
 {
   struct nbd_reader *reader = conn->reader;
   struct error error = { "" };
@@ -186,7 +186,7 @@ read_chunk (void *opaque, const void *bytes, size_t len, uint64_t offset,
 static int
 request_done (struct buffer *buffer, size_t len, int *err)
 {
-  struct conn *conn = buffer->owner;
+  struct nbd_conn *conn = buffer->owner;
   struct nbd_reader *reader = conn->reader;
   bool last;
 
@@ -224,7 +224,7 @@ request_done (struct buffer *buffer, size_t len, int *err)
 static size_t
 last_request (const struct buffer *buffer)
 {
-  const struct conn *conn = buffer->owner;
+  const struct nbd_conn *conn = buffer->owner;
   size_t max = conn->reader->max_request;
 
   return (buffer->len - 1) % max + 1;
@@ -234,7 +234,7 @@ static int
 full_done (void *opaque, int *err)
 {
   struct buffer *buffer = opaque;
-  const struct conn *conn = buffer->owner;
+  const struct nbd_conn *conn = buffer->owner;
 
   return request_done (buffer, conn->reader->max_request, err);
 }
@@ -249,7 +249,7 @@ last_done (void *opaque, int *err)
 
 /* The depth applies to all connections together. */
 static bool
-has_enough_reads (const struct conn *conn)
+has_enough_reads (const struct nbd_conn *conn)
 {
   struct nbd_reader *reader = conn->reader;
   unsigned depth = reader_depth (&reader->base);
@@ -261,7 +261,7 @@ has_enough_reads (const struct conn *conn)
  * is in flight.
  */
 static bool
-is_full (const struct conn *conn, size_t len)
+is_full (const struct nbd_conn *conn, size_t len)
 {
   const struct nbd_reader *reader = conn->reader;
 
@@ -274,7 +274,7 @@ is_full (const struct conn *conn, size_t len)
 
 /* Returns the number of bytes to request for conn->next. */
 static size_t
-next_len (const struct conn *conn)
+next_len (const struct nbd_conn *conn)
 {
   const struct nbd_reader *reader = conn->reader;
   const struct range *range = &conn->next.range;
@@ -285,7 +285,7 @@ next_len (const struct conn *conn)
 
 /* Get a buffer for conn->next, if there is memory. */
 static bool
-start_buffer (struct conn *conn)
+start_buffer (struct nbd_conn *conn)
 {
   struct nbd_reader *reader = conn->reader;
   struct buffer *buffer = reader_try_get (&reader->base,
@@ -306,7 +306,7 @@ start_buffer (struct conn *conn)
 
 /* Request the next LEN bytes of the buffer that is being filled. */
 static int
-start_request (struct conn *conn, size_t len)
+start_request (struct nbd_conn *conn, size_t len)
 {
   struct buffer *buffer = conn->filling;
   size_t at = buffer->requested;
@@ -337,7 +337,7 @@ start_request (struct conn *conn, size_t len)
  * Returns the same as find_next.
  */
 static enum next_range
-start_reads (struct conn *conn)
+start_reads (struct nbd_conn *conn)
 {
   while (!conn->lost) {
     size_t len;
@@ -366,7 +366,7 @@ start_reads (struct conn *conn)
  * needed.
  */
 static void
-await_replies (struct conn *conn)
+await_replies (struct nbd_conn *conn)
 {
   struct nbd_reader *reader = conn->reader;
 
@@ -383,7 +383,7 @@ await_replies (struct conn *conn)
 }
 
 static void
-end (struct conn *conn)
+end (struct nbd_conn *conn)
 {
   struct nbd_reader *reader = conn->reader;
   SCOPED_LOCK (&reader->lock);
@@ -396,7 +396,7 @@ end (struct conn *conn)
 }
 
 void
-conn_run (struct conn *conn)
+conn_run (struct nbd_conn *conn)
 {
   struct nbd_reader *reader = conn->reader;
   struct reader *base = &reader->base;

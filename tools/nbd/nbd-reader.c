@@ -265,7 +265,7 @@ set_up (struct nbd_reader *reader, struct nbd_handle **conns,
   };
 
   for (unsigned i = 0; i < reader->nr_conns; i++)
-    reader->conns[i] = (struct conn) {
+    reader->conns[i] = (struct nbd_conn) {
       .reader = reader,
       .nbd = conns[i],
       .fd = -1,
@@ -295,7 +295,7 @@ static int
 duplicate_sockets (struct nbd_reader *reader, struct error *error)
 {
   for (unsigned i = 0; i < reader->nr_conns; i++) {
-    struct conn *conn = &reader->conns[i];
+    struct nbd_conn *conn = &reader->conns[i];
     int fd = nbd_aio_get_fd (conn->nbd);
 
     if (fd != -1)
@@ -310,7 +310,7 @@ duplicate_sockets (struct nbd_reader *reader, struct error *error)
  * requests.
  */
 static bool
-can_go_on (const struct conn *conn)
+can_go_on (const struct nbd_conn *conn)
 {
   return conn->in_flight + conn->requester.in_flight == 0 &&
     nbd_aio_is_ready (conn->nbd) == 1;
@@ -326,7 +326,7 @@ close_conns (struct nbd_reader *reader, struct nbd_handle **conns, bool failed)
   unsigned n = 0;
 
   for (unsigned i = 0; i < reader->nr_conns; i++) {
-    struct conn *conn = &reader->conns[i];
+    struct nbd_conn *conn = &reader->conns[i];
 
     if (conn->fd != -1)
       close (conn->fd);

@@ -162,7 +162,7 @@ int nbd_extents_find (void *opaque, uint64_t offset, struct extent *extent,
  * exceptions are FD, which does not change; ENDED; and next.item, which the
  * ranges of the reader protect.
  */
-struct conn {
+struct nbd_conn {
   struct nbd_reader *reader;
   struct nbd_handle *nbd;
   int fd;                       /* duplicate of the socket of NBD, or -1;
@@ -182,7 +182,7 @@ struct conn {
 
 struct nbd_reader {
   /* Set once. */
-  struct conn conns[NBD_MAX_CONNS];
+  struct nbd_conn conns[NBD_MAX_CONNS];
   unsigned nr_conns;
   size_t min_request, max_request; /* bytes */
   uint64_t end;                 /* no request ends beyond this offset, bytes */
@@ -216,7 +216,7 @@ void nbd_reader_fail (struct nbd_reader *reader, const struct error *error);
 /* The thread of CONN calls this function, which returns when all data that is
  * needed is read and hashed, or the reader was stopped.
  */
-void conn_run (struct conn *conn);
+void conn_run (struct nbd_conn *conn);
 
 /* Hash what the connections read, until all is hashed.  Called by threads
  * without a connection, and by those whose connection has ended.

@@ -356,7 +356,7 @@ visit_files (pid_t pid, void (*visit) (void *, const struct stat *),
   return visit_by_copies (pid, visit, opaque);
 }
 
-struct check {
+struct file_check {
   const struct stat *image;
   bool allowed;                 /* no file but the image was seen so far */
 };
@@ -364,7 +364,7 @@ struct check {
 static void
 check_file (void *opaque, const struct stat *st)
 {
-  struct check *check = opaque;
+  struct file_check *check = opaque;
 
   if ((S_ISREG (st->st_mode) || S_ISBLK (st->st_mode)) &&
       !same_disk (st, check->image))
@@ -375,7 +375,7 @@ int
 qemu_nbd_check_files (const struct qemu_nbd *qemu, const struct stat *image,
                       struct error *error)
 {
-  struct check check = { .image = image, .allowed = true };
+  struct file_check check = { .image = image, .allowed = true };
 
   if (visit_files (qemu->pid, check_file, &check) == -1)
     return error_set (error, "cannot determine which files qemu-nbd opened "

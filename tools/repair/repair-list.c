@@ -30,7 +30,7 @@
 
 /* ---- A block ---- */
 
-struct check {
+struct block_check {
   const struct block_expected *expected;
   bool good;
 };
@@ -39,7 +39,7 @@ static int
 check_data (void *opaque, uint64_t index, size_t count,
             const unsigned char *leaves, size_t leaf_size)
 {
-  struct check *check = opaque;
+  struct block_check *check = opaque;
 
   (void) index; (void) count;
   check->good = !check->expected->zero &&
@@ -50,7 +50,7 @@ check_data (void *opaque, uint64_t index, size_t count,
 static int
 check_zeros (void *opaque, uint64_t index, uint64_t count)
 {
-  struct check *check = opaque;
+  struct block_check *check = opaque;
 
   (void) index; (void) count;
   check->good = check->expected->zero;
@@ -61,7 +61,7 @@ int
 block_check (const struct blkhash_opts *opts, const void *buf, size_t len,
              const struct block_expected *expected, bool *good)
 {
-  struct check check = { .expected = expected };
+  struct block_check check = { .expected = expected };
   const struct blkhash_leaf_sink sink = {
     .data = check_data, .zero = check_zeros, .opaque = &check
   };
