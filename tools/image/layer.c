@@ -48,21 +48,21 @@ layer_destroy (struct layer *layer)
  * again, page by page, while the disk is read, because they can be larger than
  * memory.
  */
-int
+enum answer
 chain_open (struct chain *chain, const struct layer *top, struct error *error)
 {
   for (const struct layer *layer = top; layer; layer = layer->backing) {
     if (layer->map == LAYER_QEMU || chain->count == CHAIN_MAX)
-      return 0;
+      return ANSWER_NO;
     if (layer->map != LAYER_RAW &&
         pages_init (&chain->pages[chain->count], &layer->file, error) == -1)
-      return -1;
+      return ANSWER_FAILED;
     chain->layers[chain->count++] = layer;
     chain->clusters.plain += layer->clusters.plain;
     chain->clusters.compressed += layer->clusters.compressed;
   }
   chain->size = top->size;
-  return 1;
+  return ANSWER_YES;
 }
 
 void

@@ -70,13 +70,13 @@ struct chain {
 };
 
 /* Prepare to read TOP, which must have been checked, and its backing chain.
- * The layers must exist until chain_close.  CHAIN must be all zero.  Returns 1
- * if the chain can be read; 0 if qemu must read it, because only qemu can read
- * one of the layers, or there are more than CHAIN_MAX layers; or -1 on error.
- * The chain must be closed in all cases.
+ * The layers must exist until chain_close.  CHAIN must be all zero.  The answer
+ * is no if qemu must read the chain, because only qemu can read one of the
+ * layers, or there are more than CHAIN_MAX layers.  The chain must be closed in
+ * all cases.
  */
-int chain_open (struct chain *chain, const struct layer *top,
-                struct error *error);
+enum answer chain_open (struct chain *chain, const struct layer *top,
+                        struct error *error);
 
 void chain_close (struct chain *chain);
 

@@ -271,10 +271,10 @@ start (struct direct *direct, struct error *error)
   const struct qcow2_count *clusters = &direct->chain.clusters;
   struct error refused = { "" };
   bool cache;
-  int r = chain_open (&direct->chain, &qi->info.top, error);
+  enum answer answer = chain_open (&direct->chain, &qi->info.top, error);
 
-  if (r != 1)
-    return r == 0 ? DIRECT_QEMU : DIRECT_ERROR;
+  if (answer != ANSWER_YES)
+    return answer == ANSWER_NO ? DIRECT_QEMU : DIRECT_ERROR;
   /* For compressed data, read_by_qemu would have only one read in flight. */
   if (clusters->compressed > clusters->plain)
     return DIRECT_QEMU;
