@@ -1,8 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * nbdkit-blkhash-filter: computes the sum of a disk while it is
- * transferred.
+ * nbdkit-blkhash-filter: computes the sum of a disk while it is transferred.
  *
  * This file has the callbacks of nbdkit, and opens the output files when the
  * server starts.  The callbacks pass on every request unchanged: the filter
@@ -34,9 +33,9 @@
 #include "common/result-file.h"
 #include "common/server.h"
 
-/* ---- The output files ---- */
-
-/* The result file and the manifest.  These functions are called in the order
+/* ---- The output files ----
+ *
+ * The result file and the manifest.  These functions are called in the order
  * open, check and start, at first only for files that exist, so that no
  * existing file is changed unless both can be used.  They return 0.  If they
  * fail, they call nbdkit_error and stop_files, and return -1.

@@ -6,7 +6,6 @@
 
 #include <config.h>
 
-#include <stddef.h>
 
 #include "../lib/common/util.h"
 #include "../lib/leaves/leaf-tree.h"

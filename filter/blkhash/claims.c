@@ -16,9 +16,9 @@
 #include "blkhash/claims.h"
 #include "blkhash/params.h"
 
-/* ---- Sets of parts of blocks ---- */
-
-/* The parts of a block are in a hash table, at the index of the block, each in
+/* ---- Sets of parts of blocks ----
+ *
+ * The parts of a block are in a hash table, at the index of the block, each in
  * a slot of its own.  A part that overlaps or touches an added one is merged
  * with it.
  *

@@ -47,6 +47,11 @@
 
 #include "blkhash/block-set.h"
 
+/* ---- Sets of parts of blocks ----
+ *
+ * The functions are exported for unit tests.
+ */
+
 #define PARTS_OF_BLOCK 1024     /* maximum number of parts of a block */
 
 /* A part of block INDEX: the bytes from START to END, exclusive, in the block.
@@ -89,6 +94,8 @@ block_part_remove (struct block_part *part)
 
 /* Remove all parts, and free the memory. */
 void part_set_clear (struct part_set *set);
+
+/* ---- Claims ---- */
 
 #define CLAIMS_WHY_SIZE 96      /* bytes */
 

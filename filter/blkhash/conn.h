@@ -60,9 +60,9 @@ void conn_prepare (struct conn *conn, uint64_t size, bool multi_conn);
 
 /* Called at each request except a flush.  The first one makes the connection a
  * client of the export.  If the connection gets no export (no memory, or too
- * many names), the request continues without one.
- * Returns true if the caller must call conn_join_end after it has released the
- * lock; conn_join_end logs errors and waits for withdrawals of sums.
+ * many names), the request continues without one.  Returns true if the caller
+ * must call conn_join_end after it has released the lock; conn_join_end logs
+ * errors and waits for withdrawals of sums.
  */
 bool conn_join_locked (struct conn *conn);
 void conn_join_end (const struct conn *conn);
@@ -70,7 +70,7 @@ void conn_join_end (const struct conn *conn);
 /* Called from .finalize, when the client disconnects.  Returns true if the
  * connection was the last one of the export, and must finish the export: then
  * the caller calls finish_export (see finish.h), and after that
- * conn_finish_end. Until then no other thread finishes the export.  If an
+ * conn_finish_end.  Until then no other thread finishes the export.  If an
  * earlier connection is still finishing the export, conn_disconnect waits for
  * it.
  */

@@ -12,9 +12,9 @@
 #include "blkhash/disk.h"
 #include "blkhash/exports-lock.h"
 
-/* ---- Requests in flight ---- */
-
-/* nbdkit has at most 16 requests of a connection in flight by default, so lists
+/* ---- Requests in flight ----
+ *
+ * nbdkit has at most 16 requests of a connection in flight by default, so lists
  * are fast enough.  Most requests in flight are reads, so reads are in a list
  * of their own, which a new read need not search.
  */

@@ -23,10 +23,7 @@
 #include "blkhash/claims.h"
 #include "blkhash/visibility.h"
 
-struct logged_change;
-struct export;
-
-/* Requests in flight, and their tainted parts.
+/* ---- Requests in flight, and their tainted parts ----
  *
  * A request is a read (pread, extents) or a change (pwrite, zero, trim).  If a
  * change and another request access the same bytes at the same time, their
@@ -87,6 +84,8 @@ void inflight_taint_reads (struct inflight *inflight,
 
 /* Returns true if a part of the request is tainted.  Needs no lock. */
 bool inflight_is_tainted (const struct request *request);
+
+/* ---- The disk ---- */
 
 /* If all members are zero, the disk has no exports. */
 struct disk {

@@ -131,9 +131,9 @@ void export_set_idle_locked (struct export *export, bool idle);
  */
 void export_catch_up_locked (struct export *export);
 
-/* Publish the sum MD of LEN bytes; see report_sum.
- * If there is no memory for the line, the report says so, and the sum is
- * computed again when the next client disconnects, or when the server ends.
+/* Publish the sum MD of LEN bytes; see report_sum.  If there is no memory for
+ * the line, the report says so, and the sum is computed again when the next
+ * client disconnects, or when the server ends.
  */
 void export_publish_locked (struct export *export,
                             const unsigned char *md, size_t len,

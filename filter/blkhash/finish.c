@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "../lib/common/strata.h"
@@ -486,9 +485,9 @@ finish_changes (nbdkit_next *next, struct conn *conn)
   pass_read (&p, 0, &failed);
 }
 
-/* ---- The end of the server ---- */
-
-/* The final report is written from .cleanup.  The plugin can no longer be read,
+/* ---- The end of the server ----
+ *
+ * The final report is written from .cleanup.  The plugin can no longer be read,
  * so an export has a sum only if the content of all its blocks is known.  Any
  * other export that clients read or changed gets a line that says why it has no
  * sum: a script must not mistake a missing line for success.

@@ -8,6 +8,7 @@
  * whose content is not known; read the ranges that are still missing; compute
  * the sum from the leaves (fold them); publish the sum, unless there was a
  * change in the meantime.
+ *
  * Another connection can join at any moment.  Then this connection stops, and
  * the other connection finishes the export when it disconnects.
  *

@@ -342,9 +342,7 @@ prefetched_locked (struct conn *conn, uint64_t offset, uint64_t len)
 
   if (!conn->disk || !invalidate_prefetched_locked (conn, offset, offset + len))
     return joined;
-  /* MODIFIED makes finish.c read the missing ranges when the last client
-   * disconnects.  An export that had a sum needs that to get a sum again.
-   */
+  /* For the same reason as in modify_begin_locked. */
   if (conn->export && has_sum_locked (conn->export))
     conn->export->modified = true;
   exports_withdraw_locked (conn->disk, conn->export,

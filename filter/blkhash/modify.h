@@ -32,7 +32,6 @@
 #ifndef NBDKIT_BLKHASH_MODIFY_H
 #define NBDKIT_BLKHASH_MODIFY_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "blkhash/disk.h"

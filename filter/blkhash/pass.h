@@ -10,7 +10,7 @@
  * connection is prepared and serves the right export, and in its thread nbdkit
  * enforces the thread model.  Rejected: a context of our own, with
  * nbdkit_next_context_open.  It bypasses the thread model, and can abort nbdkit
- * 1.32.  The pass is cancelled if another connection joins.
+ * 1.32.  The pass is canceled if another connection joins.
  *
  * nbdkit's thread, which is in .finalize, claims one range after the other,
  * reads it and observes it.  If the plugin has a latency, this thread alone
@@ -122,9 +122,9 @@ enum pass_sample pass_choose_sample (struct pass *p, struct strata *sample);
  */
 void pass_read_set_parallel (bool parallel);
 
-/* Read and observe the ranges that the pass needs.  MISSING is the total
- * size of these ranges in bytes, for debug messages; it is not used if own_only
- * is set in P.  Returns 0; a positive errno value if a read failed, whose range
+/* Read and observe the ranges that the pass needs.  MISSING is the total size
+ * of these ranges in bytes, for debug messages; it is not used if own_only is
+ * set in P.  Returns 0; a positive errno value if a read failed, whose range
  * is stored in *FAILED, or if there was no memory, and *FAILED is empty; or
  * PASS_CANCELED or PASS_STALE if the pass had to stop.  When the function
  * returns, no read is in flight.

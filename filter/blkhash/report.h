@@ -42,7 +42,8 @@
 #define REPORT_MD_SIZE 64       /* bytes of the longest sum */
 
 /* The line of one export.  If all members are zero, there is no line.
- * report_lock, in report.c, protects all members.
+ * report_lock, in report.c, protects all members.  TEXT and WAS_SET change only
+ * under exports_lock, too, so they can be read under either lock.
  */
 struct report_line {
   struct report_line *next;     /* in the order in which they were first set */

@@ -66,7 +66,7 @@ lock_in_a_circle (void)
 }
 
 /* The kind of a lock is the address to which its call of pthread_mutex_init
- * returns.  Locks that this function initialises are of one kind, because they
+ * returns.  Locks that this function initializes are of one kind, because they
  * share that call.  The call of locks_watch after it prevents a tail call,
  * which would return to the caller of this function.
  */

@@ -3,7 +3,7 @@
  *
  * For unit tests: intercepts every lock, and calls that change files.
  *
- * The kind of a lock is the address of the code that initialised it, or, for a
+ * The kind of a lock is the address of the code that initialized it, or, for a
  * static lock, its own address.  Kinds are the nodes of a graph: an arrow leads
  * from kind A to kind B if a lock of kind B was taken while a lock of kind A
  * was held.  The graph must have no cycle.
@@ -51,7 +51,7 @@ int __wrap_rename (const char *, const char *);
  */
 static struct {
   _Atomic (const void *) lock, kind;
-} locks[MAX_LOCKS];             /* hash table of initialised locks */
+} locks[MAX_LOCKS];             /* hash table of initialized locks */
 static _Atomic (const void *) kinds[MAX_KINDS];
 static atomic_uint nr_kinds;
 static atomic_bool arrows[MAX_KINDS][MAX_KINDS]; /* from held to taken */

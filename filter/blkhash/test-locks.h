@@ -9,7 +9,7 @@
  *   -Wl,--wrap=write,--wrap=pwrite,--wrap=fsync
  *   -Wl,--wrap=rename,--wrap=flock
  *
- * Locks are of one kind if the same place in the code initialises them; each
+ * Locks are of one kind if the same place in the code initializes them; each
  * static lock is a kind of its own.  The test aborts if locks of two kinds were
  * ever nested in both orders, or if two locks of one kind were nested, even if
  * no thread waits for another.  It also aborts if a thread that holds any lock

@@ -39,7 +39,7 @@
 #include "../lib/common/replace.h"
 #include "common/lock-file.h"
 
-#define OUTPUT_FILE_MAX_WHY 160  /* bytes, with the NUL */
+#define OUTPUT_FILE_MAX_WHY 160 /* bytes, with the NUL */
 
 /* Did an earlier server write a file? */
 enum file_origin {

@@ -74,7 +74,8 @@ is_name (const char *name, size_t len, const char *wanted)
   return is;
 }
 
-/* The same for a sum of any hash, in the form "TAG (NAME) = HEX". */
+/* The same as find_name for a sum of any hash, in the form "TAG (NAME) = HEX".
+ */
 static const char *
 find_tagged_name (const char *line, size_t *len)
 {
@@ -194,6 +195,8 @@ result_lines_examine (int fd, char *why)
   errno = err;
   return origin;
 }
+
+/* ---- The result file ---- */
 
 #define TOO_LONG "# unknown *: the lines of all exports exceed 1 MiB\n"
 

@@ -50,8 +50,9 @@ struct result_form {
 
 extern struct result_form result_form;
 
-/* Examine the file FD, for output_file_open.  The offset of FD must be 0;
- * reading changes it.  With FILE_UNEXAMINED errno is set; WHY is not used.
+/* Exported for unit tests: examine the file FD, for output_file_open.  The
+ * offset of FD must be 0; reading changes it.  With FILE_UNEXAMINED errno is
+ * set; WHY is not used.
  */
 enum file_origin result_lines_examine (int fd, char *why);
 

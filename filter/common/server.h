@@ -12,7 +12,7 @@
  *
  * A thread that must not continue waits for the exit of the process.  The code
  * in which it waits stays in memory when nbdkit unloads this module (see -z
- * nodelete in the Makefile).  The connection is not refused instead: nbdkit
+ * nodelete in Makefile.am).  The connection is not refused instead: nbdkit
  * would then use its list of filters to free the handles of the connection, and
  * the filters may already be freed.
  */

@@ -103,9 +103,9 @@ summary_get_locked (const struct verify_export *export, struct summary *summary)
   summary->ok = summary->verified == disk->size;
 }
 
-/* ---- The mapfile ---- */
-
-/* A mapfile of GNU ddrescue says which ranges are good, bad, and not tried.
+/* ---- The mapfile ----
+ *
+ * A mapfile of GNU ddrescue says which ranges are good, bad, and not tried.
  *
  * Clients that read at random can make millions of ranges.  After MAX_RANGES
  * ranges, the rest of the disk is recorded as not tried, so ddrescue needlessly
@@ -212,9 +212,9 @@ mapfile_write (void)
   free (text);
 }
 
-/* ---- The result file ---- */
-
-/* The line of an export has the sum only if each block was good when it was
+/* ---- The result file ----
+ *
+ * The line of an export has the sum only if each block was good when it was
  * last read, or the plugin's extents say that it is zero, as in the manifest.
  * A block that was repaired still differs, or is unreadable, on the disk, so
  * there is no sum.
@@ -298,9 +298,9 @@ result_write (void)
   free (text);
 }
 
-/* ---- The status file ---- */
-
-/* The file has the counts and the ranges of each export, in JSON.  The text is
+/* ---- The status file ----
+ *
+ * The file has the counts and the ranges of each export, in JSON.  The text is
  * made in memory, so that no lock is held while the file is written.  To limit
  * this memory, the number of ranges is limited.
  */

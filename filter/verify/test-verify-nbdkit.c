@@ -1,9 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * For unit tests of the verify filter: the functions of nbdkit that it calls, a
- * server with the filter, a plugin whose disk is memory with faults, and the
- * manifest of the disk.
+ * For unit tests of the verify filter.  See test-verify-nbdkit.h.
  */
 
 #include <config.h>

@@ -10,7 +10,6 @@
 #define NBDKIT_BLKHASH_TEST_VERIFY_NBDKIT_H
 
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

@@ -48,9 +48,9 @@ struct verify_request {
                                  * sources for this request */
 };
 
-/* ---- The plugin ---- */
-
-/* Reads are extended to multiples of the minimum block size, and split at the
+/* ---- The plugin ----
+ *
+ * Reads are extended to multiples of the minimum block size, and split at the
  * maximum.  An extended read needs a buffer of its own, but it is rare: the
  * block size of a manifest is usually a multiple of that minimum.
  */
@@ -178,9 +178,9 @@ finding_add (struct finding *finding, const struct verify_disk *disk,
   }
 }
 
-/* ---- Batches ---- */
-
-/* A block that differs or could not be read is read again from the plugin.  It
+/* ---- Batches ----
+ *
+ * A block that differs or could not be read is read again from the plugin.  It
  * is read alone, or together with other blocks if the request has already
  * failed.  If it is still not good, it is read from the repair sources, which
  * are trusted no more than the plugin.
@@ -458,7 +458,7 @@ no_memory (int *err)
 
 /* Read COUNT blocks, at most MAX_BATCH, into BUF, and verify them.  Blocks that
  * are zero in the manifest are set to zero without a read, except with
- * ZERO_READ. LEAVES has room for the leaves of COUNT blocks.  Returns 0, or -1
+ * ZERO_READ.  LEAVES has room for the leaves of COUNT blocks.  Returns 0, or -1
  * with *REQUEST->err.
  */
 static int

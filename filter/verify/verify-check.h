@@ -42,9 +42,9 @@ int plugin_disk_init (struct plugin_disk *plugin, struct nbdkit_next_ops *next);
 /* Read COUNT bytes of the disk at OFFSET into BUF.  Returns 0, or -1 with *ERR
  * set: a block cannot be read, does not match the manifest, or cannot be
  * verified, because the manifest has changed or cannot be read, the block
- * cannot be hashed, or there is no memory; or the disk is stopped.
- * With FAIL_WARN a mismatch is not an error.  After an error the content of BUF
- * is undefined, and must not be sent.  Thread-safe.
+ * cannot be hashed, or there is no memory; or the disk is stopped.  With
+ * FAIL_WARN a mismatch is not an error.  After an error the content of BUF is
+ * undefined, and must not be sent.  Thread-safe.
  */
 int check_read (struct verify_disk *disk, const struct plugin_disk *plugin,
                 struct nbdkit_next_ops *next, void *buf, uint32_t count,

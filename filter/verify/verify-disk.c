@@ -8,7 +8,6 @@
 #include <config.h>
 
 #include <errno.h>
-#include <inttypes.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>

@@ -32,7 +32,9 @@ struct digest;
 struct leaf_engine;
 struct manifest_index;
 
-/* A small cache of verified blocks, with LRU replacement, so that several small
+/* ---- The cache ----
+ *
+ * A small cache of verified blocks, with LRU replacement, so that several small
  * reads in one block read and hash it only once, even if they are in flight at
  * the same time.  All disks share it, so that its memory does not grow with
  * their number.  Thread-safe.
@@ -110,6 +112,8 @@ bool block_cache_begin (const struct block_cache *cache, uint64_t block,
  */
 void block_cache_end (const struct block_cache *cache, struct block_load *load,
                       const void *bytes, size_t len);
+
+/* ---- The disk ---- */
 
 struct verify_disk {
   const char *path;             /* of the manifest */

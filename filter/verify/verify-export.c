@@ -26,9 +26,9 @@
 #include "verify/verify-export.h"
 #include "verify/verify-params.h"
 
-/* ---- The directory of manifests ---- */
-
-/* Clients choose the names, so a name must not lead out of the directory: it
+/* ---- The directory of manifests ----
+ *
+ * Clients choose the names, so a name must not lead out of the directory: it
  * must be one component of a path, and the manifest must not be a symbolic
  * link.
  */
@@ -111,12 +111,12 @@ manifest_dir_open_file (const char *name, char **path)
   return -1;
 }
 
-/* ---- The list of sums ---- */
-
-/* A list is what blksum prints.  As in blksum --check, comments and other text
+/* ---- The list of sums ----
+ *
+ * A list is what blksum prints.  As in blksum --check, comments and other text
  * are ignored, and a damaged line is an error: nbdkit does not start.  Two
- * different sums of one name are also an error, because only one of them
- * can be right.
+ * different sums of one name are also an error, because only one of them can
+ * be right.
  */
 
 #define PARAM "blkhash-verify-sums"
@@ -421,7 +421,7 @@ verify_exports_free (void)
     free_export (export);
   }
   manifest_dir_close ();
-  verify_disk_forget_manifests ();     /* their sums are in the list */
+  verify_disk_forget_manifests (); /* their sums are in the list */
   sum_list_free ();
 }
 

@@ -29,13 +29,14 @@
 
 #include <pthread.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 struct verify_disk;
 
-/* The list of blkhash-verify-sums: the sums of the manifests, by the names of
- * exports.
+/* ---- The list of sums ----
+ *
+ * The list of blkhash-verify-sums: the sums of the manifests, by the names of
+ * exports.  Exported for unit tests.
  */
 
 /* Read the list PATH, before the server forks.  Returns 0, or -1 after
@@ -46,6 +47,8 @@ void sum_list_free (void);
 
 /* Returns the sum of NAME, with its tag, or NULL if there is none. */
 const char *sum_list_find (const char *name);
+
+/* ---- Exports ---- */
 
 /* Protects the list of exports, their members USERS, CLIENTS, WAITING,
  * HAS_PASS, PLUGIN_SIZE and CONNECTED, and all members of an export without

@@ -10,7 +10,6 @@
 #define BLKHASH_HASH_SPEC_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 struct blkhash_opts;

@@ -5,7 +5,6 @@
 #include <config.h>
 
 #include "common/text.h"
-#include "common/util.h"
 
 const char *
 number_parse (const char *text, uint64_t *number)

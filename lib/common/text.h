@@ -33,10 +33,10 @@ enum line_end { LINE_NEWLINE, LINE_NUL, LINE_FILE_END, LINE_LONG };
  */
 enum line_end line_read (FILE *in, char *text, size_t size, size_t *len);
 
-/* Returns the length in bytes of the character in UTF-8 at S, in a string that
- * ends with a null byte; or 0 if the bytes at S are not valid UTF-8.
+/* Returns the length in bytes of the character in UTF-8 at TEXT, in a string
+ * that ends with a NUL; or 0 if the bytes at TEXT are not valid UTF-8.
  */
-size_t utf8_length (const char *s);
+size_t utf8_length (const char *text);
 
 /* Write TEXT as a string of JSON, in quotes.  TEXT, for instance a file name,
  * need not be valid UTF-8, but JSON must be.  So each byte that is not part of

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Scoped locks: a mutex is unlocked at the end of the enclosing { }.
+ * Scoped locks, which are unlocked at the end of the enclosing { }; and
+ * arithmetic that the C library lacks.
  */
 
 #ifndef BLKHASH_UTIL_H
@@ -9,6 +10,8 @@
 
 #include <assert.h>
 #include <pthread.h>
+
+/* ---- Scoped locks ---- */
 
 static inline void
 cleanup_unlock (pthread_mutex_t **lock)
@@ -28,8 +31,9 @@ cleanup_unlock (pthread_mutex_t **lock)
     __attribute__ ((cleanup (cleanup_unlock), unused)) = (lock);        \
   pthread_mutex_lock (CLEANUP_CONCAT (scoped_lock_, __LINE__))
 
-/* Arithmetic that the C library lacks.  The macros may evaluate an argument
- * twice.
+/* ---- Arithmetic ----
+ *
+ * The macros may evaluate an argument twice.
  */
 
 /* On some systems <sys/param.h> also defines these. */

@@ -14,7 +14,6 @@
 /* The construction of the outer hash: flat, linear or streams.  The outer hash
  * computes the digest of the image from its leaves.
  */
-
 struct construction {
   unsigned streams;             /* 0 if flat or linear */
   bool linear;                  /* only if STREAMS is 0 */

@@ -11,8 +11,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-struct digest_ops;
-
 struct digest {
   const struct digest_ops *ops;
   const char *name;             /* canonical, static storage */

@@ -14,7 +14,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -23,7 +22,6 @@
 
 #include "construction/leaf.h"
 #include "digest/digest.h"
-#include "lanes/lanes.h"
 #include "lanes/lanes.h"
 
 #define BLOCK 4096

@@ -45,8 +45,6 @@
  * One thread starts and reaps requests; any thread can complete a part.
  */
 
-struct completions;
-
 struct aio_request {
   struct completions *owner;
   struct aio_request *next;     /* in the list UNUSED or DONE */

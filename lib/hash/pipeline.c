@@ -68,7 +68,7 @@ struct copy_buffer {
 struct job {
   struct pool_task task;        /* must be first */
   struct pipeline *pipeline;
-  struct copy_buffer *copy;          /* NULL if the data was not copied */
+  struct copy_buffer *copy;     /* NULL if the data was not copied */
   const unsigned char *data;
   size_t len;                   /* bytes of data; 0 in a run of zeros */
   uint64_t zeros;               /* number of zero blocks; 0 in a job of data */
@@ -95,7 +95,7 @@ struct pipeline {
   int error;                    /* the first error */
   struct job *filling;          /* the newest job, while bytes are copied to it,
                                  * or NULL */
-  struct copy_buffer *spare;         /* free buffers for copies */
+  struct copy_buffer *spare;    /* free buffers for copies */
   unsigned copies_left;         /* buffers that may still be allocated */
   unsigned head, count, slots;  /* oldest job, jobs in use, jobs in RING */
   struct job *ring;

@@ -1,13 +1,15 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * All users of a hash
- * in a process share its plan, so each kernel is tested once and measured
- * twice.  The kernels of the guessed plan are tested before the plan is used,
- * and all other kernels before the first measurement, so a process that hashes
- * little data tests few kernels.  If BLKHASH_CPU is set, each user has its own
- * plan, which is the guessed one and is never replaced, so that tests do not
- * depend on timing.
+ * The plan: make it from costs, test its kernels, replace it after a
+ * measurement, and hash by it.
+ *
+ * All users of a hash in a process share its plan, so each kernel is tested
+ * once and measured twice.  The kernels of the guessed plan are tested before
+ * the plan is used, and all other kernels before the first measurement, so a
+ * process that hashes little data tests few kernels.  If BLKHASH_CPU is set,
+ * each user has its own plan, which is the guessed one and is never replaced,
+ * so that tests do not depend on timing.
  *
  * The guessed plan uses constant costs of a call of each kernel.  They are in
  * percent of the time that OpenSSL, or libb2, takes to hash one message of the

@@ -73,7 +73,7 @@ bool lane_kernel_is_usable (const struct lane_kernel *kernel,
 
 /* ---- The plan: lanes.c ----
  *
- * The plan is a pure function of the costs of calls.
+ * The plan is a pure function of the costs of calls.  Exported for unit tests.
  */
 
 #define LANE_MAX_KERNELS 16     /* maximum number of kernels of a hash */

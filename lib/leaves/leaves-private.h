@@ -110,7 +110,7 @@ struct blkhash_leaves {
 };
 
 /* Returns the size of the image, or the maximum size while it is unknown.  All
- * ranges that enter_range accepted lie within this size, even if the
+ * ranges that enter_range (leaves.c) accepted lie within this size, even if the
  * size of the image becomes known during a call.
  */
 static inline uint64_t

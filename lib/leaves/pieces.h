@@ -58,6 +58,11 @@ struct pieces_budget {
 void budget_init (struct pieces_budget *budget, size_t bound);
 void budget_destroy (struct pieces_budget *budget);
 
+/* Returns true when a chunk was freed after pieces_reserve had stored SEEN.
+ * Waits for this only while a chunk is being hashed; otherwise returns false.
+ */
+bool budget_wait (struct pieces_budget *budget, uint64_t seen);
+
 /* ---- Partial blocks ---- */
 
 /* A range of known bytes of a partial block.  The ranges of a block are sorted,
@@ -134,11 +139,6 @@ struct partial *pieces_find (struct pieces *pieces, uint64_t index);
  */
 struct partial *pieces_reserve (struct pieces *pieces, bool zero,
                                 uint64_t *seen);
-
-/* Returns true when a chunk was freed after pieces_reserve had stored SEEN.
- * Waits for this only while a chunk is being hashed; otherwise returns false.
- */
-bool budget_wait (struct pieces_budget *budget, uint64_t seen);
 
 /* Add PARTIAL as block INDEX, which must not have a partial yet. */
 void pieces_add (struct pieces *pieces, struct partial *partial,

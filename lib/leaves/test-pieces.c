@@ -19,7 +19,6 @@
 #include <cmocka.h>
 
 #include "leaves/pieces.h"
-#include "leaves/pieces.h"
 
 #define BLOCK_SIZE 256
 #define ROUNDS 20000

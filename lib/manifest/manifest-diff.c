@@ -21,7 +21,8 @@
  * removed; an empty run is replaced by the next one of its iterator.
  */
 
-uint64_t
+/* Returns TAIL of struct leaf_diff.  Sizes are in bytes. */
+static uint64_t
 leaf_diff_tail (uint64_t size_a, uint64_t size_b, uint32_t block_size)
 {
   uint64_t size = MIN (size_a, size_b);

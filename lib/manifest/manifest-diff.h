@@ -67,7 +67,10 @@ leaf_run_bytes (const struct blkhash_manifest_run *run, uint64_t size,
 
 struct leaf_diff {
   /* Set by the caller. */
-  uint64_t tail;                /* see leaf_diff_tail */
+  uint64_t tail;                /* the block in which the smaller image ends,
+                                 * if this block is longer in the larger image:
+                                 * its leaves cannot be compared; or
+                                 * LEAF_DIFF_NO_BLOCK */
   uint64_t begin, end;          /* if END is not 0, differences outside of the
                                  * blocks from BEGIN to END are ignored */
   bool report_tail;             /* report TAIL as different if it may differ */
@@ -89,13 +92,6 @@ struct leaf_diff {
   uint64_t first, count;        /* the range that is not reported yet, if COUNT
                                  * is not 0 */
 };
-
-/* Returns the block in which the smaller image ends, if this block is longer in
- * the larger image: the leaves of such blocks cannot be compared.  Returns
- * LEAF_DIFF_NO_BLOCK if there is none.  Sizes are in bytes.
- */
-uint64_t leaf_diff_tail (uint64_t size_a, uint64_t size_b,
-                         uint32_t block_size);
 
 /* Compare the leaves of A and B, to the end of both, or to the first difference
  * if DIFFER is NULL.  Both must begin at the same block, and have leaves of the

@@ -141,7 +141,7 @@ manifest_reader_set_error (struct blkhash_manifest_reader *r, int err,
   return err;
 }
 
-int
+static int
 manifest_reader_set_errno (struct blkhash_manifest_reader *r, int err)
 {
   return manifest_reader_set_error (r, err, "%s", strerror (err));

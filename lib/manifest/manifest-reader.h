@@ -47,6 +47,7 @@ struct manifest_input {
   size_t start, end;            /* part of BUF that is not consumed */
 };
 
+/* The functions are exported for unit tests. */
 void manifest_input_init (struct manifest_input *input, int fd);
 void manifest_input_destroy (struct manifest_input *input);
 
@@ -120,12 +121,10 @@ uint64_t manifest_reader_offset (const struct blkhash_manifest_reader *r);
  */
 int manifest_reader_fail (struct blkhash_manifest_reader *r, int err);
 
-/* Store the reason for ERR as text: FMT, or the text of strerror.  Returns ERR,
- * which does not become sticky.
+/* Store the reason for ERR as text.  Returns ERR, which does not become sticky.
  */
 int manifest_reader_set_error (struct blkhash_manifest_reader *r, int err,
                                const char *fmt, ...)
   __attribute__ ((format (printf, 3, 4)));
-int manifest_reader_set_errno (struct blkhash_manifest_reader *r, int err);
 
 #endif /* BLKHASH_MANIFEST_READER_H */

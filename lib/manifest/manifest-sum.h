@@ -14,9 +14,9 @@
 
 #include "blkhash.h"
 
-/* ---- The leaves of zeros ---- */
-
-/* The leaves of blocks of zeros in a manifest: the leaf of a full block, and
+/* ---- The leaves of zeros ----
+ *
+ * The leaves of blocks of zeros in a manifest: the leaf of a full block, and
  * that of a short last block.
  *
  * A block of zeros must be in a run of zeros, so a reader refuses a data record

@@ -47,7 +47,7 @@ void *__wrap_realloc (void *p, size_t size);
 void __real_free (void *p);
 void __wrap_free (void *p);
 
-/* ---- Memory ---- */
+/* ---- Count allocated memory ---- */
 
 static atomic_long used, peak;  /* bytes */
 
@@ -970,7 +970,7 @@ test_damaged (void **state)
   free_image (image);
 }
 
-/* ---- Memory ---- */
+/* ---- The memory of an index ---- */
 
 /* Loading a manifest of 64 MiB takes memory for its largest record.  After that
  * only digests and marks (see manifest-index.c) and the cache take memory.

@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: manifests of parts of an image are written, with an ID or without,
- * and merged, and misuse is an error.  tests/lib/test-manifest.py compares
- * manifests with the reference.
+ * Unit test: manifests of parts of an image are written, with a plan or
+ * without, and merged, and misuse is an error.  tests/lib/test-manifest.py
+ * compares manifests with the reference.
  */
 
 #include <config.h>
