@@ -1,8 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Parse a command line: getopt_long finds the options, and the rows of the
- * command define them.
+ * getopt_long finds the options, and the rows of the command define them.
  */
 
 #include <config.h>

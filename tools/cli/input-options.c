@@ -20,6 +20,7 @@
 #include "format/probe.h"
 #include "util/source-options.h"
 
+/* ---- Options that a row cannot describe ---- */
 
 /* The argument is a hash spec, with or without the "blk-" of a tag.  Only the
  * last --digest counts.  Its block size, if any, must agree with --block-size:

@@ -1,8 +1,5 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
- *
- * Print the result for an image: its sum as a line like that of sha256sum, as a
- * tagged line, or as JSON; or the verdict as a line of sha256sum --check.
  */
 
 #include <config.h>
@@ -122,7 +119,8 @@ end_line (char end)
   program_flush ();
 }
 
-void
+/* Print SUM of the source NAME, made with HASH. */
+static void
 output_sum (const struct output_options *options, const char *name,
             const struct blkhash_opts *hash, const struct sum *sum)
 {
@@ -242,6 +240,8 @@ output_trailing (const char *name, uint64_t len)
               "%" PRIu64 " bytes after the image were not read", len);
   output_line (name, text);
 }
+
+/* ---- Containers ---- */
 
 /* Report that the bytes that were hashed are not those of a disk, but of
  * something that contains the image of one.

@@ -1,8 +1,10 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Print the result for an image on stdout.  All functions that end a line exit
- * if stdout cannot be written, or with ENOMEM.
+ * Print the result for an image on stdout: its sum as a line like that of
+ * sha256sum, as a tagged line, or as JSON; or the verdict as a line of
+ * sha256sum --check.  All functions that end a line exit if stdout cannot be
+ * written, or with ENOMEM.
  */
 
 #ifndef BLKSUM_OUTPUT_H
@@ -27,10 +29,6 @@ struct output_options {
   bool no_names;
   bool zero;                    /* NUL ends a line, and no name is escaped */
 };
-
-/* Print SUM of the source NAME, made with HASH. */
-void output_sum (const struct output_options *options, const char *name,
-                 const struct blkhash_opts *hash, const struct sum *sum);
 
 /* Print "NAME: VERDICT". */
 void output_line (const char *name, const char *verdict);

@@ -1,7 +1,5 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
- *
- * Read parts of an image.  A part that passes the end of the image is an error.
  */
 
 #include <config.h>

@@ -45,9 +45,9 @@ run_continues (const struct run *run, const struct run *next)
 /* ---- Reads ---- */
 
 /* The maximum size, in bytes, of a table that qemu keeps in memory; for several
- * tables that are counted together (bitmaps, vmdk extents), their sum.
- * The table of a disk of 64 TiB has 256 MiB if it has 4 bytes for each block of
- * 1 MiB, or 8 bytes for each cluster of 2 MiB.  Other limits apply to the table
+ * tables that are counted together (bitmaps, vmdk extents), their sum.  The
+ * table of a disk of 64 TiB has 256 MiB if it has 4 bytes for each block of 1
+ * MiB, or 8 bytes for each cluster of 2 MiB.  Other limits apply to the table
  * of a vhdx (MAX_BAT, slightly more), and to the L1 table of a qcow2 and the
  * grain directory of a sparse vmdk (those of qemu, less).
  */

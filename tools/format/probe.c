@@ -1,14 +1,12 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Probe the format of an image by its first or last bytes, or what contains it.
- *
- * The result is the same as in qemu, so that the hashed content is the one that
- * the user sees through qemu.  There are four exceptions: LUKS version 2 and
- * our own manifests, which qemu detects as raw; dmg, which qemu detects by
- * the name of the file; and a vpc of fixed size, which has no copy of its
- * footer at the start, so that qemu would read the footer as a part of a raw
- * disk.
+ * The format that is probed is the same as in qemu, so that the hashed content
+ * is the one that the user sees through qemu.  There are four exceptions: LUKS
+ * version 2 and our own manifests, which qemu detects as raw; dmg, which qemu
+ * detects by the name of the file; and a vpc of fixed size, which has no copy
+ * of its footer at the start, so that qemu would read the footer as a part of a
+ * raw disk.
  */
 
 #include <config.h>

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Probe the format of an image; and the names of formats, which are the same as
- * in qemu.
+ * Probe the format of an image by its first and last bytes, or the container
+ * that it is in; and the names of formats, which are the same as in qemu.
  */
 
 #ifndef BLKSUM_PROBE_H

@@ -1,16 +1,17 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
+ * Check vdi images: see formats.h.
+ *
  * A vdi image is a header, a map with an entry for each block of the disk, and
- * blocks.  It cannot name another file, but have the UUID of a parent, without
- * which it is not the disk.  qemu refuses most of these, and here they are
- * refused with a better message.  All other checks are left to qemu.
+ * blocks.  It cannot name another file, but it can have the UUID of a parent,
+ * without which it is not the disk.  qemu refuses most of these, and here they
+ * are refused with a better message.  All other checks are left to qemu.
  */
 
 #include <config.h>
 
 #include <inttypes.h>
-#include <stdlib.h>
 
 #include "../lib/common/util.h"
 #include "format/formats.h"

@@ -1,6 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
+ * Check vhdx images, and map them: see formats.h.
+ *
  * When qemu opens the image, it checks that the blocks in the block allocation
  * table (BAT) lie inside the file.  It does not check that the BAT itself lies
  * inside the file: a truncated BAT reads as zeros, like the BAT of an empty
@@ -16,7 +18,6 @@
 #include <config.h>
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "../lib/common/util.h"

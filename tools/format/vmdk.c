@@ -1,6 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
+ * Check vmdk images: see formats.h.
+ *
  * A sparse image is a header ("KDMV"), a text descriptor, a grain directory,
  * grain tables and grains: the directory has the offsets of the tables, and the
  * tables those of the grains.  qemu (7.2 and 9.0) uses the extents of the
@@ -480,7 +482,7 @@ find_descriptor (const struct imagefile *file, uint64_t *offset,
 
 static char *
 read_extent_descriptor (const struct imagefile *file, uint64_t offset,
-                 struct error *error)
+                        struct error *error)
 {
   uint64_t rest = offset < file->size ? file->size - offset : 0;
   size_t len = MIN (rest, MAX_DESCRIPTOR);

@@ -1,6 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
+ * Check vpc images: see formats.h.
+ *
  * The image ends with a footer that has the type of the disk: fixed, dynamic,
  * or differencing, that is, with a parent.  All but fixed images have a copy of
  * the footer at the start.  If there is a copy, qemu (7.2) uses it, and reads

@@ -17,10 +17,11 @@
 #define BLKSUM_IMAGE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "image/layer.h"
+#include "util/error.h"
 
-struct error;
 struct file;
 struct files;
 
@@ -63,9 +64,9 @@ int image_check_stream (const struct file *file, uint64_t start,
  *
  * If the format was probed, PATH should always lead to the inspected file, as
  * /proc/self/fd/N does.  If PATH can lead to another file by now, the caller
- * must check which files qemu opens.  If the user gave the format,
- * PATH must be the path that the user gave, because relative names in the
- * header are relative to it.
+ * must check which files qemu opens.  If the user gave the format, PATH must be
+ * the path that the user gave, because relative names in the header are
+ * relative to it.
  */
 char *image_qemu_opts (const struct image_info *info, const char *path,
                        bool is_block_device, bool force_share);

@@ -401,7 +401,7 @@ open_backing (const struct layer *from, const struct layer_context *context,
     return ANSWER_FAILED;
   if (local == ANSWER_YES) {
     if (open_file (&layer->file, "the backing file", path, context,
-                         error) == -1)
+                   error) == -1)
       return ANSWER_FAILED;
     memmove (layer->path, path, strlen (path) + 1);
     if (raw) {

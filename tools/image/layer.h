@@ -9,7 +9,6 @@
 #ifndef BLKSUM_LAYER_H
 #define BLKSUM_LAYER_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "format/formats.h"

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The files that blksum writes: their temporary names, and messages.  How a
- * file is created and published is explained in ../lib/common/replace.c.
+ * The temporary names of the files, and the messages about them.  How a file is
+ * created and published is explained in ../lib/common/replace.c.
  */
 
 #include <config.h>

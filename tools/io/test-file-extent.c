@@ -18,7 +18,6 @@
 #include <cmocka.h>
 
 #include "io/file.h"
-#include "io/file.h"
 #include "util/error.h"
 
 #ifdef SEEK_HOLE

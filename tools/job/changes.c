@@ -622,7 +622,7 @@ read_array (struct list *list, const struct form *form)
  */
 static int
 read_json (FILE *in, const char *name, uint64_t size,
-                struct ranges *ranges, struct error *error)
+           struct ranges *ranges, struct error *error)
 {
   struct list list = {
     .scan = { .in = in, .name = name, .error = error },

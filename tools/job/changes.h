@@ -2,7 +2,8 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * The ranges of an image that changed since it was hashed: a list in JSON, or a
- * mapfile, that another program has made.
+ * mapfile, that another program has made; and the sum in the name of a dirty
+ * bitmap.
  *
  * All other ranges are trusted to be unchanged.  So any irregularity in the
  * list is an error, and then none of it is used.
@@ -29,9 +30,9 @@ int changes_read (const char *path, uint64_t size, struct ranges *ranges,
 int changes_read_stream (FILE *in, const char *name, uint64_t size,
                          struct ranges *ranges, struct error *error);
 
-/* The sum in the name of a dirty bitmap: the bitmap records the changes since
- * the image had this sum.
- */
+/* ---- The name of a dirty bitmap ---- */
+
+/* It can have a sum: the bitmap records the changes since the image had it. */
 
 /* Does NAME begin with "blk-" and at least the first 8 digits of a sum? */
 bool bitmap_name_has_sum (const char *name);

@@ -23,17 +23,18 @@
 #include "util/ranges.h"
 #include "util/source-options.h"
 
-/* The requests to jobs.  They are set from the command line, and a job sees no
- * other options.  A request is small, so that a job can copy it and modify the
- * copy.
- *
- * A request contains callbacks, which the job calls while it runs, in the
- * thread that called the job.  Only that of struct progress is called by any
- * thread.
- */
-
 struct check_line;
 struct difference;
+
+/* ---- Requests ---- */
+
+/* Requests are set from the command line, and a job sees no other options.  A
+ * request is small, so that a job can copy it and modify the copy.
+ *
+ * A request contains callbacks, which the job calls while it runs, in the
+ * thread that called the job.  Only that of struct progress, and warn of struct
+ * source_options, are called by any thread.
+ */
 
 /* The part that the requests of all jobs have. */
 struct hash_request {
@@ -152,9 +153,7 @@ struct update_request {
                                  * millionths of a percent */
 };
 
-/* The results that jobs return, and the values that jobs pass to the callbacks
- * in their requests.
- */
+/* ---- Results, and what jobs pass to the callbacks in their requests ---- */
 
 /* The sum of one source, and statistics about it. */
 struct sum {
@@ -254,7 +253,7 @@ enum job_status {
   JOB_DIFFERS,                  /* ERROR says what differs */
 };
 
-/* The jobs. */
+/* ---- The jobs ---- */
 
 /* Hash the operand. */
 int job_hash (const struct hash_request *request, struct sum *sum,

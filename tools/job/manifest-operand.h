@@ -1,12 +1,12 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The job: compute the sum of an image from its manifest.  The operand is
- * manifest:PATH.
+ * A manifest as an operand, manifest:PATH: its path, its hash parameters, and
+ * the job that computes the sum of an image from it.
  */
 
-#ifndef BLKSUM_JOB_MANIFEST_H
-#define BLKSUM_JOB_MANIFEST_H
+#ifndef BLKSUM_MANIFEST_OPERAND_H
+#define BLKSUM_MANIFEST_OPERAND_H
 
 #include <stdbool.h>
 
@@ -54,4 +54,4 @@ int job_manifest (const struct hash_request *request, const char *path,
 int job_manifest_verify (const struct hash_request *request, int fd,
                          struct sum *sum, struct error *error);
 
-#endif /* BLKSUM_JOB_MANIFEST_H */
+#endif /* BLKSUM_MANIFEST_OPERAND_H */

@@ -9,7 +9,6 @@
 #include <config.h>
 
 #include <errno.h>
-#include <inttypes.h>
 #include <string.h>
 
 #include "../lib/common/util.h"
@@ -70,10 +69,10 @@ manifest_runs_init (struct manifest_runs *manifest,
   };
 }
 
+/* ---- The base ---- */
+
 #define MAX_BASE_RUN 65536      /* maximum number of blocks from the base in a
                                  * run, so that progress is visible */
-
-/* ---- The base ---- */
 
 /* Read the base up to block FIRST, so that BASE_LEFT starts with this block. */
 static int

@@ -15,7 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -24,7 +23,6 @@
 
 #include "../lib/common/test-time64.h"
 
-#include "io/file.h"
 #include "io/file.h"
 #include "job/plan.h"
 #include "source/source.h"

@@ -1,6 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
+ * The extents of an NBD export, by its block status: see nbd.h.
+ *
  * The status of the next ranges is requested while the ranges before them are
  * read.  Otherwise reading a large sparse export over a network takes a round
  * trip for each range.  Requests that are sent ahead only save time.  If such a
@@ -420,7 +422,7 @@ query (struct nbd_extents *extents, uint64_t offset, struct error *error)
 }
 
 /* Skip extents before OFFSET.  Returns true if extents->reply includes OFFSET.
- * */
+ */
 static bool
 has_reply (struct nbd_extents *extents, uint64_t offset)
 {

@@ -1,18 +1,17 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The thread of an NBD connection.
+ * Handles of libnbd, and the thread of an NBD connection.
  *
- * It keeps several reads in flight, so that a server with a high latency stays
- * busy.  It hashes the data of a read while the data is in the cache of its
- * CPU, unless a thread that only hashes is waiting.
+ * The thread keeps several reads in flight, so that a server with a high
+ * latency stays busy.  It hashes the data of a read while the data is in the
+ * cache of its CPU, unless a thread that only hashes is waiting.
  */
 
 #include <config.h>
 
 #include <errno.h>
 #include <limits.h>
-#include <stdlib.h>
 
 #include "../lib/common/clock.h"
 #include "../lib/common/util.h"
@@ -74,8 +73,7 @@ nbd_handle_close (struct nbd_handle *nbd)
 
 /* ---- Errors ---- */
 
-/* Wake the thread that called nbd_export_scan, because the reader was
- * stopped.
+/* Wake the thread that called nbd_export_scan, because the reader was stopped.
  */
 static void
 report_stop (struct nbd_reader *reader)
@@ -145,8 +143,8 @@ conn_next_range (void *opaque, struct range *range, struct error *error)
 }
 
 /* Set conn->next to the next range to read, unless it is set.  The length of
- * conn->next stays 0 if other ranges must be hashed first.  If the
- * reader was stopped, this is the end.
+ * conn->next stays 0 if other ranges must be hashed first.  If the reader was
+ * stopped, this is the end.
  */
 static enum next_range
 find_next (struct nbd_conn *conn)
@@ -288,15 +286,13 @@ static bool
 start_buffer (struct nbd_conn *conn)
 {
   struct nbd_reader *reader = conn->reader;
-  struct buffer *buffer = reader_try_get (&reader->base,
-                                          next_len (conn));
+  struct buffer *buffer = reader_try_get (&reader->base, next_len (conn));
 
   if (!buffer)
     return false;
   buffer->owner = conn;
   buffer->start = clock_ns ();
-  reader_ranges_move (&reader->base.ranges, &conn->next,
-                      &buffer->ranges[0]);
+  reader_ranges_move (&reader->base.ranges, &conn->next, &buffer->ranges[0]);
   buffer->nr_ranges = 1;
   conn->filling = buffer;
   conn->reads++;

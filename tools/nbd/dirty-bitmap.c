@@ -1,6 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
+ * Dirty bitmaps of qemu, which an NBD server exports: see nbd.h.
+ *
  * The bitmap is read over the same connection as the data: qemu-nbd often
  * accepts only one connection, and exits after it.  A bitmap that is in use
  * elsewhere, or that was in use when its host crashed, can lack changes.  qemu

@@ -8,8 +8,8 @@
  * have the same names and types, but none may be called before libnbd_load.
  */
 
-#ifndef BLKHASH_LIBNBD_H
-#define BLKHASH_LIBNBD_H
+#ifndef BLKSUM_LIBNBD_H
+#define BLKSUM_LIBNBD_H
 
 #include <stddef.h>
 
@@ -95,4 +95,4 @@ const char *nbd_error_text (void);
   libnbd.set_request_structured_replies
 #define nbd_set_uri_allow_local_file libnbd.set_uri_allow_local_file
 
-#endif /* BLKHASH_LIBNBD_H */
+#endif /* BLKSUM_LIBNBD_H */

@@ -28,8 +28,8 @@ struct source_options;
 /* ---- Handles ---- */
 
 /* Create a handle.  If EXTENTS is set, it negotiates block status when it
- * connects.  This loads libnbd: call no function of libnbd before.
- * Returns NULL with the reason in ERROR on failure.
+ * connects.  This loads libnbd: call no function of libnbd before.  Returns
+ * NULL with the reason in ERROR on failure.
  */
 struct nbd_handle *nbd_handle_create (bool extents, struct error *error);
 

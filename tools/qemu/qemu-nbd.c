@@ -1,6 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
+ * Start and end a qemu-nbd, and check the files that it has open: see qemu.h.
+ *
  * qemu-nbd inherits a listening socket, by the socket activation of systemd:
  * descriptor 3, LISTEN_FDS and LISTEN_PID.  Before qemu-nbd runs, the child
  * binds the socket in a directory that no other user can enter, connects the

@@ -1,5 +1,7 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * Run a program, and make an error of the messages of one of qemu: see qemu.h.
  */
 
 #include <config.h>

@@ -4,22 +4,20 @@
 
 #include <config.h>
 
-#include <errno.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/time.h>
-#include <time.h>
 
 #include "../lib/common/clock.h"
 #include "../lib/common/util.h"
 #include "io/file-read.h"
 #include "io/file.h"
 #include "read/image-reader.h"
-#include "read/scan.h"
 #include "read/reader.h"
+#include "read/scan.h"
 #include "util/error.h"
 #include "util/source-options.h"
 

@@ -4,10 +4,10 @@
  * A reader of an image or a stream.  The caller provides the functions that
  * find where the image is stored, and read what only the caller can read.
  *
- * Each thread takes the next range, reads it, and passes it to the leaf table,
- * which hashes it in that thread: see reader.h.  A thread is started when there
- * is work for another one.  io_uring was not faster than such threads: see
- * docs/blksum-performance.md.
+ * Each thread takes the next range and reads it, or passes a range that was
+ * read to the leaf table, which hashes it: see reader.h.  A thread is started
+ * when there is work for another one.  io_uring was not faster than such
+ * threads: see docs/blksum-performance.md.
  */
 
 #ifndef BLKSUM_IMAGE_READER_H

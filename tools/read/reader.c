@@ -12,13 +12,14 @@
 #include "../lib/common/clock.h"
 #include "../lib/common/util.h"
 #include "io/file-read.h"
-#include "read/scan.h"
 #include "read/reader.h"
+#include "read/scan.h"
 #include "util/error.h"
 
-/* ---- The memory of buffers ----------------------------------------------- */
+/* ---- Buffers, their memory and their queue ------------------------------- */
 
-/* The functions of buffers are not thread-safe: the caller holds the lock.
+/* The functions of struct buffers and struct buffer_queue are not thread-safe:
+ * the caller holds the lock.
  *
  * Memory is allocated in units, the lowest free units first.  Short reads use
  * few units, so many of them can be in flight.  The lowest units are used again
@@ -189,12 +190,10 @@ reader_init (struct reader *reader, struct scan *scan,
 }
 
 int
-reader_set_bounds (struct reader *reader,
-                   const struct reader_bounds *bounds)
+reader_set_bounds (struct reader *reader, const struct reader_bounds *bounds)
 {
   reader->bounds = *bounds;
-  depth_init (&reader->depth, bounds->start, bounds->depth,
-              bounds->hashing);
+  depth_init (&reader->depth, bounds->start, bounds->depth, bounds->hashing);
   return buffers_init (&reader->buffers, bounds->memory, bounds->max_len);
 }
 
@@ -208,7 +207,7 @@ reader_destroy (struct reader *reader)
   reader_ranges_destroy (&reader->ranges);
 }
 
-/* ---- Buffers ---- */
+/* ---- Buffers in use ---- */
 
 static bool
 has_buffer_locked (const struct reader *reader, size_t len)
@@ -236,8 +235,7 @@ dequeue_locked (struct reader *reader)
 static bool
 can_hash_locked (const struct reader *reader)
 {
-  return reader->queue.count > 0 &&
-    reader->hashing < reader->bounds.hashing;
+  return reader->queue.count > 0 && reader->hashing < reader->bounds.hashing;
 }
 
 static bool
@@ -339,8 +337,7 @@ return_buffer (struct reader *reader, struct buffer *buffer)
 }
 
 static void
-shrink_buffer (struct reader *reader, struct buffer *buffer,
-               unsigned copies)
+shrink_buffer (struct reader *reader, struct buffer *buffer, unsigned copies)
 {
   size_t kept = copies * ROUND_UP (buffer_data_len (buffer),
                                    (uint64_t) READ_ALIGN);
@@ -465,8 +462,7 @@ reader_try_hash (struct reader *reader)
   SCOPED_LOCK (&reader->lock);
 
   return !reader->stopped && can_hash_locked (reader) &&
-    reader->queue.count > reader->waiting ? dequeue_locked (reader)
-                                                : NULL;
+    reader->queue.count > reader->waiting ? dequeue_locked (reader) : NULL;
 }
 
 unsigned

@@ -1,7 +1,5 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
- *
- * A scan request: fill a leaf table from an image, or copy a range.
  */
 
 #include <config.h>

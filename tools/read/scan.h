@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * A scan request: fill a leaf table from an image, and return the result.  A
- * job creates the request and owns the table; a source executes it.
+ * A scan: fill a leaf table from an image, and return the result.  A job
+ * creates the scan and owns the table; a source carries it out.
  *
- * Without a table nothing is hashed.  The request is then a copy of one range.
+ * Without a table nothing is hashed.  The scan is then a copy of one range.
  */
 
 #ifndef BLKSUM_SCAN_H
@@ -104,10 +104,10 @@ size_t scan_batch_size (const struct scan *scan);
 /* Count LEN bytes that were added.  If HOLE is set, they were not read. */
 void scan_count (struct scan *scan, uint64_t len, bool hole);
 
-/* Fail the request with ERROR.  Returns false if it had failed before. */
+/* Fail the scan with ERROR.  Returns false if it had failed before. */
 bool scan_fail (struct scan *scan, const struct error *error);
 
-/* Returns true if the request has failed, or is canceled. */
+/* Returns true if the scan has failed, or is canceled. */
 bool scan_has_failed (struct scan *scan);
 
 /* A missing_function of the cursor; OPAQUE is a struct scan. */

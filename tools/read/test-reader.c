@@ -9,7 +9,6 @@
 
 #include <config.h>
 
-#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>

@@ -1,5 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * The manifest of a repair, a block, and the first pass, which lists the bad
+ * blocks: see repair-private.h.
  */
 
 #include <config.h>

@@ -26,7 +26,6 @@
 #include "blkhash-manifest.h"
 #include "io/file-read.h"
 #include "job/job.h"
-#include "job/manifest-operand.h"
 #include "read/scan.h"
 #include "repair/repair-private.h"
 #include "repair/repair.h"

@@ -11,7 +11,6 @@
 #include <linux/fs.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -30,9 +29,9 @@
 #include "source/source.h"
 #include "util/error.h"
 
-/* Check whether direct I/O to a file or block device reaches its storage.
- *
- * Many file systems accept O_DIRECT but use the page cache, some of them only
+/* ---- Does direct I/O reach the storage? ---------------------------------- */
+
+/* Many file systems accept O_DIRECT but use the page cache, some of them only
  * for certain files, such as compressed files on btrfs.  Reading back from the
  * page cache would prove nothing.  Therefore only file systems whose direct
  * I/O is known to bypass the page cache are accepted, and only if the kernel
@@ -50,17 +49,6 @@
  * devices, such as those of dm and md, are trusted to pass on flushes and to
  * read from the devices below them, so they are as good as those devices.
  */
-
-struct error;
-
-/* Check that direct I/O on FD, a regular file or block device, bypasses the
- * page cache, as far as the kernel reports that.  If FD is on a loop device,
- * check also that its backing file is not locked by a program of qemu.  Store
- * in *ALIGN the alignment, in bytes, that the offset and the length of a write
- * need, or else the drive or the file system would rewrite adjacent data too.
- * Returns 0, or -1 with the reason in ERROR.
- */
-int direct_storage_check (int fd, uint32_t *align, struct error *error);
 
 #define MAX_DEPTH 8             /* layers of stacked devices */
 
@@ -287,7 +275,14 @@ check_device (dev_t dev, unsigned depth, uint32_t *align, struct error *error)
   return check_layer (dev, depth, align, error);
 }
 
-int
+/* Check that direct I/O on FD, a regular file or block device, bypasses the
+ * page cache, as far as the kernel reports that.  If FD is on a loop device,
+ * check also that its backing file is not locked by a program of qemu.  Store
+ * in *ALIGN the alignment, in bytes, that the offset and the length of a write
+ * need, or else the drive or the file system would rewrite adjacent data too.
+ * Returns 0, or -1 with the reason in ERROR.
+ */
+static int
 direct_storage_check (int fd, uint32_t *align, struct error *error)
 {
   *align = 1;

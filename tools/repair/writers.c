@@ -235,8 +235,7 @@ have (const struct disk_layers *layers, const struct disk_file *file)
  * a loop device directly after it.  FD is open on FILE, or -1.
  */
 static void
-add_layer (struct disk_layers *layers, const struct disk_file *file,
-                 int fd)
+add_layer (struct disk_layers *layers, const struct disk_file *file, int fd)
 {
   struct disk_file below;
   DIR *slaves;
@@ -283,8 +282,7 @@ disk_layers_init (struct disk_layers *layers, int fd, const struct stat *st)
  * partition in LAYERS.  Two partitions of a disk do not overlap.
  */
 static bool
-layers_overlap (const struct disk_layers *layers,
-                     const struct disk_file *file)
+layers_overlap (const struct disk_layers *layers, const struct disk_file *file)
 {
   struct disk_file whole = { .device = 0 };
 
@@ -386,8 +384,7 @@ check_loops (struct disk_layers *layers, struct error *error)
 
     before = layers->count;
     while (block_device_next (disks, &disk.device)) {
-      if (layers_overlap (layers, &disk) ||
-          !is_over (layers, disk.device))
+      if (layers_overlap (layers, &disk) || !is_over (layers, disk.device))
         continue;
       add_layer (layers, &disk, -1);
       if (check_exclusive (disk.device, error) == -1) {
@@ -561,8 +558,7 @@ check_file (struct search *search, unsigned long fd)
   err = find_file (folder, fd, &file);
   if (err)
     return err == ENOMEM ? fail (search, folder, err) : 0;
-  return layers_overlap (&search->layers, &file)
-    ? refuse (search, &file) : 0;
+  return layers_overlap (&search->layers, &file) ? refuse (search, &file) : 0;
 }
 
 /* ---- Threads and processes ---- */

@@ -275,7 +275,7 @@ start (struct direct *direct, struct error *error)
 
   if (answer != ANSWER_YES)
     return answer == ANSWER_NO ? DIRECT_QEMU : DIRECT_ERROR;
-  /* For compressed data, read_by_qemu would have only one read in flight. */
+  /* For compressed data, direct_read would have only one read in flight. */
   if (clusters->compressed > clusters->plain)
     return DIRECT_QEMU;
   files_start_reading (&qi->files);

@@ -1,6 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
+ * An NBD export that the user names by its URI.
+ *
  * If the server supports several connections with a consistent view of the disk
  * (multi-conn), a few are opened.  A server with a thread for each connection
  * is then read in parallel.

@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The thread that reads a range reads it from both sources, and compares the
- * two buffers while they are in the cache of its CPU.
+ * The difference of two sources: see source.h.  The thread that reads a range
+ * reads it from both sources, and compares the two buffers while they are in
+ * the cache of its CPU.
  */
 
 #include <config.h>
@@ -201,7 +202,6 @@ pair_scan (struct source *source, struct scan *scan)
     .read = pair_read,
     .reads_two_images = true,
   };
-
   const struct image_ops *failed;
 
   if (image_reader_scan (&image, pair->options, scan) == 0)

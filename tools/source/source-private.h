@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The kinds of source: each function opens one.
+ * The kinds of source, each with the function that opens it; and the image that
+ * a qemu-nbd serves, which two of them use.
  */
 
 #ifndef BLKSUM_SOURCE_PRIVATE_H
@@ -95,8 +96,8 @@ void qemu_image_refine_error (struct qemu_image *qi, struct error *error);
 void qemu_image_stop (struct qemu_image *qi);
 
 /* An image that qemu reads.  Start the qemu-nbd of QI, which was not started
- * before, and connect to it.
- * If this succeeds, the source owns all that QI owned.  Returns 0 or -1.
+ * before, and connect to it.  If this succeeds, the source owns all that QI
+ * owned.  Returns 0 or -1.
  */
 int qemu_open (const struct qemu_image *qi, struct source **source,
                struct error *error);

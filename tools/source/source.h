@@ -120,8 +120,9 @@ int source_open (const struct source_options *options, const char *operand,
 
 /* Open the raw image in FD, a regular file or block device.  The caller has
  * opened FD with O_DIRECT and locked it, and closes it after the source.
- * Unless OPTIONS gives the format, it is detected.  An image that is not raw is
- * refused.  Returns 0, or -1 with the reason; then *SOURCE is not set.
+ * Unless OPTIONS gives the format raw, the format is detected.  An image that
+ * is not raw is refused.  Returns 0, or -1 with the reason; then *SOURCE is not
+ * set.
  */
 int source_open_raw (const struct source_options *options, int fd,
                      struct source **source, struct error *error);
@@ -133,7 +134,7 @@ int source_open_raw (const struct source_options *options, int fd,
  * BLOCK_SIZE bytes are compared: a block that is the same in both reads as
  * zeros, and any other block as some data that is not zero.  Returns 0; or -1
  * with errno set: ENOTSUP if one of the two has no functions that read at any
- * offset (see image in source.h).
+ * offset (see the function image above).
  */
 int pair_open (const struct source_options *options, size_t block_size,
                struct source *const both[2], struct source **source);

@@ -43,7 +43,7 @@ join (struct ranges *ranges, uint64_t gap)
 }
 
 /* Make room for another range.  If there are RANGES_MAX ranges, join ranges
- * with small gaps between them, and set WIDENED.
+ * with small gaps between them.  Returns 0 or ENOMEM.
  */
 static int
 make_room (struct ranges *ranges)

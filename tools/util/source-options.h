@@ -41,8 +41,8 @@ struct source_options {
   bool cache;                   /* leave the data that was read in the page
                                  * cache */
   bool extents;                 /* query extents */
-  unsigned threads;             /* number of threads that read and hash, 1 to
-                                 * SOURCE_MAX_THREADS */
+  unsigned threads;             /* maximum number of threads that hash, 1 to
+                                 * SOURCE_MAX_THREADS; more may wait in reads */
   size_t memory;                /* size of all buffers, bytes; at most
                                  * SOURCE_MEMORY */
   size_t read_size;             /* size of a read over NBD, bytes */
