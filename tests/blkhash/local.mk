@@ -19,9 +19,7 @@ both_tests += \
 	blkhash/test-repair-layers.sh \
 	blkhash/test-repair-nbd.sh \
 	blkhash/test-repair-proc.sh \
-	blkhash/test-repair-race.sh \
 	blkhash/test-repair-refused.sh \
-	blkhash/test-repair-storage.sh \
 	blkhash/test-repair-sysfs.sh
 
 once_tests += \
@@ -33,7 +31,9 @@ once_tests += \
 	blkhash/test-compare-silent.sh \
 	blkhash/test-locate.sh \
 	blkhash/test-repair-limit.sh \
+	blkhash/test-repair-race.sh \
 	blkhash/test-repair-random.sh \
+	blkhash/test-repair-storage.sh \
 	blkhash/test-repair.sh
 
 EXTRA_DIST += \

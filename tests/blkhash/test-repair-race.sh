@@ -10,7 +10,7 @@
 requires_nbdkit eval
 requires_program strace
 [ -z "$wrapper" ] || skip "no strace in valgrind"
-[ "$SANITIZE" = no ] || skip "no strace with sanitizers"
+requires_no_sanitizer "no strace with sanitizers"
 requires strace -f -o "$dir/tmp/log" true
 
 cd "$dir"

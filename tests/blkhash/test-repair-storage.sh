@@ -12,7 +12,7 @@
 requires_root
 requires_program losetup mkfs.ext4 strace unshare
 [ -z "$wrapper" ] || skip "no strace in valgrind"
-[ "$SANITIZE" = no ] || skip "no strace with sanitizers"
+requires_no_sanitizer "no strace with sanitizers"
 requires strace -f -o "$dir/tmp/log" true
 
 cd "$dir"
