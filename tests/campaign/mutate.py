@@ -72,7 +72,8 @@ class Tree:
                          "CFLAGS=-O1 -w", *options],
                         ["make"], ["make", "check", "TESTS="]):
             if self.run(command) != 0:
-                sys.exit(f"{command} fails: see {where}/mutate.log")
+                with open(where + "/mutate.log") as log:
+                    sys.exit(f"{log.read()}\n{command} fails")
 
     def run(self, command, limit=None, directory="."):
         """The exit status; 0 if it was skipped; None if it hangs."""
