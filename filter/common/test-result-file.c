@@ -100,6 +100,51 @@ test_limit (void **state)
   assert_true (file_has (HEADER, now));
 }
 
+/* A file with one line is ours only if all of the line is a sum of the default
+ * export; HEX stands for its digits.
+ */
+static void
+test_one_line (void **state)
+{
+  static const struct {
+    const char *before, *after;
+    int digits;
+    bool ours;
+  } lines[] = {
+    { "", "  -\n", DIGITS, true },
+    { "", "  -\n", DIGITS - 1, false },
+    { "", "  -\n", DIGITS + 1, false },
+    { "", " *-\n", DIGITS, false },
+    { "", "  other\n", DIGITS, false },
+    { "blk-sha256/64k (-) = ", "\n", DIGITS, true },
+    { "blk-sha256/64k (-) = ", "\n", DIGITS - 1, false },
+    { "blk-sha256/64k (-) = ", "\n", DIGITS + 1, false },
+    { "blk-sha256/64k (-) = x", "\n", DIGITS - 1, false },
+    { "blk-sha256/64k (-) - ", "\n", DIGITS, false },
+    { "blk-sha256/64k [-) = ", "\n", DIGITS, false },
+    { "blk-sha256/64k (-) = ", "", DIGITS, false },
+    { "blk-sha256/64k (", "\n", 0, false },
+    { "blk-sha256/64k (", "\n", DIGITS, false },
+    { "blk-sha256/4k (-) = ", "\n", DIGITS, false },
+    { "blk-sha256/64k (-) = ", "\ntext\n", DIGITS, false },
+    { "", "\n", 0, false },
+  };
+
+  (void) state;
+  for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+    FILE *f = tmpfile ();
+
+    fprintf (f, "%s%.*s%s", lines[i].before, lines[i].digits,
+             "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef0",
+             lines[i].after);
+    rewind (f);
+    if ((result_lines_examine (fileno (f), NULL) == FILE_OURS) !=
+        lines[i].ours)
+      fail_msg ("line %zu: %s", i, lines[i].ours ? "not ours" : "ours");
+    fclose (f);
+  }
+}
+
 static unsigned calls;
 
 static int
@@ -303,6 +348,7 @@ main (void)
 {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test (test_limit),
+    cmocka_unit_test (test_one_line),
     cmocka_unit_test (test_readers),
     cmocka_unit_test (test_failures),
     cmocka_unit_test (test_failures_for_ever),

@@ -233,6 +233,38 @@ test_shared_budget (void **state)
   budget_destroy (&budget);
 }
 
+/* A user that held nothing when room was made is found again with its next
+ * piece.
+ */
+static void
+test_user_returns (void **state)
+{
+  const uint32_t size = 1 << 20;
+  struct user users[2] = { { 0 } };
+  struct pieces_budget budget;
+  struct partial *victim = NULL;
+  uint64_t i;
+
+  (void) state;
+  budget_init (&budget, 11 * size);
+  for (i = 0; i < 2; i++)
+    users[i].pieces = pieces_create (size, 0, &budget, evict, &users[i]);
+  assert_non_null (add (users[0].pieces, 0));
+  assert_true (evict (&users[0]));
+  assert_int_equal (share_make_room (users[1].pieces, &victim), ENOBUFS);
+
+  for (i = 0; i < 10; i++)
+    assert_non_null (add (users[0].pieces, i));
+  assert_null (add (users[1].pieces, 0));
+  users[0].asked = 0;
+  assert_int_equal (share_make_room (users[1].pieces, &victim), 0);
+  assert_int_equal (users[0].asked, 1);
+  for (i = 0; i < 2; i++)
+    pieces_free (users[i].pieces);
+  assert_int_equal (budget.used, 0);
+  budget_destroy (&budget);
+}
+
 int
 main (void)
 {
@@ -240,6 +272,7 @@ main (void)
     cmocka_unit_test (test_against_array),
     cmocka_unit_test (test_bound),
     cmocka_unit_test (test_shared_budget),
+    cmocka_unit_test (test_user_returns),
   };
 
   return cmocka_run_group_tests (tests, NULL, NULL);
