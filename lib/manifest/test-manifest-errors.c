@@ -37,6 +37,27 @@ static unsigned char image[SIZE];
  */
 static const int *pwrite_results;
 
+/* If not 0, a write writes at most that many bytes, and every other one is
+ * interrupted.
+ */
+static size_t write_max;
+
+ssize_t __real_write (int fd, const void *buf, size_t len);
+ssize_t __wrap_write (int fd, const void *buf, size_t len);
+
+ssize_t
+__wrap_write (int fd, const void *buf, size_t len)
+{
+  static unsigned calls;
+
+  if (write_max > 0 && ++calls % 2) {
+    errno = EINTR;
+    return -1;
+  }
+  return __real_write (fd, buf, write_max > 0 && len > write_max ? write_max
+                                                                 : len);
+}
+
 ssize_t __wrap_pwrite (int fd, const void *buf, size_t len, off_t offset);
 ssize_t __wrap_pwrite64 (int fd, const void *buf, size_t len, off_t offset);
 
@@ -310,6 +331,30 @@ test_write_errors (void **state)
   close (fds[0]);
   assert_int_equal (blkhash_leaves_save (l, fds[1], NULL, NULL), EPIPE);
   close (fds[1]);
+  blkhash_leaves_free (l);
+}
+
+/* Short and interrupted writes write the same manifest. */
+static void
+test_short_writes (void **state)
+{
+  static unsigned char whole[4096], parts[sizeof whole];
+  struct blkhash_leaves *l = full_table (0);
+  int fd = temporary (), other = temporary ();
+  ssize_t len;
+
+  (void) state;
+  give (l);
+  assert_int_equal (blkhash_leaves_save (l, fd, NULL, NULL), 0);
+  write_max = 7;
+  assert_int_equal (blkhash_leaves_save (l, other, NULL, NULL), 0);
+  write_max = 0;
+  len = pread (fd, whole, sizeof whole, 0);
+  assert_in_range (len, MANIFEST_HEADER_SIZE, sizeof whole - 1);
+  assert_int_equal (pread (other, parts, sizeof parts, 0), len);
+  assert_memory_equal (whole, parts, len);
+  close (fd);
+  close (other);
   blkhash_leaves_free (l);
 }
 
@@ -669,6 +714,7 @@ main (void)
     cmocka_unit_test (test_unknown_size),
     cmocka_unit_test (test_bad_fd),
     cmocka_unit_test (test_write_errors),
+    cmocka_unit_test (test_short_writes),
     cmocka_unit_test (test_header_errors),
     cmocka_unit_test (test_header_of_pipe),
     cmocka_unit_test (test_save),
