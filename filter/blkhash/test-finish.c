@@ -19,6 +19,7 @@
 #include <cmocka.h>
 
 #include "../lib/leaves/leaves.h"
+#include "blkhash/manifest-save.h"
 #include "blkhash/test-nbdkit.h"
 #include "blkhash/test-result.h"
 
@@ -81,6 +82,53 @@ test_last_failed (void **state)
   assert_int_equal (client_write (client, 'x', 1, 0, 0), 0);
   client_disconnect (client);
   assert_true (result_has_sum ("failed"));
+}
+
+static int fold_error;          /* of the next call of manifest_fold */
+
+int __real_manifest_fold (struct blkhash_leaves *l, unsigned char *md,
+                          unsigned *len, bool *saved);
+int __wrap_manifest_fold (struct blkhash_leaves *l, unsigned char *md,
+                          unsigned *len, bool *saved);
+
+int
+__wrap_manifest_fold (struct blkhash_leaves *l, unsigned char *md,
+                      unsigned *len, bool *saved)
+{
+  int err = fold_error;
+
+  fold_error = 0;
+  if (err == 0)
+    return __real_manifest_fold (l, md, len, saved);
+  *saved = false;
+  return err;
+}
+
+/* A request of another connection changes the table while it is folded, or
+ * makes a block missing: the filter tries again.  No other error is retried.
+ */
+static void
+test_fold_again (void **state)
+{
+  static const struct {
+    const char *name;
+    int err;
+    bool sum;
+  } folds[] = {
+    { "busy", EBUSY, true }, { "missing", ENODATA, true },
+    { "failed", EIO, false }
+  };
+
+  (void) state;
+  for (size_t i = 0; i < sizeof folds / sizeof *folds; i++) {
+    struct client *client = client_open (folds[i].name);
+
+    client_write (client, 'w', SIZE, 0, 0);
+    fold_error = folds[i].err;
+    client_disconnect (client);
+    assert_int_equal (fold_error, 0);
+    assert_int_equal (result_has_sum (folds[i].name), folds[i].sum);
+  }
 }
 
 /* A client that makes no request can have a sum, of zeros, until the other kind
@@ -208,6 +256,7 @@ main (void)
     cmocka_unit_test (test_written),
     cmocka_unit_test (test_zeros),
     cmocka_unit_test (test_last_failed),
+    cmocka_unit_test (test_fold_again),
     cmocka_unit_test (test_tls_idle_first),
     cmocka_unit_test (test_tls_only_connects),
     cmocka_unit_test (test_tls_meanwhile),
