@@ -2,13 +2,16 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Unit test: after the same random operations on a tree and on an array, both
- * have the same content.
+ * have the same content.  A change for which there is no memory fails, and
+ * changes nothing.
  */
 
 #include <config.h>
 
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -20,6 +23,17 @@
 #define LEAF_SIZE 5
 #define BLOCKS 20000
 #define ROUNDS 3000
+
+static unsigned calls, fail_at; /* of malloc; 0: none fails */
+
+void *__real_malloc (size_t size);
+void *__wrap_malloc (size_t size);
+
+void *
+__wrap_malloc (size_t size)
+{
+  return ++calls == fail_at ? NULL : __real_malloc (size);
+}
 
 struct model {
   enum leaf_state state;
@@ -215,6 +229,48 @@ test_grows (void **state)
   }
 }
 
+/* Set a block in a tree with several levels, some of which exist if USED is
+ * near.  The allocation with this NUMBER fails.  Returns the error.
+ */
+static int
+set_without_memory (uint64_t used, bool data, unsigned number)
+{
+  struct leaf_tree *tree = leaf_tree_create (UINT64_C (1) << 30, LEAF_SIZE);
+  const uint64_t index = 123456789;
+  enum leaf_state wanted = data ? LEAF_DATA : LEAF_ZERO;
+  int err;
+
+  assert_non_null (tree);
+  assert_int_equal (leaf_tree_set (tree, used, 1, LEAF_ZERO), 0);
+  calls = 0;
+  fail_at = number;
+  err = data ? leaf_tree_set_data (tree, index, (const void *) "54321")
+             : leaf_tree_set (tree, index, 1, LEAF_ZERO);
+  fail_at = 0;
+  assert_int_equal (leaf_tree_run (tree, index).state,
+                    err ? LEAF_MISSING : wanted);
+  assert_int_equal (leaf_tree_run (tree, used).state, LEAF_ZERO);
+  leaf_tree_free (tree);
+  return err;
+}
+
+static void
+test_no_memory (void **state)
+{
+  static const uint64_t used[] = { 0, (1 << 30) - 1, 123456789 - 100 };
+
+  (void) state;
+  for (size_t i = 0; i < 3; i++)
+    for (int data = 0; data <= 1; data++) {
+      unsigned number = 1;
+
+      while (set_without_memory (used[i], data, number) == ENOMEM)
+        number++;
+      assert_int_equal (set_without_memory (used[i], data, number), 0);
+      assert_true (number >= 2);
+    }
+}
+
 int
 main (void)
 {
@@ -223,6 +279,7 @@ main (void)
     cmocka_unit_test (test_empty_leaves),
     cmocka_unit_test (test_sizes),
     cmocka_unit_test (test_grows),
+    cmocka_unit_test (test_no_memory),
   };
 
   return cmocka_run_group_tests (tests, NULL, NULL);
