@@ -2,11 +2,12 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * Unit test: pages_rest counts the entries up to the end of a page, or of the
- * file.
+ * file.  A table that cannot be read is an error.
  */
 
 #include <config.h>
 
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,6 +21,21 @@
 #include "format/test-format.h"
 
 #define ENTRY 8
+
+static int read_error;          /* of file_read_table, if it is not 0 */
+
+int __real_file_read_table (const struct file *file, void *buf, size_t len,
+                            uint64_t offset);
+int __wrap_file_read_table (const struct file *file, void *buf, size_t len,
+                            uint64_t offset);
+
+int
+__wrap_file_read_table (const struct file *file, void *buf, size_t len,
+                        uint64_t offset)
+{
+  return read_error ? read_error
+                    : __real_file_read_table (file, buf, len, offset);
+}
 
 static void
 test_rest (void **state)
@@ -55,11 +71,50 @@ test_rest (void **state)
   fclose (f);
 }
 
+static void
+test_read_errors (void **state)
+{
+  static const struct {
+    int result;
+    const char *expected;
+  } cases[] = {
+    { EIO, "cannot read a table: Input/output error" },
+    { -1, "the file became shorter while it was read" },
+    { 0, NULL },
+  };
+  const uint64_t size = 2 * PAGES_SIZE;
+  FILE *f = tmpfile ();
+  struct file opened;
+  struct imagefile file = test_image (&opened, f, size);
+  struct pages pages;
+  char buf[ENTRY];
+
+  (void) state;
+  assert_int_equal (ftruncate (fileno (f), size), 0);
+  for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    struct error error = { "" };
+
+    read_error = cases[i].result;
+    assert_checked (imagefile_read (&file, "a table", buf, sizeof buf, 0,
+                                    &error), &error, cases[i].expected);
+    error = (struct error) { "" };
+    assert_int_equal (pages_init (&pages, &file, &error), 0);
+    assert_checked (pages_entry (&pages, "a table", 0, ENTRY, &error)
+                    ? 0 : -1, &error, cases[i].expected);
+    error = (struct error) { "" };
+    read_error = 0;
+    assert_non_null (pages_entry (&pages, "a table", 0, ENTRY, &error));
+    pages_destroy (&pages);
+  }
+  fclose (f);
+}
+
 int
 main (void)
 {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test (test_rest),
+    cmocka_unit_test (test_read_errors),
   };
 
   return cmocka_run_group_tests (tests, NULL, NULL);
