@@ -17,9 +17,13 @@ FORMATS = ("blksum/test-formats", "blksum/test-qcow2",
            "blksum/test-qcow2-random", "blksum/test-qcow2-compressed",
            "blksum/test-qcow2-corrupt", "blksum/test-vhdx",
            "blksum/test-vmdk-crafted", "blksum/test-vpc",
-           "blksum/test-truncated-formats", "fuzz/test-fuzz")
+           "blksum/test-truncated-formats", "fuzz/test-fuzz",
+           "campaign/test-call-faults")
 FILTER = ("campaign/test-filter", "filter/test-errors", "filter/test-manifest",
-          "filter/test-update", "filter/test-exports",
+          "filter/test-update", "filter/test-update-refused",
+          "filter/test-exports", "filter/test-manifest-exports",
+          "filter/test-manifest-file", "filter/test-not-ours",
+          "filter/test-in-flight", "filter/test-last-pass",
           "filter/test-parameters", "filter/test-result-file",
           "filter/test-cache", "filter/test-visibility")
 VERIFY = ("verify/test-verify", "verify/test-result", "verify/test-start",
