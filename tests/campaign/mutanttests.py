@@ -12,7 +12,7 @@ Folder = collections.namedtuple("Folder", "sources units more scripts")
 LIBRARY = "api/test-api", "lib/test-random", "lib/test-manifest"
 MANIFEST = ("lib/test-manifest", "blksum/test-damaged", "blkhash/test-update",
             "blksum/test-check", "blkhash/test-compare", "blkhash/test-parts",
-            "filter/test-manifest")
+            "blksum/test-manifest-signals", "filter/test-manifest")
 FORMATS = ("blksum/test-formats", "blksum/test-qcow2",
            "blksum/test-qcow2-random", "blksum/test-qcow2-compressed",
            "blksum/test-qcow2-corrupt", "blksum/test-vhdx",
