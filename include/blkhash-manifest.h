@@ -256,8 +256,12 @@ struct blkhash_leaves *blkhash_leaves_load (struct blkhash_manifest_reader *r);
 /*
  * Set the leaves of the blocks of RUN in L, whose size must be known.  The
  * effect is that of blkhash_leaves_data or blkhash_leaves_zero with the content
- * of the blocks.  The caller must check that the leaves have the digest and the
- * block size of L, see blkhash_opts_same_hash.
+ * of the blocks: a leaf that is that of a block of zeros sets the block to
+ * zeros, and so does the leaf of a short last block of zeros.  But with a
+ * digest that is not cryptographic, such as xxh64, data can have the leaf of
+ * zeros, so the block is data: pass blocks of zeros as a run without leaves.
+ * The caller must check that the leaves have the digest and the block size of
+ * L, see blkhash_opts_same_hash.
  *
  * To merge manifests of parts, put their runs, in the order of the image, into
  * a table that was created with BLKHASH_LEAVES_ONCE and BLKHASH_LEAVES_NO_SUM,

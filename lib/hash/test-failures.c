@@ -23,6 +23,7 @@
 
 #include <cmocka.h>
 
+#include "blkhash-manifest.h"
 #include "blkhash.h"
 #include "construction/leaf.h"
 #include "construction/outer.h"
@@ -503,6 +504,39 @@ test_leaf_table_error_while_told (void **state)
   bad_byte = -1;
 }
 
+/* The leaf of a short last block of zeros is hashed only for the first run with
+ * that block.  If this fails, the error is sticky.
+ */
+static void
+test_put_run_hashes_once (void **state)
+{
+  static const unsigned char leaves[2][32] = { { 1 }, { 2 } };
+  const struct blkhash_manifest_run full = {
+    .count = 2, .leaves = leaves[0], .leaf_size = 32
+  };
+  const struct blkhash_manifest_run end = {
+    .first = 2, .count = 1, .leaves = leaves[0], .leaf_size = 32
+  };
+  struct blkhash_leaves *l = blkhash_leaves_new (NULL, 2 * 65536 + 1, 0);
+  unsigned char md[BLKHASH_MAX_MD_SIZE];
+
+  (void) state;
+  assert_int_equal (blkhash_leaves_put_run (l, &end), 0);
+  no_leaf_of_zeros = true;
+  assert_int_equal (blkhash_leaves_put_run (l, &full), 0);
+  assert_int_equal (blkhash_leaves_put_run (l, &end), 0);
+  assert_int_equal (blkhash_leaves_fold (l, md, NULL), 0);
+  blkhash_leaves_free (l);
+
+  l = blkhash_leaves_new (NULL, 2 * 65536 + 1, 0);
+  assert_int_equal (blkhash_leaves_put_run (l, &full), 0);
+  assert_int_equal (blkhash_leaves_put_run (l, &end), ENOMEM);
+  no_leaf_of_zeros = false;
+  assert_int_equal (blkhash_leaves_put_run (l, &end), ENOMEM);
+  assert_int_equal (blkhash_leaves_fold (l, md, NULL), ENOMEM);
+  blkhash_leaves_free (l);
+}
+
 int
 main (void)
 {
@@ -518,6 +552,7 @@ main (void)
     cmocka_unit_test (test_no_sum),
     cmocka_unit_test (test_leaf_table_error_sticks),
     cmocka_unit_test (test_leaf_table_error_while_told),
+    cmocka_unit_test (test_put_run_hashes_once),
   };
 
   return cmocka_run_group_tests (tests, NULL, NULL);

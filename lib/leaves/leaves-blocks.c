@@ -286,17 +286,13 @@ store_leaves_locked (struct blkhash_leaves *l, uint64_t first, uint64_t count,
   return err ? leaves_set_error_locked (l, err) : 0;
 }
 
-int
-leaves_put_leaves (struct blkhash_leaves *l, uint64_t first, uint64_t count,
-                   const unsigned char *leaves, size_t leaf_size)
+/* LEAVES is NULL for zeros. */
+static int
+put_leaves_locked (struct blkhash_leaves *l, uint64_t first, uint64_t count,
+                   const unsigned char *leaves)
 {
-  int err;
-  SCOPED_LOCK (&l->lock);
+  int err = check_new_locked (l, first, count);
 
-  if (!l->size_known || first > l->blocks || count > l->blocks - first ||
-      (leaves && leaf_size != l->leaf_size))
-    return EINVAL;
-  err = check_new_locked (l, first, count);
   if (err)
     return err;
   if (!leaves)
@@ -307,6 +303,95 @@ leaves_put_leaves (struct blkhash_leaves *l, uint64_t first, uint64_t count,
     err = store_leaves_locked (l, first, count, leaves);
   if (err == 0 && l->once)
     err = leaves_fold_early_locked (l);
+  return err;
+}
+
+/* Can COUNT leaves of LEAF_SIZE bytes, from block FIRST on, be put? */
+static bool
+fits_locked (const struct blkhash_leaves *l, uint64_t first, uint64_t count,
+             const unsigned char *leaves, size_t leaf_size)
+{
+  return l->size_known && first <= l->blocks && count <= l->blocks - first &&
+    (!leaves || leaf_size == l->leaf_size);
+}
+
+int
+leaves_put_leaves (struct blkhash_leaves *l, uint64_t first, uint64_t count,
+                   const unsigned char *leaves, size_t leaf_size)
+{
+  SCOPED_LOCK (&l->lock);
+
+  if (!fits_locked (l, first, count, leaves, leaf_size))
+    return EINVAL;
+  return put_leaves_locked (l, first, count, leaves);
+}
+
+/* Returns the number of leaves at the start of LEAVES, which has COUNT, that
+ * are those of zeros, if ZEROS is set, or that are not.  The first byte differs
+ * in most leaves: compare it before memcmp is called.
+ */
+static uint64_t
+count_like (const unsigned char *leaves, uint64_t count, size_t leaf_size,
+            const unsigned char *zero_leaf, bool zeros)
+{
+  uint64_t i;
+
+  for (i = 0; i < count; i++, leaves += leaf_size)
+    if ((leaves[0] == zero_leaf[0] &&
+         memcmp (leaves, zero_leaf, leaf_size) == 0) != zeros)
+      break;
+  return i;
+}
+
+/* Put COUNT leaves.  Those that are ZERO_LEAF are stored as zeros. */
+static int
+put_checked_locked (struct blkhash_leaves *l, uint64_t first, uint64_t count,
+                    const unsigned char *leaves, const unsigned char *zero_leaf)
+{
+  bool zeros = false;
+  int err = 0;
+
+  while (count > 0 && err == 0) {
+    uint64_t n = count_like (leaves, count, l->leaf_size, zero_leaf, zeros);
+
+    if (n > 0)
+      err = put_leaves_locked (l, first, n, zeros ? NULL : leaves);
+    first += n;
+    count -= n;
+    leaves += n * l->leaf_size;
+    zeros = !zeros;
+  }
+  return err;
+}
+
+int
+leaves_put_unvalidated (struct blkhash_leaves *l, uint64_t first,
+                        uint64_t count, const unsigned char *leaves,
+                        size_t leaf_size)
+{
+  const unsigned char *short_zeros = NULL;
+  uint64_t full;                /* number of full blocks */
+  int err;
+  SCOPED_LOCK (&l->lock);
+
+  if (!fits_locked (l, first, count, leaves, leaf_size))
+    return EINVAL;
+  err = check_new_locked (l, first, count);
+  if (err)
+    return err;
+  if (!leaves || !l->unique)
+    return put_leaves_locked (l, first, count, leaves);
+  full = count;
+  if (count > 0 && first + count > l->size / l->block_size) {
+    full--;                     /* the last one is that of the short block */
+    err = leaves_short_zeros_locked (l, &short_zeros);
+    if (err)
+      return leaves_set_error_locked (l, err);
+  }
+  err = put_checked_locked (l, first, full, leaves, leaf_zero_md (l->engine));
+  if (err == 0 && full < count)
+    err = put_checked_locked (l, first + full, 1, leaves + full * leaf_size,
+                              short_zeros);
   return err;
 }
 

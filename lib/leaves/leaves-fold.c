@@ -119,6 +119,19 @@ struct fold_batch {
   unsigned char leaves[BATCH_LEAVES * BLKHASH_MAX_MD_SIZE];
 };
 
+int
+leaves_short_zeros_locked (struct blkhash_leaves *l,
+                           const unsigned char **leaf)
+{
+  int err = 0;
+
+  *leaf = l->short_zeros;
+  if (!l->short_hashed)
+    err = leaf_hash_zeros (l->engine, l->size % l->block_size, l->short_zeros);
+  l->short_hashed = err == 0;
+  return err;
+}
+
 /* Copy leaves from block INDEX on.  Returns EBUSY if the block was zeros, data
  * was written into it, and it is not hashed yet.  Returns ENODATA if the block
  * is missing, or is any other partial block.
@@ -129,6 +142,8 @@ take_batch_locked (struct blkhash_leaves *l, uint64_t index,
 {
   struct leaf_run run = leaf_tree_run (l->tree, index);
   uint64_t full = leaves_size (l) / l->block_size;
+  const unsigned char *leaf;
+  int err;
 
   batch->zeros = batch->count = 0;
   batch->zero = run.state == LEAF_ZERO;
@@ -141,8 +156,10 @@ take_batch_locked (struct blkhash_leaves *l, uint64_t index,
     if (index == full) {        /* the leaf of the short last block is
                                  * different */
       batch->count = 1;
-      return leaf_hash_zeros (l->engine, blocks_length (l, index, 1),
-                              batch->leaves);
+      err = leaves_short_zeros_locked (l, &leaf);
+      if (err == 0)
+        memcpy (batch->leaves, leaf, l->leaf_size);
+      return err;
     }
     batch->zeros = MIN (run.count, full - index);
     if (!l->no_sum)

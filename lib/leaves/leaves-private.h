@@ -62,6 +62,8 @@ struct blkhash_leaves {
   struct construction construction;
   bool once;                    /* BLKHASH_LEAVES_ONCE: no byte is set twice */
   bool no_sum;                  /* BLKHASH_LEAVES_NO_SUM */
+  bool unique;                  /* the digest is cryptographic, so no data has
+                                 * the leaf of zeros */
   struct digest *digest;
   struct leaf_engine *engine;
 
@@ -75,6 +77,9 @@ struct blkhash_leaves {
                                  * read without the lock when the size is known
                                  */
   struct leaf_tree *tree;
+  /* The leaf of a short last block of zeros, if SHORT_HASHED is set. */
+  unsigned char short_zeros[BLKHASH_MAX_MD_SIZE];
+  bool short_hashed;
   struct pieces_budget own_budget; /* budget of PIECES, unless the table shares
                                     * a budget with other tables; a budget has
                                     * its own locks */
@@ -203,6 +208,13 @@ int leaves_hash_complete (struct blkhash_leaves *l);
  * Only for a table with ONCE.
  */
 int leaves_fold_early_locked (struct blkhash_leaves *l);
+
+/* Set *LEAF to the leaf of a short last block of zeros.  The image must have
+ * such a block.  The leaf is hashed only once, because folds and programs that
+ * put leaves need it again and again.  Returns 0, ENOMEM or EIO.
+ */
+int leaves_short_zeros_locked (struct blkhash_leaves *l,
+                               const unsigned char **leaf);
 
 /* Fold the next COUNT blocks, whose leaves are LEAVES, without storing them in
  * the tree.  They must begin at the first missing block.  The caller holds the

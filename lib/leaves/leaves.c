@@ -222,6 +222,7 @@ start (struct blkhash_leaves *l, const struct blkhash_opts *opts,
   if (!l->digest)
     return errno;
   l->leaf_size = digest_size (l->digest);
+  l->unique = digest_is_cryptographic (l->digest);
   l->engine = leaf_engine_create (l->digest, opts->block_size);
   if (!l->engine)
     return errno;

@@ -76,12 +76,21 @@ int leaves_fold_to (struct blkhash_leaves *l,
                     const struct blkhash_leaf_sink *sink);
 
 /* Set COUNT blocks from FIRST on to LEAVES, each of LEAF_SIZE bytes, or to zero
- * if LEAVES is NULL.  Returns EINVAL if the blocks are not in the image, if its
- * size is unknown, or if the leaves of the table are not of LEAF_SIZE bytes;
- * other errors are those of blkhash_leaves_data.
+ * if LEAVES is NULL.  LEAVES are those of data: a reader has checked that none
+ * of them is that of zeros.  Returns EINVAL if the blocks are not in the image,
+ * if its size is unknown, or if the leaves of the table are not of LEAF_SIZE
+ * bytes; other errors are those of blkhash_leaves_data.
  */
 int leaves_put_leaves (struct blkhash_leaves *l, uint64_t first,
                        uint64_t count, const unsigned char *leaves,
                        size_t leaf_size);
+
+/* The same for leaves that can be those of zeros: these are stored as zeros, as
+ * if the content had been given.  With a digest that is not cryptographic they
+ * are stored as data, because blocks of data can have the leaf of zeros, too.
+ */
+int leaves_put_unvalidated (struct blkhash_leaves *l, uint64_t first,
+                            uint64_t count, const unsigned char *leaves,
+                            size_t leaf_size);
 
 #endif /* BLKHASH_LEAVES_LEAVES_H */

@@ -407,6 +407,171 @@ test_put_misused (void **state)
   blkhash_leaves_free (l);
 }
 
+/* ---- Leaves of zeros ---- */
+
+/* The SHA-256 of a block, and of 100 bytes, of zeros, by Python's hashlib. */
+static const unsigned char full_zeros[LEAF] = {
+  0xde, 0x2f, 0x25, 0x60, 0x64, 0xa0, 0xaf, 0x79,
+  0x77, 0x47, 0xc2, 0xb9, 0x75, 0x05, 0xdc, 0x0b,
+  0x9f, 0x3d, 0xf0, 0xde, 0x4f, 0x48, 0x9e, 0xac,
+  0x73, 0x1c, 0x23, 0xae, 0x9c, 0xa9, 0xcc, 0x31
+};
+static const unsigned char short_zeros[LEAF] = {
+  0xcd, 0x00, 0xe2, 0x92, 0xc5, 0x97, 0x0d, 0x3c,
+  0x5e, 0x2f, 0x0f, 0xfa, 0x51, 0x71, 0xe5, 0x55,
+  0xbc, 0x46, 0xbf, 0xc4, 0xfa, 0xdd, 0xfb, 0x4a,
+  0x41, 0x8b, 0x68, 0x40, 0xb8, 0x6e, 0x79, 0xa3
+};
+
+/* Put the leaves of the image, STEP blocks at a time, from the first to the
+ * last or in reverse.
+ */
+static void
+put_leaves (struct blkhash_leaves *l, unsigned char leaves[BLOCKS][LEAF],
+            size_t step, bool reverse)
+{
+  for (size_t i = 0; i < BLOCKS; i += step) {
+    size_t first = reverse ? BLOCKS - step - i : i;
+    struct blkhash_manifest_run run = {
+      .first = first, .count = step, .leaves = leaves[first],
+      .leaf_size = LEAF
+    };
+
+    assert_int_equal (blkhash_leaves_put_run (l, &run), 0);
+  }
+}
+
+/* Write the manifest of the image, whose leaves are put in a table with FLAGS,
+ * and store the sum in MD.
+ */
+static int
+write_leaves (unsigned char leaves[BLOCKS][LEAF], size_t step, bool reverse,
+              unsigned flags, unsigned char *md)
+{
+  struct blkhash_leaves *l = blkhash_leaves_new (NULL, SIZE, flags);
+  uint64_t data, zero;
+  int fd = temporary ();
+
+  if (flags) {
+    struct blkhash_manifest_writer *w =
+      blkhash_manifest_writer_new (NULL, SIZE, fd);
+    struct blkhash_leaf_sink sink = blkhash_manifest_writer_sink (w);
+
+    assert_int_equal (blkhash_leaves_set_sink (l, &sink), 0);
+    put_leaves (l, leaves, step, reverse);
+    assert_int_equal (blkhash_leaves_fold (l, md, NULL), 0);
+    assert_int_equal (blkhash_manifest_writer_finish (w, SIZE, md, NULL), 0);
+    blkhash_manifest_writer_free (w);
+  }
+  else {
+    put_leaves (l, leaves, step, reverse);
+    assert_int_equal (blkhash_leaves_save (l, fd, md, NULL), 0);
+  }
+  blkhash_leaves_count (l, &data, &zero);
+  assert_int_equal (data, 3 * BLOCK);
+  assert_int_equal (zero, 2 * BLOCK + 100);
+  blkhash_leaves_free (l);
+  lseek (fd, 0, SEEK_SET);
+  return fd;
+}
+
+/* A leaf of zeros is stored as zeros, wherever it is in a run, also that of the
+ * short last block.  So the manifest is the one of the content.
+ */
+static void
+test_put_leaves_of_zeros (void **state)
+{
+  static const unsigned flags[] = {
+    0, BLKHASH_LEAVES_ONCE, BLKHASH_LEAVES_ONCE | BLKHASH_LEAVES_NO_SUM
+  };
+  unsigned char leaves[BLOCKS][LEAF], md[BLKHASH_MAX_MD_SIZE];
+  char expected[4096], got[4096];
+  int whole;
+  ssize_t size;
+
+  (void) state;
+  memset (image + 5 * BLOCK, 0, 100);
+  whole = write_whole ();
+  size = pread (whole, expected, sizeof expected, 0);
+  read_blocks (whole, leaves);
+  for (size_t i = 2; i < BLOCKS; i++)
+    if (i != 4)
+      memcpy (leaves[i], i == 5 ? short_zeros : full_zeros, LEAF);
+  for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++)
+    for (size_t step = 1; step <= BLOCKS; step++)
+      for (int reverse = 0; reverse < 2 && BLOCKS % step == 0; reverse++) {
+        int fd = write_leaves (leaves, step, reverse, flags[i], md);
+
+        assert_int_equal (read (fd, got, sizeof got), size);
+        assert_memory_equal (got, expected, size);
+        /* The sum is the last but the tail of 8 bytes. */
+        assert_memory_equal (md, expected + size - 8 - LEAF, LEAF);
+        close (fd);
+      }
+  close (whole);
+  make_image ();
+}
+
+/* In another place the leaf of the short last block is data, and so is that of
+ * a full block in its place: no block of that length has it.
+ */
+static void
+test_put_leaves_of_other_zeros (void **state)
+{
+  unsigned char leaves[BLOCKS][LEAF];
+  struct blkhash_leaves *l = blkhash_leaves_new (NULL, SIZE, 0);
+  uint64_t data, zero;
+
+  (void) state;
+  for (size_t i = 0; i < BLOCKS; i++)
+    memcpy (leaves[i], i == 5 ? full_zeros : short_zeros, LEAF);
+  put_leaves (l, leaves, BLOCKS, false);
+  blkhash_leaves_count (l, &data, &zero);
+  assert_int_equal (data, SIZE);
+  assert_int_equal (zero, 0);
+  blkhash_leaves_free (l);
+}
+
+/* With a digest that is not cryptographic, data can have the leaf of zeros, so
+ * such a leaf remains data, as in a manifest; and "null" has only one leaf, of
+ * 0 bytes.  The XXH64 of a block of zeros is by tests/reference.py.
+ */
+static void
+test_put_leaves_not_unique (void **state)
+{
+  static const char *const digests[] = { "xxh64", "null" };
+  static const unsigned char zeros[BLOCK];
+
+  (void) state;
+  for (size_t i = 0; i < sizeof digests / sizeof digests[0]; i++) {
+    struct blkhash_opts *opts = blkhash_opts_new (digests[i]);
+    static const unsigned char leaf[8] = {
+      0x59, 0x83, 0xdd, 0xa9, 0xf1, 0x57, 0x15, 0xa4
+    };
+    struct blkhash_manifest_run run = {
+      .count = 1, .leaves = leaf, .leaf_size = i == 0 ? sizeof leaf : 0
+    };
+    unsigned char md[BLKHASH_MAX_MD_SIZE], expected[BLKHASH_MAX_MD_SIZE];
+    struct blkhash_leaves *l;
+    uint64_t data, zero;
+
+    if (!opts)                  /* built without xxhash */
+      continue;
+    l = blkhash_leaves_new (opts, BLOCK, 0);
+    assert_int_equal (blkhash_leaves_put_run (l, &run), 0);
+    blkhash_leaves_count (l, &data, &zero);
+    assert_int_equal (data, BLOCK);
+    assert_int_equal (blkhash_leaves_fold (l, md, NULL), 0);
+    assert_int_equal (blkhash_leaves_data (l, zeros, BLOCK, 0), 0);
+    blkhash_leaves_count (l, &data, &zero);
+    assert_int_equal (zero, BLOCK);
+    assert_int_equal (blkhash_leaves_fold (l, expected, NULL), 0);
+    assert_memory_equal (md, expected, run.leaf_size);
+    blkhash_leaves_free (l);
+    blkhash_opts_free (opts);
+  }
+}
+
 /* ---- The plan ---- */
 
 static const char plan_id[] = "0123456789abcdef0123456789abcdef"
@@ -523,6 +688,9 @@ main (void)
     cmocka_unit_test (test_merge),
     cmocka_unit_test (test_put_over),
     cmocka_unit_test (test_put_misused),
+    cmocka_unit_test (test_put_leaves_of_zeros),
+    cmocka_unit_test (test_put_leaves_of_other_zeros),
+    cmocka_unit_test (test_put_leaves_not_unique),
     cmocka_unit_test (test_plan),
     cmocka_unit_test (test_other_plan),
     cmocka_unit_test (test_plan_misused),
