@@ -66,7 +66,10 @@ struct blkhash_opts;
 struct blkhash_leaves *blkhash_leaves_new (const struct blkhash_opts *opts,
                                            uint64_t size, unsigned flags);
 
-/* Free L; NULL is allowed.  errno is preserved. */
+/*
+ * Free L; NULL is allowed.  errno is preserved.  In the child of a fork it does
+ * nothing if L is the parent's.
+ */
 void blkhash_leaves_free (struct blkhash_leaves *l);
 
 /*
@@ -138,7 +141,8 @@ int blkhash_leaves_next_missing (struct blkhash_leaves *l, uint64_t offset,
 /*
  * Store in *DATA the number of bytes in blocks that are known to have data, and
  * in *ZERO the number in blocks that are known to be all zero.  All other bytes
- * are missing, or in partial blocks.
+ * are missing, or in partial blocks.  In the child of a fork both are 0 if L is
+ * the parent's.
  */
 void blkhash_leaves_count (struct blkhash_leaves *l, uint64_t *data,
                            uint64_t *zero);

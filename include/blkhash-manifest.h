@@ -32,6 +32,12 @@
  *
  * Only one thread at a time may use a reader or a writer.  Different readers
  * and writers are independent.  Functions of a leaf table are thread-safe.
+ *
+ * After fork(2) parent and child share the offset of the file, and each has a
+ * copy of what was buffered.  So only one of the two may go on with a reader or
+ * a writer, and the other one only frees it; this neither reads nor writes.  If
+ * both go on, a reader returns errors, or ranges that it has not verified yet,
+ * and the file of a writer is wrong.
  */
 
 #ifndef BLKHASH_MANIFEST_H

@@ -27,6 +27,14 @@
  * Different objects are independent: threads can use them at the same time.
  * Only one thread at a time may use the same object, except a leaf table.
  *
+ * After fork(2) the child can create objects of its own.  It cannot use a
+ * struct blkhash or a leaf table of its parent, because their threads and locks
+ * belong to the parent.  Such a call returns EINVAL at once, and blkhash_free
+ * and blkhash_leaves_free return at once and free nothing.  In the parent all
+ * objects remain valid.  The library knows of a fork by pthread_atfork(3), so
+ * not of one by _Fork or by a system call.  Options can be used in the child;
+ * blkhash-manifest.h describes readers and writers.
+ *
  * Programs written for blkhash 0.11 or older compile and link unchanged.  These
  * functions keep their prototypes and errors: blkhash_new, _new_opts, _update,
  * _zero, _aio_update, _aio_completion_fd, _aio_completions, _final and _free;
@@ -297,7 +305,8 @@ int blkhash_final (struct blkhash *h, unsigned char *md, unsigned int *len);
 /*
  * Free H; NULL is allowed.  It can be called at any time: it waits for data
  * that is being hashed, and discards the rest of the work in flight.  No buffer
- * is in use when the call returns.  errno is preserved.
+ * is in use when the call returns.  errno is preserved.  In the child of a fork
+ * it does nothing if H is the parent's.
  */
 void blkhash_free (struct blkhash *h);
 

@@ -26,6 +26,7 @@
 #endif
 
 #include "blkhash.h"
+#include "common/fork.h"
 #include "common/util.h"
 #include "construction/leaf.h"
 #include "construction/opts.h"
@@ -215,6 +216,7 @@ completions_reap (struct completions *c, struct blkhash_completion *out,
 /* ---- The hash ---- */
 
 struct blkhash {
+  unsigned fork_generation;     /* see fork.h */
   size_t block_size;            /* bytes */
   uint64_t size;                /* bytes appended so far */
   int error;                    /* the first error */
@@ -271,7 +273,12 @@ blkhash_new_opts (const struct blkhash_opts *opts)
     opts = &defaults;
   }
   h = calloc (1, sizeof *h);
-  err = h ? start (h, opts) : 0;
+  if (!h)
+    return NULL;
+  err = fork_watch ();
+  h->fork_generation = fork_current ();
+  if (err == 0)
+    err = start (h, opts);
   if (err) {
     blkhash_free (h);
     errno = err;
@@ -291,7 +298,10 @@ blkhash_free (struct blkhash *h)
 {
   int err = errno;
 
-  if (!h)
+  /* In the child of a fork there are no threads to stop, and what they were
+   * changing is in an unknown state.  So nothing is freed.
+   */
+  if (!h || fork_is_inherited (h->fork_generation))
     return;
   /* Stop the threads first, because they use everything else. */
   pool_free (h->pool);
@@ -316,11 +326,18 @@ set_error (struct blkhash *h, int err)
   return h->error;
 }
 
+/* Can no function but blkhash_free be called? */
+static bool
+is_over (const struct blkhash *h)
+{
+  return h->finished || fork_is_inherited (h->fork_generation);
+}
+
 /* Check that LEN bytes can be appended. */
 static int
 check_append (struct blkhash *h, size_t len)
 {
-  if (h->finished)
+  if (is_over (h))
     return EINVAL;
   if (h->error == 0 && len > UINT64_MAX - h->size)
     return set_error (h, EOVERFLOW);
@@ -421,8 +438,8 @@ blkhash_aio_update (struct blkhash *h, const void *buf, size_t len,
 int
 blkhash_aio_completion_fd (struct blkhash *h)
 {
-  if (h->finished || !h->completions) {
-    errno = h->finished ? EINVAL : ENOTSUP;
+  if (is_over (h) || !h->completions) {
+    errno = is_over (h) ? EINVAL : ENOTSUP;
     return -1;
   }
   return completions_fd (h->completions);
@@ -432,7 +449,7 @@ int
 blkhash_aio_completions (struct blkhash *h,
                          struct blkhash_completion *out, unsigned count)
 {
-  if (h->finished)
+  if (is_over (h))
     return -EINVAL;
   if (!h->completions)
     return -ENOTSUP;
@@ -445,7 +462,7 @@ blkhash_final (struct blkhash *h, unsigned char *md, unsigned int *len)
   unsigned char result[BLKHASH_MAX_MD_SIZE];
   int err;
 
-  if (h->finished)
+  if (is_over (h))
     return EINVAL;
   h->finished = true;
 

@@ -33,13 +33,13 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/cpu.h"
+#include "common/fork.h"
 #include "common/util.h"
 #include "lanes/lanes.h"
 
@@ -157,10 +157,10 @@ struct lanes {
   struct lane_plan plans[3];
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-/* Both arrays have the order of lane_hashes, and are protected by LOCK.  After
- * lanes_create has returned an element of SHARED, its fields are protected as
- * described in struct lanes.
+/* Both arrays have the order of lane_hashes, and are protected by FORK_LOCK.
+ * After lanes_create has returned an element of SHARED, its fields are
+ * protected as described in struct lanes.  If a thread measures during fork(2),
+ * MEASURING stays set in the child, which then keeps its current plan.
  */
 static struct lanes shared[MAX_HASHES];
 static unsigned self_tested[MAX_HASHES]; /* bit masks: kernels that passed their
@@ -254,7 +254,7 @@ self_test_locked (const struct lanes *lanes, unsigned kernels)
 static int
 self_test_all (const struct lanes *lanes)
 {
-  SCOPED_LOCK (&lock);
+  SCOPED_LOCK (&fork_lock);
 
   return self_test_locked (lanes, lanes->usable);
 }
@@ -287,7 +287,8 @@ init_locked (struct lanes *lanes, size_t index, const char *list)
   return 0;
 }
 
-/* LOCK is held while the kernels are tested, so that each is tested only once.
+/* The lock is held while the kernels are tested, so that each is tested only
+ * once.
  */
 static struct lanes *
 create_locked (size_t index, const char *list)
@@ -316,7 +317,7 @@ lanes_create (const char *hash)
 
   for (index = 0; lane_hashes[index]; index++)
     if (strcmp (lane_hashes[index]->name, hash) == 0) {
-      SCOPED_LOCK (&lock);
+      SCOPED_LOCK (&fork_lock);
 
       assert (index < MAX_HASHES);
       return create_locked (index, secure_getenv ("BLKHASH_CPU"));

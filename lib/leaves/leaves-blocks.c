@@ -372,8 +372,11 @@ leaves_put_unvalidated (struct blkhash_leaves *l, uint64_t first,
   const unsigned char *short_zeros = NULL;
   uint64_t full;                /* number of full blocks */
   int err;
-  SCOPED_LOCK (&l->lock);
 
+  if (leaves_is_inherited (l))
+    return EINVAL;
+
+  SCOPED_LOCK (&l->lock);
   if (!fits_locked (l, first, count, leaves, leaf_size))
     return EINVAL;
   err = check_new_locked (l, first, count);

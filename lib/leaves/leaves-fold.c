@@ -450,8 +450,11 @@ blkhash_leaves_fold (struct blkhash_leaves *l, unsigned char *md,
                      unsigned int *len)
 {
   unsigned char result[BLKHASH_MAX_MD_SIZE];
-  int err = l->once ? finish_early_fold (l, result) : fold_in_turn (l, result);
+  int err;
 
+  if (leaves_is_inherited (l))
+    return EINVAL;
+  err = l->once ? finish_early_fold (l, result) : fold_in_turn (l, result);
   if (err == 0)
     store_result (l, result, md, len);
   return err;
@@ -475,8 +478,11 @@ blkhash_leaves_set_sink (struct blkhash_leaves *l,
                          const struct blkhash_leaf_sink *sink)
 {
   static const struct blkhash_leaf_sink none;
-  SCOPED_LOCK (&l->lock);
 
+  if (leaves_is_inherited (l))
+    return EINVAL;
+
+  SCOPED_LOCK (&l->lock);
   if (sink && (!sink->data || !sink->zero ||
                memcmp (sink->reserved, none.reserved,
                        sizeof none.reserved) != 0))

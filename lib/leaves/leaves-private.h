@@ -26,6 +26,7 @@
 #include <stdint.h>
 
 #include "blkhash.h"
+#include "common/fork.h"
 #include "construction/opts.h"
 #include "leaves/leaf-tree.h"
 #include "leaves/pieces.h"
@@ -57,6 +58,7 @@ struct blkhash_leaves {
   uint64_t size;                /* size of the image in bytes */
 
   /* Set once. */
+  unsigned fork_generation;     /* see fork.h */
   size_t block_size;            /* bytes */
   size_t leaf_size;             /* bytes */
   struct construction construction;
@@ -113,6 +115,15 @@ struct blkhash_leaves {
                                  * has fallen to half of MAX_UNFOLDED (see
                                  * leaves-fold.c) */
 };
+
+/* Was the table created by a parent of this process?  Then its locks may be
+ * held for ever, and the functions of the API return at once.
+ */
+static inline bool
+leaves_is_inherited (const struct blkhash_leaves *l)
+{
+  return fork_is_inherited (l->fork_generation);
+}
 
 /* Returns the size of the image, or the maximum size while it is unknown.  All
  * ranges that enter_range (leaves.c) accepted lie within this size, even if the

@@ -81,6 +81,8 @@ enter_range (struct blkhash_leaves *l, enum leaves_op op, uint64_t offset,
 int
 blkhash_leaves_set_size (struct blkhash_leaves *l, uint64_t size)
 {
+  if (leaves_is_inherited (l))
+    return EINVAL;
   {
     SCOPED_LOCK (&l->lock);
 
@@ -270,6 +272,8 @@ leaves_new_in_budget (const struct blkhash_opts *opts, uint64_t size,
   l = calloc (1, sizeof *l);
   if (!l)
     return NULL;
+  err = fork_watch ();
+  l->fork_generation = fork_current ();
   l->block_size = opts->block_size;
   init_size (l, size);
   l->construction = opts->construction;
@@ -279,7 +283,8 @@ leaves_new_in_budget (const struct blkhash_opts *opts, uint64_t size,
   pthread_mutex_init (&l->lock, NULL);
   pthread_cond_init (&l->folding_ended, NULL);
   budget_init (&l->own_budget, PIECES_BOUND);
-  err = start (l, opts, budget);
+  if (err == 0)
+    err = start (l, opts, budget);
   if (err) {
     blkhash_leaves_free (l);
     errno = err;
@@ -295,7 +300,7 @@ blkhash_leaves_free (struct blkhash_leaves *l)
 {
   int err = errno;
 
-  if (!l)
+  if (!l || leaves_is_inherited (l))
     return;
   outer_free (l->outer);
   pieces_free (l->pieces);
@@ -314,6 +319,8 @@ int
 leaves_describe (struct blkhash_leaves *l, struct blkhash_opts *opts,
                  uint64_t *size)
 {
+  if (leaves_is_inherited (l))
+    return EINVAL;
   if (!l->size_known)
     return ENODATA;
   opts_init (opts);
@@ -356,7 +363,8 @@ put (struct blkhash_leaves *l, enum leaves_op op, const unsigned char *buf,
      uint64_t len, uint64_t offset)
 {
   bool refused = op == FORGET && l->once && len > 0;
-  int err = enter_range (l, op, offset, &len);
+  int err = leaves_is_inherited (l) ? EINVAL
+                                    : enter_range (l, op, offset, &len);
 
   if (err || refused)
     return err ? err : EEXIST;
@@ -456,6 +464,10 @@ blkhash_leaves_next_missing (struct blkhash_leaves *l, uint64_t offset,
 {
   uint64_t index = offset / l->block_size;
   size_t gap, gap_len;
+
+  if (leaves_is_inherited (l))
+    return EINVAL;
+
   SCOPED_LOCK (&l->lock);
 
   if (l->error)
@@ -514,8 +526,12 @@ blkhash_leaves_count (struct blkhash_leaves *l, uint64_t *data,
                       uint64_t *zero)
 {
   uint64_t index;
-  SCOPED_LOCK (&l->lock);
 
+  *data = *zero = 0;
+  if (leaves_is_inherited (l))
+    return;
+
+  SCOPED_LOCK (&l->lock);
   *data = l->folded_data;
   *zero = l->folded_zero;
   for (index = l->folded; index < l->blocks; ) {
