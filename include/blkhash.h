@@ -113,6 +113,25 @@ struct blkhash_opts *blkhash_opts_copy (const struct blkhash_opts *opts);
  */
 struct blkhash_opts *blkhash_opts_from_tag (const char *tag);
 
+/*
+ * Create options from SPEC, the text that a user gives, as to blksum --digest:
+ *
+ *     DIGEST                  the defaults for all else: 64 KiB blocks, flat
+ *     DIGEST/SIZE             flat
+ *     DIGEST/SIZE/sN          N streams
+ *     DIGEST/SIZE/linear
+ *
+ * "blk-" may precede it, so a tag is a spec, too.  Case does not matter.
+ * DIGEST is any name that blkhash_opts_new accepts, even one with a slash, such
+ * as SHA2-512/256.  SIZE is the block size in bytes, or with the unit k or m.
+ * Threads and queue depth have their defaults.
+ *
+ * Returns NULL and sets errno: EINVAL if SPEC is NULL, has another form, names
+ * a digest that this library does not have, or a size or a number of streams
+ * that is not allowed; ENOMEM.
+ */
+struct blkhash_opts *blkhash_opts_from_spec (const char *spec);
+
 /* Free options; NULL is allowed. */
 void blkhash_opts_free (struct blkhash_opts *opts);
 

@@ -160,8 +160,7 @@ params_config (const char *key, const char *value)
 static int
 make_hash (struct hash_spec *spec)
 {
-  bool is_tag = strncmp (digest, "blk-", 4) == 0;
-  int err = hash_spec_parse (digest + (is_tag ? 4 : 0), spec);
+  int err = hash_spec_parse_user (digest, spec);
 
   if (err == 0) {
     params.hash = blkhash_opts_new (spec->digest);

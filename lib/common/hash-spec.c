@@ -10,6 +10,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <string.h>
+#include <strings.h>
 
 #include "blkhash.h"
 #include "common/hash-spec.h"
@@ -69,12 +70,12 @@ read_digest (const char **text, struct hash_spec *spec)
 static bool
 read_construction (const char **text, struct hash_spec *spec)
 {
-  if (strcmp (*text, "linear") == 0) {
+  if (strcasecmp (*text, "linear") == 0) {
     spec->linear = true;
     *text += strlen (*text);
     return true;
   }
-  if (**text != 's')
+  if (tolower ((unsigned char) **text) != 's')
     return false;
   ++*text;
   spec->streams = read_number (text);
@@ -115,6 +116,14 @@ hash_spec_parse (const char *text, struct hash_spec *spec)
   if (*p == '/' && (p++, !read_construction (&p, spec)))
     return EINVAL;
   return *p == '\0' ? 0 : EINVAL;
+}
+
+int
+hash_spec_parse_user (const char *text, struct hash_spec *spec)
+{
+  bool is_tag = strncasecmp (text, "blk-", 4) == 0;
+
+  return hash_spec_parse (text + (is_tag ? 4 : 0), spec);
 }
 
 static int

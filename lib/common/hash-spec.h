@@ -21,12 +21,15 @@ struct hash_spec {
   bool linear;
 };
 
-/* Parse DIGEST, DIGEST/SIZE, DIGEST/SIZE/sN or DIGEST/SIZE/linear.  If all of
- * TEXT is the name of a digest, such as OpenSSL's SHA2-512/256, it is not
- * split.  Returns 0, or EINVAL if TEXT has another form.  hash_spec_opts checks
- * that the digest exists.
+/* Parse DIGEST, DIGEST/SIZE, DIGEST/SIZE/sN or DIGEST/SIZE/linear, in any case.
+ * If all of TEXT is the name of a digest, such as OpenSSL's SHA2-512/256, it is
+ * not split.  Returns 0, or EINVAL if TEXT has another form.  hash_spec_opts
+ * checks that the digest exists.
  */
 int hash_spec_parse (const char *text, struct hash_spec *spec);
+
+/* The same for a text of a user, which can be a tag: "blk-" may precede it. */
+int hash_spec_parse_user (const char *text, struct hash_spec *spec);
 
 /* Are the block size and the construction specified, and not only the digest?
  * "sha256/64k" specifies both: the construction is flat.

@@ -46,6 +46,8 @@ test_parse (void **state)
   parses ("md5/5000", "md5", 5000, 0, false);
   parses ("blake2b-256/16m/s64", "blake2b-256", 16 << 20, 64, false);
   parses ("sha256/4m/linear", "sha256", 4 << 20, 0, true);
+  parses ("SHA256/4M/LINEAR", "SHA256", 4 << 20, 0, true);
+  parses ("sha256/4k/S9", "sha256", 4096, 9, false);
   /* The first is the name of a digest of OpenSSL; the second is sha512 with a
    * block size of 256 bytes.
    */

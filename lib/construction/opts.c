@@ -195,10 +195,10 @@ blkhash_opts_same_hash (const struct blkhash_opts *a,
 
 /* ---- The tag ----
  *
- * A text that identifies the parameters of a hash, such as blk-sha256/64k.  The
- * options of a parsed tag are formatted again and compared with the input.
- * So only one spelling is valid: an alias of a digest, "1024k" instead of "1m",
- * and a leading zero are errors.
+ * A text that identifies the parameters of a hash, such as blk-sha256/64k.  A tag
+ * is a spec of which only one spelling is valid, so its options are formatted
+ * again and compared with it: an alias of a digest, "1024k" instead of "1m", and
+ * a leading zero are errors.
  */
 
 int
@@ -234,26 +234,31 @@ has_tag (const struct blkhash_opts *opts, const char *text)
 }
 
 struct blkhash_opts *
-blkhash_opts_from_tag (const char *tag)
+blkhash_opts_from_spec (const char *text)
 {
-  struct blkhash_opts *defaults, *opts;
+  struct blkhash_opts defaults, *opts;
   struct hash_spec spec;
 
-  errno = EINVAL;
-  if (!tag || strncmp (tag, "blk-", strlen ("blk-")) != 0 ||
-      hash_spec_parse (tag + strlen ("blk-"), &spec) != 0 ||
-      !hash_spec_is_complete (&spec))
-    return NULL;
-  defaults = blkhash_opts_new (spec.digest);
-  if (!defaults)
-    return NULL;
-  opts = hash_spec_opts (&spec, defaults);
-  blkhash_opts_free (defaults);
-  if (opts && has_tag (opts, tag))
-    return opts;
-  if (opts || errno != ENOMEM)
+  if (!text || hash_spec_parse_user (text, &spec) != 0) {
     errno = EINVAL;
+    return NULL;
+  }
+  opts_init (&defaults);
+  opts = hash_spec_opts (&spec, &defaults);
+  if (!opts && errno != ENOMEM)
+    errno = EINVAL;
+  return opts;
+}
+
+struct blkhash_opts *
+blkhash_opts_from_tag (const char *tag)
+{
+  struct blkhash_opts *opts = blkhash_opts_from_spec (tag);
+
+  if (!opts || has_tag (opts, tag))
+    return opts;
   blkhash_opts_free (opts);
+  errno = EINVAL;
   return NULL;
 }
 

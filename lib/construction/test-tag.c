@@ -75,12 +75,73 @@ test_others (void **state)
   }
 }
 
+/* ---- Specs ---- */
+
+static void
+check_spec (const char *text, const char *tag)
+{
+  struct blkhash_opts *opts = blkhash_opts_from_spec (text);
+  char got[BLKHASH_MAX_TAG_SIZE];
+
+  if (!opts)
+    fail_msg ("'%s' is not a spec", text);
+  assert_int_equal (blkhash_opts_get_tag (opts, got, sizeof got), 0);
+  assert_string_equal (got, tag);
+  assert_int_equal (blkhash_opts_get_queue_depth (opts), 0);
+  blkhash_opts_free (opts);
+}
+
+/* Everything that blksum --digest accepts. */
+static void
+test_specs (void **state)
+{
+  (void) state;
+  check_spec ("sha256", "blk-sha256/64k");
+  check_spec ("SHA256", "blk-sha256/64k");
+  check_spec ("blk-md5", "blk-md5/64k");
+  check_spec ("BLK-Sha2-256/65536", "blk-sha256/64k");
+  check_spec ("sha256/1024K", "blk-sha256/1m");
+  check_spec ("sha1/4/s1024", "blk-sha1/4/s1024");
+  check_spec ("sha1/16M/S7", "blk-sha1/16m/s7");
+  check_spec ("blk-SHA512/4m/Linear", "blk-sha512/4m/linear");
+  check_spec ("SHA2-512/256", "blk-sha512-256/64k");
+  check_spec ("blk-sha512/256", "blk-sha512/256");
+  check_spec ("null/16m", "blk-null/16m");
+}
+
+static void
+test_no_specs (void **state)
+{
+  static const char *const others[] = {
+    "", "/", "blk-", "blk-/64k", "blk-blk-sha256", "sha257", "sha257/64k",
+    "sha256/", "sha256/0", "sha256/2", "sha256/5000", "sha256/32m", "sha256/1g",
+    "sha256/4294967300", "sha256/18446744073709617152", "sha256/64kib",
+    "sha256/64k/", "sha256/64k/s0", "sha256/64k/s1025", "sha256/64k/flat",
+    "sha256/64k/s4294967297", "sha256/64k/s1/linear", " sha256", "sha256 ",
+    "sha256\n", "sha256/64k\n", "sha256/ 64k", "sha256/-4k", "sha256/+4k",
+    "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyz",
+  };
+
+  (void) state;
+  for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+    errno = 0;
+    if (blkhash_opts_from_spec (others[i]) != NULL)
+      fail_msg ("'%s' is a spec", others[i]);
+    assert_int_equal (errno, EINVAL);
+  }
+  errno = 0;
+  assert_null (blkhash_opts_from_spec (NULL));
+  assert_int_equal (errno, EINVAL);
+}
+
 int
 main (void)
 {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test (test_tags),
     cmocka_unit_test (test_others),
+    cmocka_unit_test (test_specs),
+    cmocka_unit_test (test_no_specs),
   };
 
   return cmocka_run_group_tests (tests, NULL, NULL);

@@ -380,6 +380,25 @@ check_longest_tag (struct blkhash_opts *opts)
   blkhash_opts_free (again);
 }
 
+/* A spec is what blksum --digest accepts; only defaults are added. */
+static void
+test_spec (void)
+{
+  struct blkhash_opts *opts = must (blkhash_opts_from_spec ("BLK-SHA256/4K/S3"));
+
+  check_tag (__LINE__, "blk-sha256/4k/s3", opts);
+  blkhash_opts_free (opts);
+  opts = must (blkhash_opts_from_spec ("sha512"));
+  check_tag (__LINE__, "blk-sha512/64k", opts);
+  CHECK_INT (0, blkhash_opts_get_queue_depth (opts));
+  CHECK (blkhash_opts_get_threads (opts) >= 1);
+  blkhash_opts_free (opts);
+  CHECK_ERRNO (EINVAL, blkhash_opts_from_spec (NULL) == NULL);
+  CHECK_ERRNO (EINVAL, blkhash_opts_from_spec ("sha256/64k/") == NULL);
+  CHECK_ERRNO (EINVAL, blkhash_opts_from_spec ("sha257") == NULL);
+  CHECK_ERRNO (EINVAL, blkhash_opts_from_spec ("sha256/5000") == NULL);
+}
+
 static void
 test_digests (void)
 {
@@ -1357,6 +1376,7 @@ static const struct {
   { "copy", test_copy },
   { "same-hash", test_same_hash },
   { "tag", test_tag },
+  { "spec", test_spec },
   { "digests", test_digests },
   { "known-answers", test_known_answers },
   { "zero", test_zero },

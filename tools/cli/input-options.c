@@ -30,11 +30,10 @@ void
 input_set_digest (void *options, const struct option_use *use)
 {
   struct input_options *input = options;
-  bool tag = strncmp (use->arg, "blk-", 4) == 0;
   struct blkhash_opts *opts = NULL;
   struct hash_spec spec;
 
-  if (hash_spec_parse (use->arg + (tag ? 4 : 0), &spec) != 0) {
+  if (hash_spec_parse_user (use->arg, &spec) != 0) {
     if (strchr (use->arg, '/'))
       usage_invalid ("--digest: '%s' is not DIGEST[/SIZE[/sN|/linear]]",
                      use->arg);
