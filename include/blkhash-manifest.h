@@ -156,9 +156,6 @@ struct blkhash_manifest_reader;
  */
 #define BLKHASH_MANIFEST_NO_SUM 1u
 
-/* The maximum size of a reason, in bytes, including its NUL. */
-#define BLKHASH_MAX_REASON_SIZE 160
-
 /*
  * Create a reader of the manifest in FD, and read its header.  FLAGS is 0 or
  * BLKHASH_MANIFEST_NO_SUM.

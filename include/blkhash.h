@@ -78,6 +78,11 @@ const char *blkhash_version (void);
 /* The maximum size of a tag of options, in bytes, including the NUL. */
 #define BLKHASH_MAX_TAG_SIZE 64
 
+/* The maximum size of a reason, the text of an error, in bytes, including the
+ * NUL.
+ */
+#define BLKHASH_MAX_REASON_SIZE 160
+
 struct blkhash;
 struct blkhash_opts;
 
@@ -223,6 +228,39 @@ int blkhash_opts_same_hash (const struct blkhash_opts *a,
  * Thread-safe.
  */
 size_t blkhash_digests (const char **names, size_t count);
+
+/* ---- Sums as text ---------------------------------------------------- */
+
+/*
+ * Parse TEXT, the hash of one image in any notation that blksum, blkhash and
+ * the filters for nbdkit print or accept.  blkhash-format(7) describes them:
+ *
+ *     HEX                     blk-SPEC = HEX
+ *     HEX  NAME               blk-SPEC (NAME) = HEX
+ *     HEX *NAME               blk-SPEC:HEX
+ *
+ * A backslash at the start means that backslash, newline and carriage return in
+ * NAME are escaped, as by sha256sum; the name is then decoded.  A line can end
+ * with a carriage return.  Empty lines and comments are ignored, but exactly
+ * one line must be a sum.
+ *
+ * Stores in *OPTS options with the parameters of SPEC, which the caller frees,
+ * or NULL if the sum has no SPEC; then nothing shows which hash it is.  Stores
+ * the hash in MD, a buffer of BLKHASH_MAX_MD_SIZE bytes, and its length in
+ * bytes in *LEN.  Stores in *NAME the name, which the caller frees with
+ * free(3), or NULL if there is none.  It can be any string, and need not be
+ * UTF-8.  LEN and NAME may be NULL.
+ *
+ * Returns EINVAL if TEXT is not one such sum, if SPEC is not allowed (see
+ * blkhash_opts_from_spec), or if the number of digits is not that of the
+ * digest; or ENOMEM.  On error *OPTS and *NAME are NULL, MD and *LEN are not
+ * set, and the reason as text, such as "there are two sums", is stored in
+ * REASON, a buffer of SIZE bytes; BLKHASH_MAX_REASON_SIZE is sufficient, and a
+ * longer text is truncated.  REASON may be NULL.  Thread-safe.
+ */
+int blkhash_sum_parse (const char *text, struct blkhash_opts **opts,
+                       unsigned char *md, unsigned int *len, char **name,
+                       char *reason, size_t size);
 
 /* ---- Streaming: from the first byte to the last ---------------------- */
 

@@ -506,12 +506,20 @@ hex_value (char c)
   return c <= '9' ? c - '0' : tolower ((unsigned char) c) - 'a' + 10;
 }
 
+/* Store in MD the bytes of LEN digits, an even number. */
+static void
+decode_hex (const char *hex, size_t len, unsigned char *md)
+{
+  for (size_t i = 0; i < len / 2; i++)
+    md[i] = hex_value (hex[2 * i]) << 4 | hex_value (hex[2 * i + 1]);
+}
+
 static int
 set (struct expected_sum *sum, const struct sums_line *line,
      const struct blkhash_opts *defaults, char *reason)
 {
   const char *hex = line->hex;
-  unsigned i, size;
+  unsigned size;
   int err = set_opts (sum, line->spec, defaults, reason);
 
   if (err)
@@ -522,8 +530,7 @@ set (struct expected_sum *sum, const struct sums_line *line,
     return refuse (reason, "it has %zu digits, but %s sums have %u",
                    strlen (hex), blkhash_opts_get_digest_name (sum->opts),
                    2 * size);
-  for (i = 0; i < size; i++)
-    sum->md[i] = hex_value (hex[2 * i]) << 4 | hex_value (hex[2 * i + 1]);
+  decode_hex (hex, 2 * size, sum->md);
   return 0;
 }
 
@@ -568,4 +575,68 @@ expected_sum_destroy (struct expected_sum *sum)
 {
   blkhash_opts_free (sum->opts);
   sum->opts = NULL;
+}
+
+/* ---- The API ---- */
+
+/* Set SUM to that of LINE.  Without a tag it has no options. */
+static int
+init_any (struct expected_sum *sum, const struct sums_line *line, char *reason)
+{
+  size_t digits = strlen (line->hex);
+
+  if (line->spec)
+    return expected_sum_init (sum, line, NULL, reason);
+  if (digits % 2 != 0 || digits > 2 * BLKHASH_MAX_MD_SIZE)
+    return refuse (reason, "no sum has %zu digits", digits);
+  decode_hex (line->hex, digits, sum->md);
+  return 0;
+}
+
+/* Parse TEXT, which is modified.  Stores a copy of the name in *NAME, unless
+ * NAME is NULL, and the number of bytes of the sum in *LEN.
+ */
+static int
+parse_any (char *text, struct expected_sum *sum, unsigned *len, char **name,
+           char *reason)
+{
+  struct sums_line line;
+  int err;
+
+  sums_line_parse_text (text, &line);
+  err = line.type == SUMS_SUM ? init_any (sum, &line, reason)
+                              : refuse (reason, "%s", line.why);
+  if (err)
+    return err;
+  *len = strlen (line.hex) / 2;
+  if (!name || !line.name || (*name = strdup (line.name)))
+    return 0;
+  expected_sum_destroy (sum);
+  return out_of_memory (reason);
+}
+
+int
+blkhash_sum_parse (const char *text, struct blkhash_opts **opts,
+                   unsigned char *md, unsigned int *len, char **name,
+                   char *reason, size_t size)
+{
+  struct expected_sum sum = { .opts = NULL };
+  char why[BLKHASH_MAX_REASON_SIZE];
+  char *copy = strdup (text);
+  unsigned n = 0;
+  int err;
+
+  if (name)
+    *name = NULL;
+  err = copy ? parse_any (copy, &sum, &n, name, why) : out_of_memory (why);
+  free (copy);
+  *opts = sum.opts;
+  if (err && reason)
+    snprintf (reason, size, "%s", why);
+  if (err)
+    return err;
+  memcpy (md, sum.md, n);
+  if (len)
+    *len = n;
+  return 0;
 }

@@ -3,7 +3,7 @@
  *
  * Checksums as text: format a line, as blksum, except with --output=json, and
  * the nbdkit filters print it; parse a line of a list of such lines; and parse
- * an expected sum.
+ * an expected sum.  blkhash_sum_parse of the API is in sums.c, too.
  *
  * A sum is "HEX", "blk-SPEC = HEX" or "blk-SPEC:HEX".  With a name it is
  * "HEX  NAME", "HEX *NAME" or "blk-SPEC (NAME) = HEX"; the name is escaped if
@@ -16,7 +16,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "blkhash-manifest.h"
 #include "blkhash.h"
 
 /* ---- Format a line ---- */

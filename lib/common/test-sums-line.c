@@ -6,6 +6,7 @@
 
 #include <config.h>
 
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -334,6 +335,97 @@ test_text_refused (void **state)
   }
 }
 
+/* ---- blkhash_sum_parse ---- */
+
+/* TAG is NULL for a sum without a tag. */
+static void
+parses (const char *text, const char *tag, const char *name)
+{
+  static const unsigned char expected[16] = {
+    0x01, 0x23, 0x45, 0x67, 0x89, 0xab, 0xcd, 0xef,
+    0x01, 0x23, 0x45, 0x67, 0x89, 0xab, 0xcd, 0xef,
+  };
+  unsigned char md[BLKHASH_MAX_MD_SIZE];
+  char reason[BLKHASH_MAX_REASON_SIZE] = "", got[BLKHASH_MAX_TAG_SIZE];
+  char *copy = (char *) 1;
+  struct blkhash_opts *opts = (struct blkhash_opts *) 1;
+  unsigned len = 0;
+
+  if (blkhash_sum_parse (text, &opts, md, &len, &copy, reason, sizeof reason))
+    fail_msg ("'%s': %s", text, reason);
+  assert_int_equal (len, sizeof expected);
+  assert_memory_equal (md, expected, sizeof expected);
+  assert_int_equal (!opts, !tag);
+  if (tag) {
+    assert_int_equal (blkhash_opts_get_tag (opts, got, sizeof got), 0);
+    assert_string_equal (got, tag);
+  }
+  assert_int_equal (!copy, !name);
+  if (name)
+    assert_string_equal (copy, name);
+  blkhash_opts_free (opts);
+  free (copy);
+
+  assert_int_equal (blkhash_sum_parse (text, &opts, md, NULL, NULL, NULL, 0),
+                    0);
+  blkhash_opts_free (opts);
+}
+
+static void
+test_sum_parse (void **state)
+{
+  (void) state;
+  parses (HEX, NULL, NULL);
+  parses (HEX "  a b\r\n", NULL, "a b");
+  parses (HEX " *a", NULL, "a");
+  parses ("\\" HEX "  a\\n\\\\", NULL, "a\n\\");
+  parses ("blk-md5/4k (a) b) = " HEX "\n", "blk-md5/4k", "a) b");
+  parses ("blk-MD5/4K/S7 = " HEX, "blk-md5/4k/s7", NULL);
+  parses ("blk-md5/65536/linear:" HEX, "blk-md5/64k/linear", NULL);
+  parses ("blk-md5:" HEX, "blk-md5/64k", NULL);
+  parses ("# text\n\n" HEX "  \xff\n", NULL, "\xff");
+}
+
+static void
+test_sum_parse_refused (void **state)
+{
+  static const struct {
+    const char *text, *why;
+  } texts[] = {
+    { "", "there is no sum" }, { HEX "\n" HEX, "there are two sums" },
+    { "blk-md5/4k:" HEX "0", "it has " }, { HEX "0", "no sum has 33 digits" },
+    { HEX HEX HEX HEX "00", "no sum has 130 digits" },
+    { "blk-nosuch/4k:" HEX, "unknown digest 'nosuch'" },
+    { "blk-md5/5000:" HEX, "its block size is not a power of two from 4" },
+    { "blk-md5/4k/s1025:" HEX, "it has more than 1024 streams" },
+    { "blk-md5/4k/x:" HEX, "its tag is not of the form blk-DIGEST/SIZE" },
+    { "# unknown a: b", "a line '# unknown' says that there is no sum" },
+    { "sha256:" HEX, "it is the sum of a file; " },
+  };
+  unsigned char md[BLKHASH_MAX_MD_SIZE] = { 1 };
+
+  (void) state;
+  for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+    char reason[BLKHASH_MAX_REASON_SIZE] = "", cut[7] = "";
+    char *name = (char *) 1;
+    struct blkhash_opts *opts = (struct blkhash_opts *) 1;
+    unsigned len = 77;
+
+    assert_int_equal (blkhash_sum_parse (texts[i].text, &opts, md, &len, &name,
+                                         reason, sizeof reason), EINVAL);
+    if (strncmp (reason, texts[i].why, strlen (texts[i].why)) != 0)
+      fail_msg ("'%s': %s", texts[i].text, reason);
+    assert_null (opts);
+    assert_null (name);
+    assert_int_equal (md[0], 1);
+    assert_int_equal (len, 77);
+    assert_int_equal (blkhash_sum_parse (texts[i].text, &opts, md, &len, &name,
+                                         cut, sizeof cut), EINVAL);
+    assert_memory_equal (cut, reason, sizeof cut - 1);
+    assert_int_equal (cut[sizeof cut - 1], 0);
+  }
+}
+
 /* Each character of a name can need two characters in a line. */
 static void
 test_escape (void **state)
@@ -359,6 +451,8 @@ main (void)
     cmocka_unit_test (test_bits),
     cmocka_unit_test (test_text),
     cmocka_unit_test (test_text_refused),
+    cmocka_unit_test (test_sum_parse),
+    cmocka_unit_test (test_sum_parse_refused),
     cmocka_unit_test (test_escape),
   };
 

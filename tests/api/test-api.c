@@ -400,6 +400,41 @@ test_spec (void)
 }
 
 static void
+test_sum_parse (void)
+{
+  static const char hex[] =
+    "00112233445566778899aabbccddeeff00112233445566778899AABBCCDDEEFF";
+  char line[256], reason[BLKHASH_MAX_REASON_SIZE], *name;
+  unsigned char md[BLKHASH_MAX_MD_SIZE];
+  struct blkhash_opts *opts;
+  unsigned len;
+
+  sprintf (line, "\\blk-sha256/4k/s3 (a\\nb) = %s\n", hex);
+  CHECK_INT (0, blkhash_sum_parse (line, &opts, md, &len, &name, reason,
+                                   sizeof reason));
+  check_tag (__LINE__, "blk-sha256/4k/s3", opts);
+  CHECK_INT (32, len);
+  CHECK (md[0] == 0 && md[1] == 0x11 && md[31] == 0xff);
+  CHECK_INT (0, strcmp (name, "a\nb"));
+  free (name);
+  blkhash_opts_free (opts);
+
+  CHECK_INT (0, blkhash_sum_parse (hex, &opts, md, &len, &name, NULL, 0));
+  CHECK (opts == NULL && name == NULL && len == 32);
+
+  CHECK_INT (EINVAL, blkhash_sum_parse (hex + 1, &opts, md, NULL, &name, reason,
+                                        sizeof reason));
+  CHECK_INT (0, strcmp (reason, "no sum has 63 digits"));
+  sprintf (line, "blk-sha512/64k:%s", hex);
+  CHECK_INT (EINVAL, blkhash_sum_parse (line, &opts, md, &len, NULL, reason,
+                                        sizeof reason));
+  CHECK_INT (0, strcmp (reason,
+                        "it has 64 digits, but sha512 sums have 128"));
+  CHECK (opts == NULL);
+  CHECK_INT (EINVAL, blkhash_sum_parse ("", &opts, md, &len, NULL, NULL, 0));
+}
+
+static void
 test_digests (void)
 {
   size_t i, count = blkhash_digests (NULL, 0);
@@ -1377,6 +1412,7 @@ static const struct {
   { "same-hash", test_same_hash },
   { "tag", test_tag },
   { "spec", test_spec },
+  { "sum-parse", test_sum_parse },
   { "digests", test_digests },
   { "known-answers", test_known_answers },
   { "zero", test_zero },

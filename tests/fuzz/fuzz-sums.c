@@ -27,6 +27,26 @@ check_expected (int err, struct expected_sum *expected, const char *reason)
     abort ();
 }
 
+/* ERR is the result of reading TEXT as an expected sum.  A sum without a tag can
+ * have any length; others have that of their digest in both.
+ */
+static void
+check_parsed (const char *text, int err)
+{
+  unsigned char md[BLKHASH_MAX_MD_SIZE];
+  struct blkhash_opts *opts;
+  char *name;
+  unsigned len;
+  int got = blkhash_sum_parse (text, &opts, md, &len, &name, NULL, 0);
+
+  if ((got != 0 && (got != EINVAL || opts || name)) || (err == 0 && got != 0) ||
+      (got == 0 && opts &&
+       (err != 0 || len != blkhash_opts_get_digest_size (opts))))
+    abort ();
+  blkhash_opts_free (opts);
+  free (name);
+}
+
 static void
 check_text (const uint8_t *data, size_t size)
 {
@@ -34,13 +54,15 @@ check_text (const uint8_t *data, size_t size)
   char reason[BLKHASH_MAX_REASON_SIZE] = "";
   struct expected_sum expected;
   struct sums_line sum;
+  int err;
 
-  check_expected (expected_sum_parse (&expected, text, NULL, reason), &expected,
-                  reason);
+  err = expected_sum_parse (&expected, text, NULL, reason);
+  check_expected (err, &expected, reason);
   sums_line_parse_text (copy, &sum);
   if (sum.type == SUMS_SUM ? *sum.hex == '\0' || sum.why
       : sum.type != SUMS_DAMAGED || !sum.why)
     abort ();
+  check_parsed (text, err);
   free (copy);
   free (text);
 }
