@@ -18,7 +18,8 @@
  *  - blkhash_leaves_load creates a leaf table from a reader, and
  *    blkhash_leaves_put_run adds a run to a table, to merge parts.
  *
- * blkhash_manifest_diff finds the ranges in which two manifests differ.
+ * A differ returns the ranges in which two manifests differ, one at a time;
+ * blkhash_manifest_diff passes them to a callback.
  *
  * These functions read or write at the file offset of a descriptor, with
  * read(2) or write(2), so a pipe is possible.  They never close the descriptor.
@@ -30,14 +31,14 @@
  * offsets in the image are uint64_t, lengths in memory size_t, all in bytes.
  * Blocks are counted from 0.  Pointers must not be NULL unless it is permitted.
  *
- * Only one thread at a time may use a reader or a writer.  Different readers
- * and writers are independent.  Functions of a leaf table are thread-safe.
+ * Only one thread at a time may use a reader, a writer or a differ.  Different
+ * ones are independent.  Functions of a leaf table are thread-safe.
  *
  * After fork(2) parent and child share the offset of the file, and each has a
- * copy of what was buffered.  So only one of the two may go on with a reader or
- * a writer, and the other one only frees it; this neither reads nor writes.  If
- * both go on, a reader returns errors, or ranges that it has not verified yet,
- * and the file of a writer is wrong.
+ * copy of what was buffered.  So only one of the two may go on with a reader, a
+ * differ or a writer, and the other one only frees it; this neither reads nor
+ * writes.  If both go on, a reader returns errors, or runs that it has not
+ * verified yet, and the file of a writer is wrong.
  */
 
 #ifndef BLKHASH_MANIFEST_H
@@ -234,11 +235,10 @@ int blkhash_manifest_reader_sum (const struct blkhash_manifest_reader *r,
 
 /*
  * Returns the reason for the last error of blkhash_manifest_reader_next,
- * blkhash_leaves_load or blkhash_manifest_diff with R, as text, such as "the
- * record at byte 512 has a wrong CRC"; or an empty text if there was none.  A
- * call that only returns a sticky error again does not change the text, nor
- * does blkhash_manifest_reader_sum.  The text is valid until the next call with
- * R.
+ * blkhash_leaves_load or a comparison with R, as text, such as "the record at
+ * byte 512 has a wrong CRC"; or an empty text if there was none.  A call that
+ * only returns a sticky error again does not change the text, nor does
+ * blkhash_manifest_reader_sum.  The text is valid until the next call with R.
  */
 const char *
 blkhash_manifest_reader_error (const struct blkhash_manifest_reader *r);
@@ -279,41 +279,72 @@ int blkhash_leaves_put_run (struct blkhash_leaves *l,
 
 /* ---- Comparing ------------------------------------------------------- */
 
+struct blkhash_manifest_differ;
+
 /*
- * Find the ranges in which the images of two manifests differ.  A and B are two
- * different readers on which blkhash_manifest_reader_next was not called.  They
- * must have the same digest and block size; the constructions can differ.  Both
- * are read to their ends, alternately, one run at a time.  The memory does not
- * depend on the sizes of the images.
+ * Create a differ, which finds the ranges in which the images of two manifests
+ * differ.  A and B are two different readers on which
+ * blkhash_manifest_reader_next was not called.  They must have the same digest
+ * and block size; the constructions can differ.  Until the differ is freed, no
+ * other function may be called with them but those that return fields of the
+ * header, blkhash_manifest_reader_sum and blkhash_manifest_reader_error.
  *
- * DIFFER is called for each range that differs, in the order of the image: LEN
- * bytes from START on.  All blocks of a range differ, and adjacent ranges are
- * merged.  No range passes the end of the larger image, whose last block can be
- * short.  Blocks of the larger image that are beyond the end of the smaller one
- * are compared with zeros.  DIFFER returns 0, or a positive errno value, which
- * ends the comparison and is returned.  It must not use A or B.
+ * Returns NULL and sets errno: ENOMEM; EINVAL if A and B are not such readers,
+ * or have different digests or block sizes, or the digest null; or if one is a
+ * part of an image, and the other is not the same part of an image of the same
+ * size.  Nothing was read.  blkhash_manifest_reader_error returns the reason as
+ * text for both readers.
+ */
+struct blkhash_manifest_differ *
+blkhash_manifest_differ_new (struct blkhash_manifest_reader *a,
+                             struct blkhash_manifest_reader *b);
+
+/*
+ * Free D; NULL is allowed.  The readers are not freed, and can be freed before
+ * or after.  errno is preserved.
+ */
+void blkhash_manifest_differ_free (struct blkhash_manifest_differ *d);
+
+/*
+ * Find the next range that differs, in the order of the image, and store its
+ * start in *START and its length in *LEN, in bytes.  All blocks of a range
+ * differ, and adjacent ranges are merged.  No range passes the end of the
+ * larger image, whose last block can be short.  Blocks of the larger image that
+ * are beyond the end of the smaller one are compared with zeros.  Both readers
+ * are read alternately, one run at a time.  The memory does not depend on the
+ * sizes of the images.
  *
- * Returns 0 after the last range.  The ranges are verified only if the result
- * is 0 or ENODATA.  If there is no range, the digests of the images can still
- * differ, because the larger image can have zeros at its end, or because the
- * constructions differ.  Errors:
+ * Returns ENOENT or ENODATA after the last range: only then are the ranges
+ * verified.  If there was no range, the digests of the images can still differ,
+ * because the larger image can have zeros at its end, or because the
+ * constructions differ.  Errors, which are sticky:
  *
- *  - ENODATA: the smaller image, of SIZE bytes, ends within a block, and both
- *    images have data in this block.  Digests do not show whether the rest of
- *    the block is zero in the larger image.  The block begins at byte SIZE -
- *    SIZE % block_size.  DIFFER was called for all blocks that differ, except
- *    this one.
- *  - EINVAL: A and B are not such readers, or have different digests or block
- *    sizes, or the digest null; or one is a part of an image, and the other is
- *    not the same part of an image of the same size.  Nothing was read.
+ *  - ENOENT: there are no more ranges; all other blocks are equal.
+ *  - ENODATA: the same, except for one block: the smaller image, of SIZE bytes,
+ *    ends within it, and both images have data in it.  Digests do not show
+ *    whether the rest of the block is zero in the larger image.  The block
+ *    begins at byte SIZE - SIZE % block_size, and was not returned.
  *  - EBADMSG: both images have the same size and construction, and either the
  *    same digest and different leaves, or different digests and the same
  *    leaves.
  *  - errors of blkhash_manifest_reader_next, of A or of B.
  *
  * blkhash_manifest_reader_error returns the reason as text for both readers.
- * If one reader caused the error, the text of the other one is empty.  If
- * DIFFER failed, both texts are empty.
+ * If one reader caused the error, the text of the other one is empty.  *START
+ * and *LEN are not set on error.
+ */
+int blkhash_manifest_differ_next (struct blkhash_manifest_differ *d,
+                                  uint64_t *start, uint64_t *len);
+
+/*
+ * Call DIFFER for each range in which the images of A and B differ: LEN bytes
+ * from START on.  The readers, the ranges and the errors are those of
+ * blkhash_manifest_differ_new and blkhash_manifest_differ_next, but no memory
+ * is allocated, and 0 takes the place of ENOENT.
+ *
+ * DIFFER returns 0, or a positive errno value, which ends the comparison and is
+ * returned; then the error texts of both readers are empty.  It must not use A
+ * or B.
  */
 int blkhash_manifest_diff (struct blkhash_manifest_reader *a,
                            struct blkhash_manifest_reader *b,

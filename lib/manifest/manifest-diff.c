@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "blkhash-manifest.h"
@@ -17,8 +18,11 @@
 
 /* ---- Two iterators ----
  *
- * Each image has a current run.  Blocks that are in both runs are compared and
- * removed; an empty run is replaced by the next one of its iterator.
+ * Each image has a current run.  The blocks at the start of both runs that are
+ * all equal, or all different, are a segment, which is removed from the runs;
+ * an empty run is replaced by the next one of its iterator.  A segment of
+ * different blocks is kept until it is known whether the next one is adjacent
+ * to it.
  */
 
 /* Returns TAIL of struct leaf_diff.  Sizes are in bytes. */
@@ -31,117 +35,16 @@ leaf_diff_tail (uint64_t size_a, uint64_t size_b, uint32_t block_size)
                                                : LEAF_DIFF_NO_BLOCK;
 }
 
-int
-leaf_diff_flush (struct leaf_diff *diff)
-{
-  uint64_t count = diff->count;
-
-  diff->count = 0;
-  diff->failed = -1;
-  return count > 0 ? diff->differ (diff->opaque, diff->first, count) : 0;
-}
-
-static int
-add (struct leaf_diff *diff, uint64_t first, uint64_t count)
-{
-  int err = 0;
-
-  if (!diff->differ)
-    return 0;
-  if (diff->count == 0 || diff->first + diff->count != first) {
-    err = leaf_diff_flush (diff);
-    diff->first = first;
-  }
-  diff->count += count;
-  return err;
-}
-
-static int
-add_differing (struct leaf_diff *diff, uint64_t first, uint64_t count)
-{
-  uint64_t start = MAX (first, diff->begin), end = first + count;
-
-  if (diff->end > 0 && end > diff->end)
-    end = diff->end;
-  if (start >= end)
-    return 0;
-  diff->any = true;
-  return add (diff, start, end - start);
-}
-
-static int
-may_differ (struct leaf_diff *diff)
-{
-  diff->tail_unknown = true;
-  return diff->report_tail ? add (diff, diff->tail, 1) : 0;
-}
-
-/* Compare COUNT blocks, which are data in both runs. */
-static int
-compare_data (struct leaf_diff *diff, const struct blkhash_manifest_run *a,
-              const struct blkhash_manifest_run *b, uint64_t count)
-{
-  size_t size = a->leaf_size;
-  uint64_t i;
-  int err = 0;
-
-  if (memcmp (a->leaves, b->leaves, count * size) == 0)
-    return 0;
-  for (i = 0; i < count && err == 0; i++) {
-    if (memcmp (a->leaves + i * size, b->leaves + i * size, size) == 0)
-      continue;
-    err = a->first + i == diff->tail ? may_differ (diff)
-                                     : add_differing (diff, a->first + i, 1);
-  }
-  return err;
-}
-
-static int
-compare_both (struct leaf_diff *diff, struct blkhash_manifest_run *a,
-              struct blkhash_manifest_run *b)
-{
-  uint64_t count = MIN (a->count, b->count);
-  int err = 0;
-
-  if (a->first != b->first) {   /* leaves of different blocks */
-    diff->failed = -1;
-    return EINVAL;
-  }
-  if (a->leaves && b->leaves)
-    err = compare_data (diff, a, b, count);
-  else if (a->leaves || b->leaves)
-    err = add_differing (diff, a->first, count);
-  leaf_run_skip (a, count);
-  leaf_run_skip (b, count);
-  return err;
-}
-
-/* Compare a run with zeros, because the other image has ended. */
-static int
-compare_alone (struct leaf_diff *diff, struct blkhash_manifest_run *run)
-{
-  int err = run->leaves ? add_differing (diff, run->first, run->count) : 0;
-
-  run->count = 0;
-  return err;
-}
-
-struct input {
-  struct leaf_runs *runs;
-  struct blkhash_manifest_run run; /* the rest of the current run */
-  bool ended;
-};
-
 /* Read the next run of each image that has not ended and whose current run is
  * empty.
  */
 static int
-read_on (struct leaf_diff *diff, struct input inputs[2])
+read_on (struct leaf_diff *diff)
 {
   int i, err;
 
   for (i = 0; i < 2; i++) {
-    struct input *input = &inputs[i];
+    struct leaf_diff_input *input = &diff->inputs[i];
 
     if (input->ended || input->run.count > 0)
       continue;
@@ -152,28 +55,163 @@ read_on (struct leaf_diff *diff, struct input inputs[2])
     }
     input->ended = err == ENOENT;
   }
+  diff->ended = diff->inputs[0].ended && diff->inputs[1].ended;
   return 0;
 }
 
-int
-leaf_diff (struct leaf_diff *diff, struct leaf_runs *a, struct leaf_runs *b)
+enum verdict { EQUAL, DIFFERENT, UNKNOWN };
+
+struct segment {
+  uint64_t first, count;
+  enum verdict verdict;         /* of each of its blocks */
+};
+
+/* Compare the leaves of block I of both runs, which are data. */
+static enum verdict
+compare_block (const struct leaf_diff *diff,
+               const struct blkhash_manifest_run *a,
+               const struct blkhash_manifest_run *b, uint64_t i)
 {
-  struct input inputs[2] = { { .runs = a }, { .runs = b } };
-  struct blkhash_manifest_run *run_a = &inputs[0].run, *run_b = &inputs[1].run;
+  size_t size = a->leaf_size;
+
+  if (memcmp (a->leaves + i * size, b->leaves + i * size, size) == 0)
+    return EQUAL;
+  return a->first + i == diff->tail ? UNKNOWN : DIFFERENT;
+}
+
+/* Find the first segment of COUNT blocks, which are data in both runs. */
+static struct segment
+compare_data (const struct leaf_diff *diff,
+              const struct blkhash_manifest_run *a,
+              const struct blkhash_manifest_run *b, uint64_t count)
+{
+  struct segment segment = { .first = a->first, .count = count };
+
+  if (memcmp (a->leaves, b->leaves, count * a->leaf_size) == 0)
+    return segment;
+  segment.verdict = compare_block (diff, a, b, 0);
+  segment.count = 1;
+  while (segment.count < count &&
+         compare_block (diff, a, b, segment.count) == segment.verdict)
+    segment.count++;
+  return segment;
+}
+
+/* Find the first segment of the current runs.  If one image has ended, the run
+ * of the other is compared with zeros.
+ */
+static struct segment
+compare_runs (const struct leaf_diff *diff)
+{
+  const struct blkhash_manifest_run *a = &diff->inputs[0].run;
+  const struct blkhash_manifest_run *b = &diff->inputs[1].run;
+  struct segment segment = { .first = a->first };
+  bool data_a = !diff->inputs[0].ended && a->leaves;
+  bool data_b = !diff->inputs[1].ended && b->leaves;
+
+  if (data_a && data_b)
+    return compare_data (diff, a, b, MIN (a->count, b->count));
+  if (diff->inputs[0].ended)
+    segment.first = b->first, segment.count = b->count;
+  else if (diff->inputs[1].ended)
+    segment.count = a->count;
+  else
+    segment.count = MIN (a->count, b->count);
+  segment.verdict = data_a || data_b ? DIFFERENT : EQUAL;
+  return segment;
+}
+
+/* Remove the blocks of SEGMENT from the current runs. */
+static void
+skip (struct leaf_diff *diff, const struct segment *segment)
+{
+  int i;
+
+  for (i = 0; i < 2; i++)
+    if (!diff->inputs[i].ended)
+      leaf_run_skip (&diff->inputs[i].run, segment->count);
+}
+
+/* Record the result of SEGMENT, and limit it to the blocks to return. */
+static void
+judge (struct leaf_diff *diff, struct segment *segment)
+{
+  uint64_t start = MAX (segment->first, diff->begin);
+  uint64_t end = segment->first + segment->count;
+
+  if (segment->verdict == UNKNOWN) {
+    diff->tail_unknown = true;
+    segment->count = diff->report_tail;
+    return;
+  }
+  if (diff->end > 0 && end > diff->end)
+    end = diff->end;
+  if (segment->verdict == EQUAL || start >= end) {
+    segment->count = 0;
+    return;
+  }
+  segment->first = start;
+  segment->count = end - start;
+  diff->any = true;
+}
+
+/* Store the range that is not returned yet.  Returns 0, or ENOENT if there is
+ * none.
+ */
+static int
+take_range (struct leaf_diff *diff, uint64_t *first, uint64_t *count)
+{
+  if (diff->count == 0)
+    return ENOENT;
+  *first = diff->first;
+  *count = diff->count;
+  diff->count = 0;
+  return 0;
+}
+
+/* Append SEGMENT to the range that is not returned yet.  If they are not
+ * adjacent, that range is stored, and SEGMENT takes its place; then this
+ * returns 0, otherwise ENOENT.
+ */
+static int
+add (struct leaf_diff *diff, const struct segment *segment, uint64_t *first,
+     uint64_t *count)
+{
+  int err = ENOENT;
+
+  if (diff->first + diff->count != segment->first) {
+    err = take_range (diff, first, count);
+    diff->first = segment->first;
+  }
+  diff->count += segment->count;
+  return err;
+}
+
+int
+leaf_diff_next (struct leaf_diff *diff, uint64_t *first, uint64_t *count)
+{
+  const struct leaf_diff_input *inputs = diff->inputs;
+  struct segment segment;
   int err;
 
-  do {
-    err = read_on (diff, inputs);
-    if (err || (inputs[0].ended && inputs[1].ended))
+  diff->failed = -1;
+  for (;;) {
+    err = read_on (diff);
+    if (err)
       return err;
-    if (inputs[0].ended)
-      err = compare_alone (diff, run_b);
-    else if (inputs[1].ended)
-      err = compare_alone (diff, run_a);
-    else
-      err = compare_both (diff, run_a, run_b);
-  } while (err == 0 && (diff->differ || !diff->any));
-  return err;
+    if (diff->ended)
+      return take_range (diff, first, count);
+    if (!inputs[0].ended && !inputs[1].ended &&
+        inputs[0].run.first != inputs[1].run.first)
+      return EINVAL;            /* leaves of different blocks */
+    segment = compare_runs (diff);
+    skip (diff, &segment);
+    judge (diff, &segment);
+    if (segment.count > 0 && add (diff, &segment, first, count) == 0)
+      return 0;
+    if (diff->first_only && diff->any)
+      return take_range (diff, first, count);
+  }
 }
 
 /* ---- Two manifests ----
@@ -186,24 +224,23 @@ leaf_diff (struct leaf_diff *diff, struct leaf_runs *a, struct leaf_runs *b)
 struct diff_operand {
   struct leaf_runs runs;
   struct blkhash_manifest_reader *reader;
-  const struct manifest_header *header;
 };
 
-struct diff {
+struct blkhash_manifest_differ {
   struct diff_operand a, b;
   struct leaf_diff leaves;
-  int (*differ) (void *opaque, uint64_t start, uint64_t len);
-  void *opaque;
   uint64_t size;                /* bytes of the larger image */
   uint32_t block_size;
+  int err;                      /* the first error, or ENOENT after the end */
 };
 
 /* Store the reason for ERR in both readers. */
 static int
-fail (struct diff *diff, int err, const char *why)
+fail (struct blkhash_manifest_reader *a, struct blkhash_manifest_reader *b,
+      int err, const char *why)
 {
-  manifest_reader_set_error (diff->a.reader, err, "%s", why);
-  return manifest_reader_set_error (diff->b.reader, err, "%s", why);
+  manifest_reader_set_error (a, err, "%s", why);
+  return manifest_reader_set_error (b, err, "%s", why);
 }
 
 static bool
@@ -227,23 +264,20 @@ have_same_blocks (const struct manifest_header *a,
   return manifest_is_complete (a) && manifest_is_complete (b);
 }
 
+/* Check that A and B can be compared. */
 static int
-check (struct diff *diff)
+check (struct blkhash_manifest_reader *a, struct blkhash_manifest_reader *b)
 {
-  const struct manifest_header *a = diff->a.header, *b = diff->b.header;
-
-  if (!manifest_reader_is_fresh (diff->a.reader) ||
-      !manifest_reader_is_fresh (diff->b.reader) ||
-      diff->a.reader == diff->b.reader)
-    return fail (diff, EINVAL, "two readers are needed that have read nothing "
+  if (!manifest_reader_is_fresh (a) || !manifest_reader_is_fresh (b) || a == b)
+    return fail (a, b, EINVAL, "two readers are needed that have read nothing "
                  "but the headers");
-  if (!have_same_leaf_params (a, b))
-    return fail (diff, EINVAL, "the manifests have different digests or "
+  if (!have_same_leaf_params (&a->header, &b->header))
+    return fail (a, b, EINVAL, "the manifests have different digests or "
                  "block sizes");
-  if (!have_same_blocks (a, b))
-    return fail (diff, EINVAL, "the manifests are of different parts");
-  if (diff->a.reader->leaf_size == 0)
-    return fail (diff, EINVAL, "the digest null cannot show which blocks "
+  if (!have_same_blocks (&a->header, &b->header))
+    return fail (a, b, EINVAL, "the manifests are of different parts");
+  if (a->leaf_size == 0)
+    return fail (a, b, EINVAL, "the digest null cannot show which blocks "
                  "differ");
   return 0;
 }
@@ -254,36 +288,6 @@ next_run (struct leaf_runs *runs, struct blkhash_manifest_run *run)
   const struct diff_operand *manifest = (struct diff_operand *) runs;
 
   return blkhash_manifest_reader_next (manifest->reader, run);
-}
-
-/* Report that COUNT blocks from FIRST on differ, as a range of bytes. */
-static int
-report_range (void *opaque, uint64_t first, uint64_t count)
-{
-  struct diff *diff = opaque;
-  uint64_t start = first * diff->block_size, left = diff->size - start;
-
-  return diff->differ (diff->opaque, start, count > left / diff->block_size
-                                              ? left
-                                              : count * diff->block_size);
-}
-
-/* Compare the leaves.  After an error, the error text of a reader that did not
- * fail is empty.
- */
-static int
-compare (struct diff *diff)
-{
-  struct leaf_diff *leaves = &diff->leaves;
-  int err = leaf_diff (leaves, &diff->a.runs, &diff->b.runs);
-
-  if (err == 0)
-    err = leaf_diff_flush (leaves);
-  if (err && leaves->failed != 0)
-    manifest_reader_set_error (diff->a.reader, err, "%s", "");
-  if (err && leaves->failed != 1)
-    manifest_reader_set_error (diff->b.reader, err, "%s", "");
-  return err;
 }
 
 /* The sums are compared in addition to the leaves, because a reader with
@@ -305,6 +309,97 @@ manifest_diff_fits_sums (const struct blkhash_manifest_reader *a,
   return (memcmp (md_a, md_b, len) == 0) != differ;
 }
 
+/* D must not be moved: it has pointers to itself. */
+static int
+differ_init (struct blkhash_manifest_differ *d,
+             struct blkhash_manifest_reader *a,
+             struct blkhash_manifest_reader *b)
+{
+  uint64_t size_a = a->header.size, size_b = b->header.size;
+  int err = check (a, b);
+
+  if (err)
+    return err;
+  *d = (struct blkhash_manifest_differ) {
+    .a = { .runs.next = next_run, .reader = a },
+    .b = { .runs.next = next_run, .reader = b },
+    .leaves.inputs = { { .runs = &d->a.runs }, { .runs = &d->b.runs } },
+    .size = MAX (size_a, size_b), .block_size = a->header.opts->block_size
+  };
+  d->leaves.tail = leaf_diff_tail (size_a, size_b, d->block_size);
+  return 0;
+}
+
+struct blkhash_manifest_differ *
+blkhash_manifest_differ_new (struct blkhash_manifest_reader *a,
+                             struct blkhash_manifest_reader *b)
+{
+  struct blkhash_manifest_differ *d = malloc (sizeof *d);
+  int err = d ? differ_init (d, a, b) : fail (a, b, ENOMEM, strerror (ENOMEM));
+
+  if (err == 0)
+    return d;
+  free (d);
+  errno = err;
+  return NULL;
+}
+
+void
+blkhash_manifest_differ_free (struct blkhash_manifest_differ *d)
+{
+  int err = errno;
+
+  free (d);
+  errno = err;
+}
+
+/* Clear the error text of a reader that did not fail.  FAILED is that of struct
+ * leaf_diff.
+ */
+static void
+clear_reasons (const struct blkhash_manifest_differ *d, int failed)
+{
+  if (failed != 0)
+    manifest_reader_set_error (d->a.reader, 0, "%s", "");
+  if (failed != 1)
+    manifest_reader_set_error (d->b.reader, 0, "%s", "");
+}
+
+/* Returns the result after the last range. */
+static int
+finish (struct blkhash_manifest_differ *d)
+{
+  struct blkhash_manifest_reader *a = d->a.reader, *b = d->b.reader;
+
+  if (!manifest_diff_fits_sums (a, b, d->leaves.any))
+    return fail (a, b, EBADMSG, "the sum of this manifest or of the other "
+                 "is not that of its leaves");
+  if (d->leaves.tail_unknown)
+    return fail (a, b, ENODATA, "the smaller image ends within a block of "
+                 "data, and a digest does not show whether it is the same");
+  return ENOENT;
+}
+
+int
+blkhash_manifest_differ_next (struct blkhash_manifest_differ *d,
+                              uint64_t *start, uint64_t *len)
+{
+  struct blkhash_manifest_run range = { .count = 0 };
+
+  if (d->err)
+    return d->err;
+  d->err = leaf_diff_next (&d->leaves, &range.first, &range.count);
+  if (d->err == 0) {
+    *start = range.first * d->block_size;
+    *len = leaf_run_bytes (&range, d->size, d->block_size);
+  }
+  else if (d->err == ENOENT)
+    d->err = finish (d);
+  else
+    clear_reasons (d, d->leaves.failed);
+  return d->err;
+}
+
 int
 blkhash_manifest_diff (struct blkhash_manifest_reader *a,
                        struct blkhash_manifest_reader *b,
@@ -312,26 +407,18 @@ blkhash_manifest_diff (struct blkhash_manifest_reader *a,
                                       uint64_t len),
                        void *opaque)
 {
-  struct diff diff = {
-    .a = { .runs.next = next_run, .reader = a, .header = &a->header },
-    .b = { .runs.next = next_run, .reader = b, .header = &b->header },
-    .leaves = { .differ = report_range, .opaque = &diff },
-    .differ = differ, .opaque = opaque,
-  };
-  int err = check (&diff);
+  struct blkhash_manifest_differ d;
+  uint64_t start, len;
+  int err = differ_init (&d, a, b);
 
   if (err)
     return err;
-  diff.block_size = diff.a.header->opts->block_size;
-  diff.size = MAX (diff.a.header->size, diff.b.header->size);
-  diff.leaves.tail = leaf_diff_tail (diff.a.header->size, diff.b.header->size,
-                                     diff.block_size);
-  err = compare (&diff);
-  if (err == 0 && !manifest_diff_fits_sums (a, b, diff.leaves.any))
-    err = fail (&diff, EBADMSG, "the sum of this manifest or of the other "
-                "is not that of its leaves");
-  if (err == 0 && diff.leaves.tail_unknown)
-    err = fail (&diff, ENODATA, "the smaller image ends within a block of "
-                "data, and a digest does not show whether it is the same");
-  return err;
+  while ((err = blkhash_manifest_differ_next (&d, &start, &len)) == 0) {
+    err = differ (opaque, start, len);
+    if (err) {
+      clear_reasons (&d, -1);
+      return err;
+    }
+  }
+  return err == ENOENT ? 0 : err;
 }

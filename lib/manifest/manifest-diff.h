@@ -58,53 +58,56 @@ leaf_run_bytes (const struct blkhash_manifest_run *run, uint64_t size,
 
 /* ---- Two iterators ----
  *
- * Compare the leaves of two images, and report the blocks that differ.  Only
- * one run of consecutive leaves of each image is in memory.  All functions run
- * in the calling thread.
+ * Compare the leaves of two images, and return the blocks that differ, one
+ * range at a time.  Only one run of consecutive leaves of each image is in
+ * memory.  All functions run in the calling thread.
  */
 
 #define LEAF_DIFF_NO_BLOCK UINT64_MAX
 
 struct leaf_diff {
-  /* Set by the caller. */
+  /* Set by the caller.  The two iterators must begin at the same block, and
+   * have leaves of the same size.
+   */
+  struct leaf_diff_input {
+    struct leaf_runs *runs;
+    struct blkhash_manifest_run run; /* 0; private: the rest of the current
+                                      * run */
+    bool ended;                 /* 0; private */
+  } inputs[2];
   uint64_t tail;                /* the block in which the smaller image ends,
                                  * if this block is longer in the larger image:
                                  * its leaves cannot be compared; or
                                  * LEAF_DIFF_NO_BLOCK */
   uint64_t begin, end;          /* if END is not 0, differences outside of the
                                  * blocks from BEGIN to END are ignored */
-  bool report_tail;             /* report TAIL as different if it may differ */
-  /* Called for each range of blocks that differ, in order; adjacent ranges are
-   * merged.  An error ends the comparison, and is returned.  If NULL, the first
-   * difference ends the comparison.
-   */
-  int (*differ) (void *opaque, uint64_t first, uint64_t count);
-  void *opaque;
+  bool report_tail;             /* return TAIL as different if it may differ */
+  bool first_only;              /* return the first difference at once: its
+                                 * range may be longer */
 
-  /* Results.  The caller sets ANY, TAIL_UNKNOWN and COUNT to 0 before the
-   * comparison.
-   */
+  /* Results, 0 before the comparison. */
   bool any;                     /* blocks differ, not counting TAIL if it is
                                  * unknown whether it differs */
   bool tail_unknown;            /* it is unknown whether TAIL differs */
-  int failed;                   /* after an error: 0 if A failed, 1 if B failed,
-                                 * or -1 if neither did */
-  uint64_t first, count;        /* the range that is not reported yet, if COUNT
-                                 * is not 0 */
+  bool ended;                   /* both images were read to their ends: the
+                                 * range that was returned is the last */
+  int failed;                   /* after an error: the index of the input that
+                                 * failed, or -1 if neither did */
+
+  uint64_t first, count;        /* 0; private: the range that is not returned
+                                 * yet, if COUNT is not 0 */
 };
 
-/* Compare the leaves of A and B, to the end of both, or to the first difference
- * if DIFFER is NULL.  Both must begin at the same block, and have leaves of the
- * same size.  Blocks beyond the end of one image are compared with zeros.  If
- * this returns 0, the caller calls leaf_diff_flush, which reports the last
- * range.  Returns 0; EINVAL if A and B begin at different blocks; or the error
- * of A, of B or of DIFFER.
+/* Find the next range of blocks that differ, in order, and store its first
+ * block in *FIRST and the number of its blocks in *COUNT.  Blocks beyond the
+ * end of one image are compared with zeros.  Adjacent ranges are merged: a
+ * range is returned when the next one was found, or at the end.
+ *
+ * Returns 0; ENOENT if there is no other range, and both were read to their
+ * ends; EINVAL if they begin at different blocks; or the error of one of them.
+ * Must not be called again after an error or with FIRST_ONLY.
  */
-int leaf_diff (struct leaf_diff *diff, struct leaf_runs *a,
-               struct leaf_runs *b);
-
-/* Report the last range, if there is one.  Returns 0 or the error of DIFFER. */
-int leaf_diff_flush (struct leaf_diff *diff);
+int leaf_diff_next (struct leaf_diff *diff, uint64_t *first, uint64_t *count);
 
 /* ---- Two manifests ---- */
 

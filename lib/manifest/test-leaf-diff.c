@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test: leaf_diff finds the same differences between two iterators with
- * random runs as a plain loop over the blocks, of all blocks or of some.
+ * Unit test: leaf_diff_next finds the same differences between two iterators
+ * with random runs as a plain loop over the blocks, of all blocks or of some.
  */
 
 #include <config.h>
@@ -24,11 +24,10 @@
 #define LEAF 2                  /* bytes; the leaf of a block of zeros begins
                                  * with 0 */
 
-/* The ranges that were reported. */
+/* The ranges that were returned. */
 struct found {
   struct { uint64_t first, count; } ranges[BLOCKS];
   size_t count;
-  int fail;                     /* the return value of the callback */
 };
 
 struct image {
@@ -67,16 +66,35 @@ next (struct leaf_runs *runs, struct blkhash_manifest_run *run)
   return 0;
 }
 
+/* Store the ranges in FOUND, or only the first with FIRST_ONLY.  Returns 0
+ * after the last range.
+ */
 static int
-compare (struct leaf_diff *diff, struct image *images)
+compare (struct leaf_diff *diff, struct image *images, struct found *found)
 {
-  int i;
+  uint64_t first, count;
+  int i, err;
 
   for (i = 0; i < 2; i++) {
     images[i].runs.next = next;
     images[i].next = 0;
+    diff->inputs[i].runs = &images[i].runs;
   }
-  return leaf_diff (diff, &images[0].runs, &images[1].runs);
+  found->count = 0;
+  while ((err = leaf_diff_next (diff, &first, &count)) == 0) {
+    assert_true (found->count < BLOCKS);
+    found->ranges[found->count].first = first;
+    found->ranges[found->count].count = count;
+    found->count++;
+    if (diff->first_only)
+      return 0;
+    if (diff->ended)            /* that was the last */
+      assert_int_equal (leaf_diff_next (diff, &first, &count), ENOENT);
+    if (diff->ended)
+      return 0;
+  }
+  assert_int_equal (diff->ended, err == ENOENT);
+  return err == ENOENT ? 0 : err;
 }
 
 static void
@@ -106,27 +124,6 @@ is_different (const struct leaf_diff *diff, const struct image *images,
     return true;
   return !zero && memcmp (images[0].leaves[block], images[1].leaves[block],
                           LEAF) != 0;
-}
-
-static int
-report (void *opaque, uint64_t first, uint64_t count)
-{
-  struct found *found = opaque;
-
-  if (found->count < BLOCKS) {
-    found->ranges[found->count].first = first;
-    found->ranges[found->count].count = count;
-  }
-  found->count++;
-  return found->fail;
-}
-
-static struct leaf_diff
-diff_of (uint64_t tail, struct found *found)
-{
-  return (struct leaf_diff) {
-    .tail = tail, .differ = found ? report : NULL, .opaque = found
-  };
 }
 
 static void
@@ -179,22 +176,26 @@ test_random (void **state)
       for (i = rand_r (&seed) % 5; i > 0; i--)
         images[1].leaves[rand_r (&seed) % BLOCKS][rand_r (&seed) % LEAF] ^= 1;
     }
-    found.count = 0;
-    diff = diff_of (LEAF_DIFF_NO_BLOCK, &found);
-    diff.begin = begin, diff.end = end;
-    assert_int_equal (compare (&diff, images), 0);
-    assert_int_equal (leaf_diff_flush (&diff), 0);
+    diff = (struct leaf_diff) {
+      .tail = LEAF_DIFF_NO_BLOCK, .begin = begin, .end = end
+    };
+    assert_int_equal (compare (&diff, images, &found), 0);
     check_ranges (&diff, &found, images);
 
-    /* Without DIFFER the comparison ends at the first difference. */
-    diff = diff_of (LEAF_DIFF_NO_BLOCK, NULL);
-    diff.begin = begin, diff.end = end;
-    assert_int_equal (compare (&diff, images), 0);
+    /* The first difference is returned at once. */
+    diff = (struct leaf_diff) {
+      .tail = LEAF_DIFF_NO_BLOCK, .begin = begin, .end = end,
+      .first_only = true
+    };
+    assert_int_equal (compare (&diff, images, &found), 0);
     for (i = 0; i < BLOCKS && !is_different (&diff, images, i); i++)
       ;
     assert_int_equal (diff.any, i < BLOCKS);
-    if (diff.any)
+    assert_int_equal (found.count, i < BLOCKS);
+    if (diff.any) {
+      assert_int_equal (found.ranges[0].first, i);
       assert_true (images[0].next <= i + 30);
+    }
   }
 }
 
@@ -203,55 +204,88 @@ static void
 test_tail (void **state)
 {
   static struct image images[2];
-  struct found found = { .count = 0 };
-  struct leaf_diff diff = diff_of (4, &found);
+  static struct found found;
+  struct leaf_diff diff = { .tail = 4 };
 
   (void) state;
   images[0].blocks = 5, images[1].blocks = 8;
   images[0].leaves[4][0] = 1, images[1].leaves[4][0] = 2;
-  assert_int_equal (compare (&diff, images), 0);
-  assert_int_equal (leaf_diff_flush (&diff), 0);
+  assert_int_equal (compare (&diff, images, &found), 0);
   assert_false (diff.any);
   assert_true (diff.tail_unknown);
   assert_int_equal (found.count, 0);
 
-  diff = diff_of (4, &found);
-  diff.report_tail = true;      /* report the block, because it may differ */
-  assert_int_equal (compare (&diff, images), 0);
+  /* Return the block, because it may differ. */
+  diff = (struct leaf_diff) { .tail = 4, .report_tail = true };
+  assert_int_equal (compare (&diff, images, &found), 0);
   assert_false (diff.any);
-  assert_int_equal (found.count, 0);
-  assert_int_equal (leaf_diff_flush (&diff), 0);
+  assert_true (diff.tail_unknown);
   assert_int_equal (found.count, 1);
   assert_int_equal (found.ranges[0].first, 4);
   assert_int_equal (found.ranges[0].count, 1);
 
+  /* It is merged with the blocks before and after it. */
+  images[0].leaves[3][0] = 1, images[1].leaves[5][0] = 1;
+  diff = (struct leaf_diff) { .tail = 4, .report_tail = true };
+  assert_int_equal (compare (&diff, images, &found), 0);
+  assert_int_equal (found.count, 1);
+  assert_int_equal (found.ranges[0].first, 3);
+  assert_int_equal (found.ranges[0].count, 3);
+  diff = (struct leaf_diff) { .tail = 4 };
+  assert_int_equal (compare (&diff, images, &found), 0);
+  assert_true (diff.any);
+  assert_int_equal (found.count, 2);
+  assert_int_equal (found.ranges[0].count, 1);
+  assert_int_equal (found.ranges[1].first, 5);
+
+  /* It does not end a search for the first difference. */
+  images[0].leaves[3][0] = 0, images[1].leaves[5][0] = 0;
+  images[1].leaves[7][0] = 1;
+  diff = (struct leaf_diff) { .tail = 4, .first_only = true };
+  assert_int_equal (compare (&diff, images, &found), 0);
+  assert_true (diff.any);
+  assert_int_equal (found.ranges[0].first, 7);
+  images[1].leaves[7][0] = 0;
+
   images[0].leaves[4][0] = 0;   /* zeros and data differ at any length */
-  diff = diff_of (4, &found);
-  assert_int_equal (compare (&diff, images), 0);
+  diff = (struct leaf_diff) { .tail = 4 };
+  assert_int_equal (compare (&diff, images, &found), 0);
   assert_true (diff.any);
   assert_false (diff.tail_unknown);
+  assert_int_equal (found.count, 1);
 }
 
-/* The callback fails for the first of two ranges, or for the last range. */
+/* A range is returned when the next one was found: the images may end before
+ * that.
+ */
 static void
-test_report_fails (void **state)
+test_order (void **state)
 {
   static struct image images[2];
-  struct found found = { .fail = ENOSPC };
-  struct leaf_diff diff = diff_of (LEAF_DIFF_NO_BLOCK, &found);
+  static struct found found;
+  struct leaf_diff diff = { .tail = LEAF_DIFF_NO_BLOCK };
+  uint64_t first, count;
 
   (void) state;
   images[0].blocks = images[1].blocks = BLOCKS;
   images[0].leaves[3][0] = images[0].leaves[9][0] = 1;
-  assert_int_equal (compare (&diff, images), ENOSPC);
-  assert_int_equal (diff.failed, -1);
-  assert_int_equal (found.count, 1);
+  for (int i = 0; i < 2; i++) {
+    images[i].runs.next = next;
+    images[i].next = 0;
+    diff.inputs[i].runs = &images[i].runs;
+  }
+  assert_int_equal (leaf_diff_next (&diff, &first, &count), 0);
+  assert_int_equal (first, 3);
+  assert_false (diff.ended);
+  assert_true (images[0].next <= 10);
+  assert_int_equal (leaf_diff_next (&diff, &first, &count), 0);
+  assert_int_equal (first, 9);
+  assert_true (diff.ended);
+  assert_int_equal (leaf_diff_next (&diff, &first, &count), ENOENT);
 
-  found.count = 0;
-  images[0].leaves[9][0] = 0;
-  diff = diff_of (LEAF_DIFF_NO_BLOCK, &found);
-  assert_int_equal (compare (&diff, images), 0);
-  assert_int_equal (leaf_diff_flush (&diff), ENOSPC);
+  images[0].fail = EIO;         /* the last range is lost */
+  diff = (struct leaf_diff) { .tail = LEAF_DIFF_NO_BLOCK };
+  assert_int_equal (compare (&diff, images, &found), EIO);
   assert_int_equal (found.count, 1);
 }
 
@@ -260,7 +294,7 @@ static void
 test_iterator_fails (void **state)
 {
   static struct image images[2];
-  struct found found = { .count = 0 };
+  static struct found found;
   struct leaf_diff diff;
   int i;
 
@@ -268,8 +302,8 @@ test_iterator_fails (void **state)
   for (i = 0; i < 2; i++) {
     images[i].blocks = 7, images[!i].blocks = BLOCKS;
     images[i].fail = EIO, images[!i].fail = 0;
-    diff = diff_of (LEAF_DIFF_NO_BLOCK, &found);
-    assert_int_equal (compare (&diff, images), EIO);
+    diff = (struct leaf_diff) { .tail = LEAF_DIFF_NO_BLOCK };
+    assert_int_equal (compare (&diff, images, &found), EIO);
     assert_int_equal (diff.failed, i);
   }
 }
@@ -279,7 +313,7 @@ static void
 test_other_blocks (void **state)
 {
   static struct image images[2];
-  struct found found = { .count = 0 };
+  static struct found found;
   struct leaf_diff diff;
   int i;
 
@@ -287,8 +321,8 @@ test_other_blocks (void **state)
   images[0].blocks = images[1].blocks = BLOCKS;
   for (i = 0; i < 2; i++) {
     images[i].shift = 1, images[!i].shift = 0;
-    diff = diff_of (LEAF_DIFF_NO_BLOCK, &found);
-    assert_int_equal (compare (&diff, images), EINVAL);
+    diff = (struct leaf_diff) { .tail = LEAF_DIFF_NO_BLOCK };
+    assert_int_equal (compare (&diff, images, &found), EINVAL);
     assert_int_equal (diff.failed, -1);
     assert_int_equal (found.count, 0);
   }
@@ -300,7 +334,7 @@ main (void)
   const struct CMUnitTest tests[] = {
     cmocka_unit_test (test_random),
     cmocka_unit_test (test_tail),
-    cmocka_unit_test (test_report_fails),
+    cmocka_unit_test (test_order),
     cmocka_unit_test (test_iterator_fails),
     cmocka_unit_test (test_other_blocks),
   };

@@ -1,9 +1,10 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test of the comparison of two manifests: the reported ranges, misuse,
- * and which of the two readers has the error.  tests/lib/test-manifest.py
- * compares the manifests of random images.
+ * Unit test of the comparison of two manifests: the ranges that a differ returns
+ * and a callback receives, also of random images, misuse, and which of the two
+ * readers has the error.  tests/lib/test-manifest.py compares the manifests of
+ * random images with the reference.
  */
 
 #include <config.h>
@@ -11,6 +12,7 @@
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -297,6 +299,241 @@ test_tail (void **state)
   close_two (a, b);
 }
 
+/* ---- The differ ---- */
+
+static void
+test_differ (void **state)
+{
+  struct blkhash_manifest_reader *a, *b;
+  struct blkhash_manifest_differ *d;
+  uint64_t start, len;
+
+  (void) state;
+  open_two (&a, &b);
+  d = blkhash_manifest_differ_new (a, b);
+  assert_non_null (d);
+  for (unsigned i = 1; i <= 10; i += 2) {
+    assert_int_equal (blkhash_manifest_differ_next (d, &start, &len), 0);
+    assert_int_equal (start, i * BLOCK);
+    assert_int_equal (len, BLOCK);
+  }
+  start = len = 77;
+  for (int i = 0; i < 2; i++)
+    assert_int_equal (blkhash_manifest_differ_next (d, &start, &len), ENOENT);
+  assert_int_equal (start, 77);
+  assert_int_equal (len, 77);
+  close_two (a, b);             /* the readers can be freed first */
+  errno = 7;
+  blkhash_manifest_differ_free (d);
+  blkhash_manifest_differ_free (NULL);
+  assert_int_equal (errno, 7);
+}
+
+static void
+test_differ_errors (void **state)
+{
+  struct blkhash_manifest_reader *a, *b;
+  struct blkhash_manifest_differ *d;
+  uint64_t start, len;
+
+  (void) state;
+  open_two (&a, &b);
+  errno = 0;
+  assert_null (blkhash_manifest_differ_new (a, a));
+  assert_int_equal (errno, EINVAL);
+  assert_int_not_equal (blkhash_manifest_reader_error (a)[0], '\0');
+  /* Nothing was read, so they can still be compared. */
+  d = blkhash_manifest_differ_new (a, b);
+  assert_non_null (d);
+  assert_int_equal (blkhash_manifest_differ_next (d, &start, &len), 0);
+  blkhash_manifest_differ_free (d);
+  errno = 0;
+  assert_null (blkhash_manifest_differ_new (a, b)); /* they have been read */
+  assert_int_equal (errno, EINVAL);
+  close_two (a, b);
+
+  /* Errors are sticky, and only the reader that failed has a reason. */
+  memset (image, 1, sizeof image);
+  a = manifest (SIZE, NULL);
+  b = cut_manifest (SIZE, NULL, 700);
+  d = blkhash_manifest_differ_new (a, b);
+  for (int i = 0; i < 2; i++) {
+    assert_int_equal (blkhash_manifest_differ_next (d, &start, &len), EBADMSG);
+    assert_reasons (a, "", b, "the manifest is cut off");
+  }
+  blkhash_manifest_differ_free (d);
+  close_two (a, b);
+
+  /* The smaller image ends within a block of data. */
+  a = manifest (3 * BLOCK + 1, NULL);
+  image[0] = 2;
+  b = manifest (SIZE, NULL);
+  d = blkhash_manifest_differ_new (a, b);
+  assert_int_equal (blkhash_manifest_differ_next (d, &start, &len), 0);
+  assert_int_equal (start, 0);
+  assert_int_equal (blkhash_manifest_differ_next (d, &start, &len), 0);
+  assert_int_equal (start, 4 * BLOCK);
+  assert_int_equal (len, SIZE - 4 * BLOCK);
+  for (int i = 0; i < 2; i++)
+    assert_int_equal (blkhash_manifest_differ_next (d, &start, &len), ENODATA);
+  assert_string_equal (blkhash_manifest_reader_error (a),
+                       blkhash_manifest_reader_error (b));
+  blkhash_manifest_differ_free (d);
+  close_two (a, b);
+}
+
+/* ---- Random images ---- */
+
+#define SMALL 512               /* bytes of a block */
+#define MAX_BLOCKS 200
+#define MAX_RANGES (MAX_BLOCKS + 1)
+
+struct range {
+  uint64_t start, len;
+};
+
+struct ranges {
+  struct range ranges[MAX_RANGES];
+  size_t count;
+};
+
+static unsigned char images[2][MAX_BLOCKS * SMALL];
+static uint64_t sizes[2];       /* bytes; the rest of an image is zeros */
+
+static int
+append (void *opaque, uint64_t start, uint64_t len)
+{
+  struct ranges *ranges = opaque;
+
+  assert_true (ranges->count < MAX_RANGES);
+  ranges->ranges[ranges->count++] = (struct range) { start, len };
+  return 0;
+}
+
+/* Fill an image with runs of zeros and of data, and change some blocks of the
+ * other one, or all.
+ */
+static void
+make_images (unsigned *seed)
+{
+  unsigned kind = 0, change = 1 + rand_r (seed) % 20;
+
+  for (int i = 0; i < 2; i++)
+    sizes[i] = rand_r (seed) % 2 ? sizeof images[0]
+                                 : rand_r (seed) % (sizeof images[0] + 1);
+  if (rand_r (seed) % 3 == 0)
+    sizes[1] = sizes[0];
+  for (size_t at = 0; at < sizeof images[0]; at += SMALL) {
+    if (rand_r (seed) % 7 == 0)
+      kind = rand_r (seed) % 3;
+    memset (images[0] + at, kind, SMALL);
+    memcpy (images[1] + at, images[0] + at, SMALL);
+    if (rand_r (seed) % change == 0)
+      images[1][at + rand_r (seed) % SMALL] ^= rand_r (seed) % 3;
+  }
+  for (int i = 0; i < 2; i++)
+    memset (images[i] + sizes[i], 0, sizeof images[i] - sizes[i]);
+}
+
+static struct blkhash_manifest_reader *
+random_manifest (const struct blkhash_opts *opts, int i)
+{
+  struct blkhash_leaves *l = blkhash_leaves_new (opts, sizes[i], 0);
+  struct blkhash_manifest_reader *r;
+  int fd = temporary ();
+
+  assert_int_equal (blkhash_leaves_data (l, images[i], sizes[i], 0), 0);
+  assert_int_equal (blkhash_leaves_save (l, fd, NULL, NULL), 0);
+  blkhash_leaves_free (l);
+  lseek (fd, 0, SEEK_SET);
+  r = blkhash_manifest_reader_new (fd, 0, NULL, 0);
+  assert_non_null (r);
+  return r;
+}
+
+static bool
+block_is_zero (int i, uint64_t start, uint64_t len)
+{
+  static const unsigned char zeros[SMALL];
+
+  return memcmp (images[i] + start, zeros, len) == 0;
+}
+
+/* The ranges, by the bytes of the images, and the result of a differ. */
+static int
+reference (struct ranges *ranges)
+{
+  uint64_t smaller = sizes[0] < sizes[1] ? sizes[0] : sizes[1];
+  uint64_t larger = sizes[0] + sizes[1] - smaller;
+  int result = ENOENT;
+
+  ranges->count = 0;
+  for (uint64_t start = 0; start < larger; start += SMALL) {
+    uint64_t len = larger - start < SMALL ? larger - start : SMALL;
+    struct range *last = ranges->count > 0
+      ? &ranges->ranges[ranges->count - 1] : NULL;
+
+    if (start < smaller && smaller - start < len &&
+        !block_is_zero (0, start, len) && !block_is_zero (1, start, len))
+      result = ENODATA;
+    else if (memcmp (images[0] + start, images[1] + start, len) == 0)
+      continue;
+    else if (last && last->start + last->len == start)
+      last->len += len;
+    else
+      append (ranges, start, len);
+  }
+  return result;
+}
+
+/* The differ and the callback give the ranges in which the bytes differ. */
+static void
+test_random (void **state)
+{
+  static struct ranges expected, pulled, pushed;
+  struct blkhash_opts *opts = blkhash_opts_from_spec ("sha256/512");
+  unsigned seed = 1, open = 0, equal = 0;
+
+  (void) state;
+  for (int round = 0; round < 1000; round++) {
+    struct blkhash_manifest_reader *a, *b;
+    struct blkhash_manifest_differ *d;
+    uint64_t start, len;
+    int err, result;
+
+    make_images (&seed);
+    result = reference (&expected);
+    open += result == ENODATA;
+    equal += expected.count == 0;
+
+    a = random_manifest (opts, 0);
+    b = random_manifest (opts, 1);
+    d = blkhash_manifest_differ_new (a, b);
+    assert_non_null (d);
+    pulled.count = 0;
+    while ((err = blkhash_manifest_differ_next (d, &start, &len)) == 0)
+      append (&pulled, start, len);
+    assert_int_equal (err, result);
+    assert_int_equal (pulled.count, expected.count);
+    assert_memory_equal (pulled.ranges, expected.ranges,
+                         expected.count * sizeof expected.ranges[0]);
+    blkhash_manifest_differ_free (d);
+    close_two (a, b);
+
+    a = random_manifest (opts, 0);
+    b = random_manifest (opts, 1);
+    pushed.count = 0;
+    err = blkhash_manifest_diff (a, b, append, &pushed);
+    assert_int_equal (err ? err : ENOENT, result);
+    assert_int_equal (pushed.count, expected.count);
+    assert_memory_equal (pushed.ranges, expected.ranges,
+                         expected.count * sizeof expected.ranges[0]);
+    close_two (a, b);
+  }
+  assert_true (open > 10 && equal > 10);
+  blkhash_opts_free (opts);
+}
+
 int
 main (void)
 {
@@ -307,6 +544,9 @@ main (void)
     cmocka_unit_test (test_different_params),
     cmocka_unit_test (test_blame),
     cmocka_unit_test (test_tail),
+    cmocka_unit_test (test_differ),
+    cmocka_unit_test (test_differ_errors),
+    cmocka_unit_test (test_random),
   };
 
   return cmocka_run_group_tests (tests, NULL, NULL);

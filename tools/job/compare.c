@@ -477,6 +477,8 @@ struct compare {
   struct compare_params params;
   struct selection part;        /* with a part: the bytes to read */
   struct leaf_diff diff;
+  struct blkhash_manifest_run last; /* the last range that differs, without
+                                     * leaves, if COUNT is not 0 */
   const struct progress *progress;
 };
 
@@ -537,17 +539,16 @@ choose_part (struct compare *compare, const char **operand,
 
 /* ---- Ranges that differ ---- */
 
+/* Report the blocks of RANGE as different. */
 static int
-report_range (void *opaque, uint64_t first, uint64_t count)
+report_range (struct compare *compare, const struct blkhash_manifest_run *range)
 {
-  struct compare *compare = opaque;
   const struct compare_request *request = compare->request;
   struct difference *difference = compare->difference;
-  const struct blkhash_manifest_run run = { .first = first, .count = count };
   uint32_t block_size = blkhash_opts_get_block_size (compare->params.opts);
   uint64_t size = MAX (difference->size[0], difference->size[1]);
-  uint64_t start = first * block_size;
-  uint64_t length = leaf_run_bytes (&run, size, block_size);
+  uint64_t start = range->first * block_size;
+  uint64_t length = leaf_run_bytes (range, size, block_size);
 
   if (difference->nr_ranges++ == 0) {
     difference->first = start;
@@ -555,6 +556,30 @@ report_range (void *opaque, uint64_t first, uint64_t count)
   }
   return request->report
     ? request->report (request->opaque, difference, start, length) : 0;
+}
+
+/* Compare the leaves of A and B, and report all ranges but the last, which is
+ * reported when the inputs were checked.  If only the first difference is of
+ * interest, no range is reported.
+ */
+static int
+diff_runs (struct compare *compare, struct leaf_runs *a, struct leaf_runs *b)
+{
+  struct leaf_diff *diff = &compare->diff;
+  struct blkhash_manifest_run range = { .count = 0 };
+  int err;
+
+  diff->inputs[0].runs = a;
+  diff->inputs[1].runs = b;
+  while ((err = leaf_diff_next (diff, &range.first, &range.count)) == 0 &&
+         !diff->first_only && !diff->ended) {
+    err = report_range (compare, &range);
+    if (err)
+      return err;
+  }
+  if (err == 0 && !diff->first_only)
+    compare->last = range;
+  return err == ENOENT ? 0 : err;
 }
 
 /* ---- Both inputs ---- */
@@ -585,7 +610,7 @@ diff_both (struct compare *compare)
   struct leaf_runs *runs = input_start (both, compare->params.opts,
                                         &compare->input[1], NULL,
                                         compare->progress);
-  int err = runs ? leaf_diff (&compare->diff, runs, &nothing) : ECANCELED;
+  int err = runs ? diff_runs (compare, runs, &nothing) : ECANCELED;
   bool failed = err && (!runs || compare->diff.failed == 0);
 
   if (runs)
@@ -616,7 +641,7 @@ diff_inputs (struct compare *compare)
     err = runs[i] ? 0 : ECANCELED;
   }
   if (err == 0)
-    err = leaf_diff (&compare->diff, runs[0], runs[1]);
+    err = diff_runs (compare, runs[0], runs[1]);
   for (i = 0; i < 2; i++) {
     if (runs[i])
       input_stop (&compare->input[i]);
@@ -682,8 +707,8 @@ finish (struct compare *compare, int err, const char **operand,
                       "not match its leaves");
   if (compare->request->part.n == 0)
     difference->compared_bytes = MAX (difference->size[0], difference->size[1]);
-  if (err == 0 && difference->differ)
-    err = leaf_diff_flush (diff);
+  if (err == 0 && difference->differ && compare->last.count > 0)
+    err = report_range (compare, &compare->last);
   return err ? error_errno (error, err, "cannot compare") : 0;
 }
 
@@ -730,9 +755,7 @@ compare_inputs (struct compare *compare, const char **operand,
   size[1] = compare->input[1].size;
   compare->diff = (struct leaf_diff) {
     .tail = tail_block (compare),
-    .report_tail = true,
-    .differ = compare->request->first_only ? NULL : report_range,
-    .opaque = compare,
+    .report_tail = true, .first_only = compare->request->first_only
   };
   if (choose_part (compare, operand, error) == -1)
     return -1;
@@ -747,11 +770,11 @@ compare_inputs (struct compare *compare, const char **operand,
                                       total_bytes (compare));
   err = compare->both.source ? diff_both (compare) : diff_inputs (compare);
   r = finish (compare, err, operand, error);
-  /* If diff.differ is NULL, the comparison, and so the progress, ends at the
-   * first difference.
+  /* With diff.first_only the comparison, and so the progress, ends at the first
+   * difference.
    */
   progress_end (compare->progress,
-                r == 0 && (compare->diff.differ || !compare->diff.any));
+                r == 0 && (!compare->diff.first_only || !compare->diff.any));
   return r;
 }
 

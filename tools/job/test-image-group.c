@@ -9,16 +9,6 @@
 #include "../lib/manifest/manifest-diff.h"
 #include "job/test-script.h"
 
-/* Add 1000 * FIRST + COUNT to the sum, for each range that differs. */
-static int
-note (void *opaque, uint64_t first, uint64_t count)
-{
-  uint64_t *sum = opaque;
-
-  *sum += 1000 * first + count;
-  return 0;
-}
-
 static void
 test_diff (void **state)
 {
@@ -28,26 +18,28 @@ test_diff (void **state)
   };
   struct image_runs images[2];
   struct error errors[2];
-  uint64_t sum = 0;
-  struct leaf_diff diff = {
-    .tail = LEAF_DIFF_NO_BLOCK, .differ = note, .opaque = &sum
-  };
+  uint64_t first, count;
+  struct leaf_diff diff = { .tail = LEAF_DIFF_NO_BLOCK };
   int i;
 
   (void) state;
-  for (i = 0; i < 2; i++)
+  for (i = 0; i < 2; i++) {
     open_script (&images[i], &scripts[i], &errors[i]);
-  assert_int_equal (leaf_diff (&diff, &images[0].runs, &images[1].runs), 0);
-  assert_int_equal (leaf_diff_flush (&diff), 0);
-  /* The images differ in the blocks 0 and 12000. */
-  assert_int_equal (sum, 1 + 1000 * 12000 + 1);
+    diff.inputs[i].runs = &images[i].runs;
+  }
+  assert_int_equal (leaf_diff_next (&diff, &first, &count), 0);
+  assert_int_equal (first, 0);
+  assert_int_equal (count, 1);
+  assert_int_equal (leaf_diff_next (&diff, &first, &count), 0);
+  assert_int_equal (first, 12000);
+  assert_int_equal (count, 1);
+  assert_int_equal (leaf_diff_next (&diff, &first, &count), ENOENT);
   for (i = 0; i < 2; i++)
     image_runs_close (&images[i]);
 }
 
 struct comparison {
   struct leaf_diff diff;
-  struct image_runs *images;
   int err;
 };
 
@@ -61,8 +53,9 @@ static void *
 compare (void *opaque)
 {
   struct comparison *c = opaque;
+  uint64_t first, count;
 
-  c->err = leaf_diff (&c->diff, &c->images[0].runs, &c->images[1].runs);
+  c->err = leaf_diff_next (&c->diff, &first, &count);
   return NULL;
 }
 
@@ -75,7 +68,10 @@ check_failure (int failing)
   struct script scripts[2];
   struct image_runs images[2];
   struct comparison c = {
-    .diff = { .tail = LEAF_DIFF_NO_BLOCK }, .images = images
+    .diff = {
+      .tail = LEAF_DIFF_NO_BLOCK,
+      .inputs = { { .runs = &images[0].runs }, { .runs = &images[1].runs } }
+    }
   };
   struct image_group group;
   struct error errors[2];
@@ -149,7 +145,10 @@ test_far_ahead (void **state)
   struct script behind = { .blocks = 30000, .hold = 0 };
   struct image_runs images[2];
   struct comparison c = {
-    .diff = { .tail = LEAF_DIFF_NO_BLOCK }, .images = images
+    .diff = {
+      .tail = LEAF_DIFF_NO_BLOCK,
+      .inputs = { { .runs = &images[0].runs }, { .runs = &images[1].runs } }
+    }
   };
   struct error errors[2];
   pthread_t thread;
@@ -163,7 +162,7 @@ test_far_ahead (void **state)
   pthread_create (&thread, NULL, compare, &c);
   sem_post (&behind.release);
   pthread_join (thread, NULL);
-  assert_int_equal (c.err, 0);
+  assert_int_equal (c.err, ENOENT);
   assert_false (c.diff.any);
   image_runs_close (&images[0]);
   image_runs_close (&images[1]);
