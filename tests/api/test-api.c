@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * The public API, used as by a program with only blkhash.h: limits and errors,
- * the order of calls, the known answers, and the promises of the header about
- * threads and memory.  lib/test-random.py tests that digests are right for all
- * inputs.
+ * The public API, used as by a program with only the public headers: limits and
+ * errors, the order of calls, the known answers, and the promises of the headers
+ * about threads, forks and memory.  lib/test-random.py tests that digests are
+ * right for all inputs.
  *
  * With an argument only tests whose name contains it are run.
  */
@@ -25,8 +25,10 @@
 #include <sys/prctl.h>
 #endif
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include "blkhash-manifest.h"
 #include "blkhash.h"
 
 #define KiB 1024
@@ -1398,6 +1400,97 @@ slow_100t (void)
                "afd01c827dc06724014b03a1e6583d39", h);
 }
 
+/* ---- Manifests ---- */
+
+/* Returns a reader of the manifest of two blocks with these leaves. */
+static struct blkhash_manifest_reader *
+manifest_of (const unsigned char leaves[2][32], FILE *file)
+{
+  struct blkhash_leaves *l = must (blkhash_leaves_new (NULL, 2 * BLOCK, 0));
+  const struct blkhash_manifest_run run = {
+    .count = 2, .leaves = leaves[0], .leaf_size = 32
+  };
+  int fd = fileno (file);
+
+  CHECK_INT (0, blkhash_leaves_put_run (l, &run));
+  CHECK_INT (0, blkhash_leaves_save (l, fd, NULL, NULL));
+  blkhash_leaves_free (l);
+  CHECK_INT (0, lseek (fd, 0, SEEK_SET));
+  return must (blkhash_manifest_reader_new (fd, 0, NULL, 0));
+}
+
+/* The leaf of zeros, here the SHA-256 of 64 KiB by Python's hashlib, is that of
+ * zeros for blkhash_leaves_put_run, so the reader accepts the manifest, and the
+ * block is zero for the differ.
+ */
+static void
+test_differ (void)
+{
+  static const unsigned char leaves[2][2][32] = {
+    { { 1 }, { 0xde, 0x2f, 0x25, 0x60, 0x64, 0xa0, 0xaf, 0x79,
+               0x77, 0x47, 0xc2, 0xb9, 0x75, 0x05, 0xdc, 0x0b,
+               0x9f, 0x3d, 0xf0, 0xde, 0x4f, 0x48, 0x9e, 0xac,
+               0x73, 0x1c, 0x23, 0xae, 0x9c, 0xa9, 0xcc, 0x31 } },
+    { { 1 }, { 2 } }
+  };
+  FILE *file[2] = { must (tmpfile ()), must (tmpfile ()) };
+  struct blkhash_manifest_reader *a = manifest_of (leaves[0], file[0]);
+  struct blkhash_manifest_reader *b = manifest_of (leaves[1], file[1]);
+  struct blkhash_manifest_differ *d;
+  uint64_t start, len;
+
+  CHECK_ERRNO (EINVAL, blkhash_manifest_differ_new (a, a) == NULL);
+  d = must (blkhash_manifest_differ_new (a, b));
+  CHECK_INT (0, blkhash_manifest_differ_next (d, &start, &len));
+  CHECK_INT (BLOCK, start);
+  CHECK_INT (BLOCK, len);
+  CHECK_INT (ENOENT, blkhash_manifest_differ_next (d, &start, &len));
+  CHECK_INT (ENOENT, blkhash_manifest_differ_next (d, &start, &len));
+  blkhash_manifest_differ_free (d);
+  blkhash_manifest_differ_free (NULL);
+  blkhash_manifest_reader_free (a);
+  blkhash_manifest_reader_free (b);
+  fclose (file[0]);
+  fclose (file[1]);
+}
+
+/* ---- A fork ---- */
+
+/* In the child calls fail, and free returns; see also lib/hash/test-fork.c. */
+static void
+test_fork (void)
+{
+  struct blkhash_leaves *l = must (blkhash_leaves_new (NULL, BLOCK, 0));
+  struct blkhash *h = new_hash ("sha256", 0, 2, 0);
+  static unsigned char buf[4 * MiB] = { 1 };
+  unsigned char md[BLKHASH_MAX_MD_SIZE];
+  int status = -1;
+  pid_t pid;
+
+  CHECK_INT (0, blkhash_update (h, buf, sizeof buf));
+  fflush (stdout);
+  pid = fork ();
+  if (pid == 0) {
+    alarm (60);
+    failures = 0;
+    CHECK_INT (EINVAL, blkhash_update (h, buf, sizeof buf));
+    CHECK_INT (EINVAL, blkhash_final (h, md, NULL));
+    CHECK_INT (EINVAL, blkhash_leaves_data (l, buf, BLOCK, 0));
+    blkhash_free (h);
+    blkhash_leaves_free (l);
+    l = blkhash_leaves_new (NULL, BLOCK, 0);
+    CHECK (l && blkhash_leaves_data (l, buf, BLOCK, 0) == 0);
+    CHECK_INT (0, blkhash_leaves_fold (l, md, NULL));
+    fflush (stdout);
+    _exit (failures > 0);
+  }
+  CHECK (pid != -1 && waitpid (pid, &status, 0) == pid);
+  CHECK_INT (0, status);
+  CHECK_INT (0, blkhash_final (h, md, NULL));
+  blkhash_free (h);
+  blkhash_leaves_free (l);
+}
+
 /* ---- */
 
 static const struct {
@@ -1433,6 +1526,8 @@ static const struct {
   { "leaves-huge", test_leaves_huge },
   { "leaves-bound", test_leaves_bound },
   { "leaves-in-order", test_leaves_in_order },
+  { "differ", test_differ },
+  { "fork", test_fork },
   { "alone-threads-bound", test_leaves_threads_bound },
   { "alone-large-bound", test_leaves_large_bound },
   { "alone-copies-bound", test_copies_bound },
