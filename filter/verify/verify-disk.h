@@ -77,7 +77,7 @@ struct block_cache {
   size_t block_size;
 };
 
-/* The cache, for verify-disk.c and test-block-cache.c only. */
+/* The cache, for verify-disk.c and test-verify-disk-cache.c only. */
 extern struct cached_blocks {
   pthread_mutex_t lock;         /* protects the fields below */
   pthread_cond_t ended[BLOCK_CACHE_CONDS]; /* a load ended; index: key of the

@@ -345,7 +345,7 @@ test_same_hash (void)
   blkhash_opts_free (other);
 }
 
-/* lib/construction/test-tag.c tests other spellings. */
+/* lib/construction/test-opts-tag.c tests other spellings. */
 static void
 test_tag (void)
 {

@@ -54,7 +54,7 @@ FOLDERS = [
            ["lib/(hash|manifest)/", OF_FILTER, "tools/job/"],
            LIBRARY + ("filter/test-pieces", "campaign/test-filter")),
     Folder("lib/manifest/", ["lib/manifest/"],
-           ["tools/job/", "filter/blkhash/(?=test-update|test-manifest)"],
+           ["tools/job/", "filter/blkhash/(?=test-export-update|test-manifest)"],
            MANIFEST),
     Folder("tools/job/(image|overlay)-runs", ["tools/job/"], ["tools/(read|util)/"],
            MANIFEST + ("blksum/test-matrix", "blkhash/test-audit")),

@@ -23,7 +23,7 @@ digest_list/digest_create
 leaf_engine_create/leaf_hash_zeros
 time_call/lane_time
 "
-# test-nbd-process.c fails if these are used.
+# test-qemu-nbd.c fails if these are used.
 unused="execvp mkdtemp"
 
 # check_wraps DIR DIR...: the functions that unit tests of the first DIR wrap.  Their

@@ -142,7 +142,7 @@ __wrap_pthread_mutex_lock (pthread_mutex_t *lock)
 #define CHECK(condition)                                                \
   do {                                                                  \
     if (!(condition)) {                                                 \
-      fprintf (stderr, "test-fork.c:%d: not so: %s\n", __LINE__,        \
+      fprintf (stderr, "test-hash-fork.c:%d: not so: %s\n", __LINE__,        \
                #condition);                                             \
       _exit (1);                                                        \
     }                                                                   \
