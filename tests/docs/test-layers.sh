@@ -34,6 +34,7 @@ callers="blkhash-filter finish pass verify-check verify-filter" # of the plugin,
 # Base names that stand twice; there must be no new ones.
 twice=""
 several="" # parts whose Makefile.am may have a file in several lists
+nameless="lib/leaves/test-observe" # unit tests without the name of their unit
 
 status=0
 complain () {
@@ -95,4 +96,16 @@ done | sort > "$dir/lists"
 ! { uniq -d "$dir/lists" | grep -v -e /test- -e "^\($several\)/"
     comm -23 "$dir/all" "$dir/lists"; } | grep . ||
   complain "not in one list of a Makefile.am"
+
+# A test of UNIT.c or UNIT.h is test-UNIT.c or test-UNIT-ASPECT.c, in the same folder.
+found=$(for part in lib tools filter; do
+  sed -n "s|^test_[a-z0-9_]*_SOURCES = \([^ ]*\)\.c.*|$part/\1|p" $part/Makefile.am
+done | while read -r test; do
+  unit=${test%/*}/${test#*/test-}
+  until [ -e "$unit.c" ] || [ -e "$unit.h" ]; do
+    [ "$unit" != "${unit%-*}" ] || { echo "$test"; break; }
+    unit=${unit%-*}
+  done
+done)
+[ "$(echo $found)" = "$nameless" ] || complain "no unit for these unit tests:" $found
 exit $status
