@@ -115,9 +115,8 @@ class Tree:
         for folder in "lib/*", "tools/*", "filter/*":
             for source in sorted(glob.glob(f"{self.top}/{folder}/test-*.c")):
                 name = os.path.relpath(source, self.top)[:-2]
-                for variant in name, name + "-pieces":
-                    if os.path.exists(self.program(variant)):
-                        yield variant
+                if os.path.exists(self.program(name)):
+                    yield name
         yield from sorted({f"tests/{script}.sh" for folder in FOLDERS
                            for script in folder.scripts})
 
