@@ -6,7 +6,6 @@
 
 #include <config.h>
 
-
 #include "../lib/common/util.h"
 #include "../lib/leaves/leaf-tree.h"
 #include "blkhash/block-set.h"
@@ -92,6 +91,23 @@ block_set_remove (struct block_set *set, uint32_t block_size,
   set->last_in = (struct byte_range) { 0 };
 }
 
+bool
+block_set_next (struct block_set *set, uint32_t block_size,
+                uint64_t *offset, uint64_t *end)
+{
+  for (; *offset < UINT64_MAX; *offset = *end)
+    if (block_set_contains (set, block_size, *offset, UINT64_MAX, end))
+      return true;
+  return false;
+}
+
+void
+block_set_clear (struct block_set *set)
+{
+  leaf_tree_free (set->blocks);
+  *set = (struct block_set) { 0 };
+}
+
 void
 block_set_add_set (struct block_set *set, uint32_t block_size,
                    struct block_set *from)
@@ -114,21 +130,4 @@ block_set_move (struct block_set *set, uint32_t block_size,
   }
   block_set_add_set (set, block_size, from);
   block_set_clear (from);
-}
-
-bool
-block_set_next (struct block_set *set, uint32_t block_size,
-                uint64_t *offset, uint64_t *end)
-{
-  for (; *offset < UINT64_MAX; *offset = *end)
-    if (block_set_contains (set, block_size, *offset, UINT64_MAX, end))
-      return true;
-  return false;
-}
-
-void
-block_set_clear (struct block_set *set)
-{
-  leaf_tree_free (set->blocks);
-  *set = (struct block_set) { 0 };
 }

@@ -73,6 +73,13 @@ insert (struct part_set *set, const struct block_part *part)
   *slot = *part;
 }
 
+void
+part_set_clear (struct part_set *set)
+{
+  free (set->table);
+  *set = (struct part_set) { 0 };
+}
+
 /* Make room for another part.  At most half of the slots are used, so that
  * searches end soon.
  */
@@ -198,13 +205,6 @@ part_set_visit (struct part_set *set, uint32_t block_size,
     if (visit_part (&v, &set->table[i]))
       return true;
   return false;
-}
-
-void
-part_set_clear (struct part_set *set)
-{
-  free (set->table);
-  *set = (struct part_set) { 0 };
 }
 
 /* ---- Claims and reads ---- */

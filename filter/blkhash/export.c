@@ -224,6 +224,18 @@ export_find_locked (const char *name)
   return found ? *(struct export **) found : NULL;
 }
 
+struct disk *
+exports_disk_locked (const char *name)
+{
+  struct export *export;
+
+  exports_assert_locked ();
+  if (!params.distinct_exports)
+    return &shared_disk;
+  export = export_find_locked (name);
+  return export ? export->disk : NULL;
+}
+
 static struct export *
 add_export_locked (const char *name)
 {
@@ -261,18 +273,6 @@ export_get_locked (const char *name)
 
   exports_assert_locked ();
   return export ? export : add_export_locked (name);
-}
-
-struct disk *
-exports_disk_locked (const char *name)
-{
-  struct export *export;
-
-  exports_assert_locked ();
-  if (!params.distinct_exports)
-    return &shared_disk;
-  export = export_find_locked (name);
-  return export ? export->disk : NULL;
 }
 
 /* Returns the name of the export in the report. */
@@ -314,6 +314,13 @@ unlink_published_locked (struct export *export)
 }
 
 void
+export_unknown_locked (struct export *export, const char *why)
+{
+  exports_assert_locked ();
+  report_unknown (&export->line, export_shown_name_locked (export), why);
+}
+
+void
 export_publish_locked (struct export *export,
                        const unsigned char *md, size_t len, bool has_manifest)
 {
@@ -340,13 +347,6 @@ export_withdraw_locked (struct export *export)
   report_withdraw (&export->line);
   unlink_published_locked (export);
   return true;
-}
-
-void
-export_unknown_locked (struct export *export, const char *why)
-{
-  exports_assert_locked ();
-  report_unknown (&export->line, export_shown_name_locked (export), why);
 }
 
 bool

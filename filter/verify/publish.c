@@ -518,6 +518,16 @@ empty_files (void)
     output_file_empty (&mapfile) == -1 ? -1 : 0;
 }
 
+void
+publish_close (void)
+{
+  has_thread = is_due = is_ending = is_awaited = false;
+  awaited = 0;
+  result_file_stop ();
+  output_file_stop (&status_file);
+  output_file_stop (&mapfile);
+}
+
 static int
 open_and_empty (const struct blkhash_opts *hash, bool create)
 {
@@ -554,16 +564,6 @@ publish_open (void)
 
   return open_and_empty (export ? manifest_index_opts (export->disk->index)
                                 : NULL, true);
-}
-
-void
-publish_close (void)
-{
-  has_thread = is_due = is_ending = is_awaited = false;
-  awaited = 0;
-  result_file_stop ();
-  output_file_stop (&status_file);
-  output_file_stop (&mapfile);
 }
 
 static void

@@ -251,6 +251,15 @@ no_memory (void)
   return -1;
 }
 
+uint64_t
+verify_disk_bytes (const struct verify_disk *disk, uint64_t first,
+                   uint64_t count)
+{
+  uint64_t offset = first * disk->block_size;
+
+  return MIN (count * disk->block_size, disk->size - offset);
+}
+
 /* ---- Remembered manifests ---- */
 
 /* How verify_disk_load ended for a manifest. */
@@ -326,6 +335,32 @@ verify_disk_forget_manifests (void)
   SCOPED_LOCK (&verdicts_lock);
 
   nr_verdicts = next_verdict = 0;
+}
+
+/* ---- Closing ---- */
+
+void
+verify_disk_close (struct verify_disk *disk)
+{
+  if (disk->fd == -1)
+    return;
+  leaf_engine_free (disk->engine);
+  digest_free (disk->digest);
+  block_cache_destroy (&disk->cache);
+  manifest_index_free (disk->index);
+  expected_sum_destroy (&disk->sum);
+  close (disk->fd);
+  disk->fd = -1;
+}
+
+void
+verify_disk_free (struct verify_disk *disk)
+{
+  if (!disk)
+    return;
+  verify_disk_close (disk);
+  tally_destroy (&disk->tally);
+  free (disk);
 }
 
 /* ---- Opening ---- */
@@ -542,31 +577,7 @@ verify_disk_load (struct verify_disk *disk, unsigned flags)
   return prepare (disk);
 }
 
-/* ---- Closing ---- */
-
-void
-verify_disk_close (struct verify_disk *disk)
-{
-  if (disk->fd == -1)
-    return;
-  leaf_engine_free (disk->engine);
-  digest_free (disk->digest);
-  block_cache_destroy (&disk->cache);
-  manifest_index_free (disk->index);
-  expected_sum_destroy (&disk->sum);
-  close (disk->fd);
-  disk->fd = -1;
-}
-
-void
-verify_disk_free (struct verify_disk *disk)
-{
-  if (!disk)
-    return;
-  verify_disk_close (disk);
-  tally_destroy (&disk->tally);
-  free (disk);
-}
+/* ---- Use ---- */
 
 void
 verify_disk_stop (struct verify_disk *disk)
@@ -603,13 +614,4 @@ verify_disk_get_run (struct verify_disk *disk, uint64_t first, uint64_t max,
                   disk->path);
   *err = EIO;
   return -1;
-}
-
-uint64_t
-verify_disk_bytes (const struct verify_disk *disk, uint64_t first,
-                   uint64_t count)
-{
-  uint64_t offset = first * disk->block_size;
-
-  return MIN (count * disk->block_size, disk->size - offset);
 }

@@ -158,6 +158,13 @@ open_file (const char *path)
   return refuse (path, "not a regular file or block device");
 }
 
+void
+repair_close (void)
+{
+  while (nr_sources > 0)
+    close (sources[--nr_sources].fd);
+}
+
 int
 repair_open (void)
 {
@@ -172,13 +179,6 @@ repair_open (void)
     sources[nr_sources] = source;
   }
   return 0;
-}
-
-void
-repair_close (void)
-{
-  while (nr_sources > 0)
-    close (sources[--nr_sources].fd);
 }
 
 /* Returns false if SOURCE cannot be read, or ends before OFFSET + LEN. */

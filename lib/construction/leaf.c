@@ -533,6 +533,16 @@ leaf_hash_zeros (struct leaf_engine *engine, size_t len, unsigned char *md)
   return hashers_zeros (engine->hashers, len, md);
 }
 
+void
+leaf_engine_free (struct leaf_engine *engine)
+{
+  if (!engine)
+    return;
+  hashers_free (engine->hashers);
+  pthread_mutex_destroy (&engine->lock);
+  free (engine);
+}
+
 struct leaf_engine *
 leaf_engine_create (const struct digest *digest, uint32_t block_size)
 {
@@ -555,14 +565,4 @@ leaf_engine_create (const struct digest *digest, uint32_t block_size)
     return NULL;
   }
   return engine;
-}
-
-void
-leaf_engine_free (struct leaf_engine *engine)
-{
-  if (!engine)
-    return;
-  hashers_free (engine->hashers);
-  pthread_mutex_destroy (&engine->lock);
-  free (engine);
 }

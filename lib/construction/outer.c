@@ -53,6 +53,19 @@ start_chains (struct outer *outer)
   return 0;
 }
 
+void
+outer_free (struct outer *outer)
+{
+  unsigned i;
+
+  if (!outer)
+    return;
+  for (i = 0; i < outer->chains; i++)
+    digest_ctx_free (outer->chain[i]);
+  free (outer->zero_page);
+  free (outer);
+}
+
 struct outer *
 outer_create (const struct digest *digest,
               const struct construction *construction,
@@ -88,19 +101,6 @@ outer_create (const struct digest *digest,
   outer_free (outer);
   errno = err;
   return NULL;
-}
-
-void
-outer_free (struct outer *outer)
-{
-  unsigned i;
-
-  if (!outer)
-    return;
-  for (i = 0; i < outer->chains; i++)
-    digest_ctx_free (outer->chain[i]);
-  free (outer->zero_page);
-  free (outer);
 }
 
 int

@@ -47,6 +47,12 @@ portable (uint32_t crc, const unsigned char *p, size_t len)
   return crc;
 }
 
+uint32_t
+crc32c_portable (uint32_t crc, const void *buf, size_t len)
+{
+  return ~portable (~crc, buf, len);
+}
+
 #if defined __x86_64__
 
 #define WORD(crc, word) __builtin_ia32_crc32di (crc, word)
@@ -137,12 +143,6 @@ crc32c (uint32_t crc, const void *buf, size_t len)
 }
 
 #endif
-
-uint32_t
-crc32c_portable (uint32_t crc, const void *buf, size_t len)
-{
-  return ~portable (~crc, buf, len);
-}
 
 /* ---- The header ----
  *

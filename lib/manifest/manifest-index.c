@@ -383,6 +383,18 @@ open_reader (struct manifest_index *index, int fd, char *reason, size_t size)
   return 0;
 }
 
+void
+manifest_index_free (struct manifest_index *index)
+{
+  if (!index)
+    return;
+  blkhash_manifest_reader_free (index->reader);
+  blkhash_opts_free (index->opts);
+  pinned_file_destroy (&index->file);
+  free (index->marks);
+  free (index);
+}
+
 struct manifest_index *
 manifest_index_new (int fd, char *reason, size_t size)
 {
@@ -399,18 +411,6 @@ manifest_index_new (int fd, char *reason, size_t size)
   manifest_index_free (index);
   errno = err;
   return NULL;
-}
-
-void
-manifest_index_free (struct manifest_index *index)
-{
-  if (!index)
-    return;
-  blkhash_manifest_reader_free (index->reader);
-  blkhash_opts_free (index->opts);
-  pinned_file_destroy (&index->file);
-  free (index->marks);
-  free (index);
 }
 
 const struct blkhash_opts *

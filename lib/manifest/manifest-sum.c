@@ -108,6 +108,16 @@ struct manifest_sum {
   uint64_t next;                /* index of the next block */
 };
 
+void
+manifest_sum_free (struct manifest_sum *sum)
+{
+  if (!sum)
+    return;
+  outer_free (sum->outer);
+  digest_free (sum->digest);
+  free (sum);
+}
+
 struct manifest_sum *
 manifest_sum_create (const struct blkhash_opts *opts,
                      const struct manifest_zeros *zeros)
@@ -128,16 +138,6 @@ manifest_sum_create (const struct blkhash_opts *opts,
   manifest_sum_free (sum);
   errno = err;
   return NULL;
-}
-
-void
-manifest_sum_free (struct manifest_sum *sum)
-{
-  if (!sum)
-    return;
-  outer_free (sum->outer);
-  digest_free (sum->digest);
-  free (sum);
 }
 
 int

@@ -585,6 +585,19 @@ prepare (struct blkhash_manifest_writer *w, const struct block_range *part,
   return sum_begin (w);
 }
 
+void
+blkhash_manifest_writer_free (struct blkhash_manifest_writer *w)
+{
+  int err = errno;
+
+  if (!w)
+    return;
+  manifest_sum_free (w->sum);
+  output_destroy (&w->output);
+  free (w);
+  errno = err;
+}
+
 static struct blkhash_manifest_writer *
 create (const struct blkhash_opts *opts, uint64_t size,
         const struct block_range *part, int fd)
@@ -622,17 +635,4 @@ blkhash_manifest_writer_new_part (const struct blkhash_opts *opts,
   const struct block_range part = { first, count };
 
   return create (opts, size, &part, fd);
-}
-
-void
-blkhash_manifest_writer_free (struct blkhash_manifest_writer *w)
-{
-  int err = errno;
-
-  if (!w)
-    return;
-  manifest_sum_free (w->sum);
-  output_destroy (&w->output);
-  free (w);
-  errno = err;
 }

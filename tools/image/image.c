@@ -241,6 +241,12 @@ image_check_stream (const struct file *file, uint64_t start,
   return 0;
 }
 
+void
+image_info_destroy (struct image_info *info)
+{
+  layer_destroy (&info->top);
+}
+
 int
 image_inspect (struct file *file, const char *format, struct files *files,
                struct image_info *info, struct error *error)
@@ -255,12 +261,6 @@ image_inspect (struct file *file, const char *format, struct files *files,
   if (r == -1)
     image_info_destroy (info);
   return r;
-}
-
-void
-image_info_destroy (struct image_info *info)
-{
-  layer_destroy (&info->top);
 }
 
 char *

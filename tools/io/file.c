@@ -286,6 +286,40 @@ supports_direct (const struct file *file)
 
 #endif
 
+/* ---- Changes ---- */
+
+int
+file_check_unchanged (const struct file *file, bool force_share,
+                      struct error *error)
+{
+  const char *name = file->named ? file->path : "the file";
+  const char *quote = file->named ? "'" : "";
+  struct stat now;
+  int r;
+
+  if (fstat (file->fd, &now) == -1)
+    return error_errno (error, errno, "cannot read %s%s%s", quote, name,
+                        quote);
+  if (now.st_size < file->st.st_size)
+    return error_set (error, "%s%s%s was truncated while it was read", quote,
+                      name, quote);
+  if (!force_share && !same_state (&file->st, &now))
+    return error_set (error, "%s%s%s changed while it was read", quote, name,
+                      quote);
+
+  /* If qemu opens the file by its path, check that the path still names this
+   * file.
+   */
+  if (!file->by_path || force_share)
+    return 0;
+  r = stat (file->path, &now);
+  if (r == -1 && errno != ENOENT)
+    return error_errno (error, errno, "cannot read '%s'", file->path);
+  if (r == -1 || !same_file (&file->st, &now))
+    return error_set (error, "'%s' changed while it was read", file->path);
+  return 0;
+}
+
 /* ---- Open and close ---- */
 
 void
@@ -528,40 +562,6 @@ file_prefetch_table (const struct file *file, size_t len, uint64_t at)
     prefetch_start (file->prefetch, file->data.fd, file->size, len, at);
   else if (!file->direct)
     read_ahead (file->fd, len, at);
-}
-
-/* ---- Changes ---- */
-
-int
-file_check_unchanged (const struct file *file, bool force_share,
-                      struct error *error)
-{
-  const char *name = file->named ? file->path : "the file";
-  const char *quote = file->named ? "'" : "";
-  struct stat now;
-  int r;
-
-  if (fstat (file->fd, &now) == -1)
-    return error_errno (error, errno, "cannot read %s%s%s", quote, name,
-                        quote);
-  if (now.st_size < file->st.st_size)
-    return error_set (error, "%s%s%s was truncated while it was read", quote,
-                      name, quote);
-  if (!force_share && !same_state (&file->st, &now))
-    return error_set (error, "%s%s%s changed while it was read", quote, name,
-                      quote);
-
-  /* If qemu opens the file by its path, check that the path still names this
-   * file.
-   */
-  if (!file->by_path || force_share)
-    return 0;
-  r = stat (file->path, &now);
-  if (r == -1 && errno != ENOENT)
-    return error_errno (error, errno, "cannot read '%s'", file->path);
-  if (r == -1 || !same_file (&file->st, &now))
-    return error_set (error, "'%s' changed while it was read", file->path);
-  return 0;
 }
 
 /* ---- The files of an image ---- */

@@ -80,6 +80,17 @@ make_name (const char *prefix)
 
 /* ---- The file ---- */
 
+void
+new_file_close (struct replacement *file)
+{
+  int err = errno;
+
+  replacement_close (file);
+  free (file->name);
+  free (file->path);
+  errno = err;
+}
+
 int
 new_file_create (struct replacement *file, const char *path, const char *prefix)
 {
@@ -168,15 +179,4 @@ new_file_publish (struct replacement *file, new_file_check *check,
   if (old != -1)
     close (old);
   return r;
-}
-
-void
-new_file_close (struct replacement *file)
-{
-  int err = errno;
-
-  replacement_close (file);
-  free (file->name);
-  free (file->path);
-  errno = err;
 }

@@ -206,6 +206,13 @@ write_failed (const struct manifest_file *manifest, int err,
                                           : manifest->file.path);
 }
 
+void
+manifest_file_close (struct manifest_file *manifest)
+{
+  blkhash_manifest_writer_free (manifest->writer);
+  new_file_close (&manifest->file);
+}
+
 /* Close MANIFEST, whose writer could not be created. */
 static int
 open_failed (struct manifest_file *manifest, int err, struct error *error)
@@ -339,11 +346,4 @@ manifest_file_publish (struct manifest_file *manifest, struct error *error)
     return write_failed (manifest, err, error);
   return !manifest->file.path ? 0
     : new_file_publish (&manifest->file, check_replaced, manifest, error);
-}
-
-void
-manifest_file_close (struct manifest_file *manifest)
-{
-  blkhash_manifest_writer_free (manifest->writer);
-  new_file_close (&manifest->file);
 }

@@ -178,6 +178,14 @@ set_id (struct plan *plan, struct error *error)
   return 0;
 }
 
+void
+plan_destroy (struct plan *plan)
+{
+  blkhash_opts_free (plan->opts);
+  free (plan->text);
+  *plan = (struct plan) { .text = NULL };
+}
+
 enum answer
 plan_read (struct plan *plan, const char *dir, struct error *error)
 {
@@ -202,14 +210,6 @@ plan_read (struct plan *plan, const char *dir, struct error *error)
     return ANSWER_YES;
   plan_destroy (plan);
   return ANSWER_FAILED;
-}
-
-void
-plan_destroy (struct plan *plan)
-{
-  blkhash_opts_free (plan->opts);
-  free (plan->text);
-  *plan = (struct plan) { .text = NULL };
 }
 
 bool

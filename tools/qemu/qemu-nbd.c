@@ -193,6 +193,20 @@ wait_for_exec (int status, const char *program, struct error *error)
                       failure.what);
 }
 
+void
+qemu_nbd_stop (struct qemu_nbd *qemu)
+{
+  close_fd (qemu->sock);
+  close_fd (qemu->messages);
+  qemu->sock = qemu->messages = -1;
+  if (qemu->pid == -1)
+    return;
+  kill (qemu->pid, SIGKILL);
+  while (waitpid (qemu->pid, NULL, 0) == -1 && errno == EINTR)
+    ;
+  qemu->pid = -1;
+}
+
 int
 qemu_nbd_start (struct qemu_nbd *qemu, char *const argv[], int image_fd,
                 struct error *error)
@@ -402,18 +416,4 @@ qemu_nbd_check_running (const struct qemu_nbd *qemu, struct error *error)
   if (info.si_pid != 0)
     return error_set (error, "qemu-nbd ended while the image was read");
   return 0;
-}
-
-void
-qemu_nbd_stop (struct qemu_nbd *qemu)
-{
-  close_fd (qemu->sock);
-  close_fd (qemu->messages);
-  qemu->sock = qemu->messages = -1;
-  if (qemu->pid == -1)
-    return;
-  kill (qemu->pid, SIGKILL);
-  while (waitpid (qemu->pid, NULL, 0) == -1 && errno == EINTR)
-    ;
-  qemu->pid = -1;
 }

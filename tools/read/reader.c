@@ -317,6 +317,46 @@ reader_needs_thread (struct reader *reader)
     has_work_locked (reader);
 }
 
+/* ---- Stop ---- */
+
+void
+reader_stop (struct reader *reader)
+{
+  {
+    SCOPED_LOCK (&reader->lock);
+    reader->stopped = true;
+    pthread_cond_broadcast (&reader->changed);
+    pthread_cond_broadcast (&reader->has_memory);
+  }
+  reader_ranges_stop (&reader->ranges);
+}
+
+bool
+reader_is_stopped (struct reader *reader)
+{
+  SCOPED_LOCK (&reader->lock);
+
+  return reader->stopped;
+}
+
+void
+reader_fail (struct reader *reader, const struct error *error)
+{
+  if (!reader_is_stopped (reader))
+    scan_fail (reader->scan, error);
+  reader_stop (reader);
+}
+
+void
+reader_fail_errno (struct reader *reader, int err, const char *what,
+                   uint64_t offset)
+{
+  struct error error = { "" };
+
+  error_errno (&error, err, "%s at offset %" PRIu64, what, offset);
+  reader_fail (reader, &error);
+}
+
 /* ---- Read ---- */
 
 static void
@@ -481,42 +521,4 @@ reader_end (struct reader *reader)
   SCOPED_LOCK (&reader->lock);
 
   end_locked (reader);
-}
-
-void
-reader_stop (struct reader *reader)
-{
-  {
-    SCOPED_LOCK (&reader->lock);
-    reader->stopped = true;
-    pthread_cond_broadcast (&reader->changed);
-    pthread_cond_broadcast (&reader->has_memory);
-  }
-  reader_ranges_stop (&reader->ranges);
-}
-
-bool
-reader_is_stopped (struct reader *reader)
-{
-  SCOPED_LOCK (&reader->lock);
-
-  return reader->stopped;
-}
-
-void
-reader_fail (struct reader *reader, const struct error *error)
-{
-  if (!reader_is_stopped (reader))
-    scan_fail (reader->scan, error);
-  reader_stop (reader);
-}
-
-void
-reader_fail_errno (struct reader *reader, int err, const char *what,
-                   uint64_t offset)
-{
-  struct error error = { "" };
-
-  error_errno (&error, err, "%s at offset %" PRIu64, what, offset);
-  reader_fail (reader, &error);
 }

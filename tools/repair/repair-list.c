@@ -190,6 +190,13 @@ read_header (struct repair_manifest *manifest, struct error *error)
   return 0;
 }
 
+void
+repair_manifest_close (struct repair_manifest *manifest)
+{
+  manifest_index_free (manifest->index);
+  close (manifest->fd);
+}
+
 int
 repair_manifest_open (struct repair_manifest *manifest,
                       const struct repair_request *request,
@@ -209,13 +216,6 @@ repair_manifest_open (struct repair_manifest *manifest,
     return 0;
   repair_manifest_close (manifest);
   return -1;
-}
-
-void
-repair_manifest_close (struct repair_manifest *manifest)
-{
-  manifest_index_free (manifest->index);
-  close (manifest->fd);
 }
 
 int

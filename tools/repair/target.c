@@ -289,6 +289,83 @@ direct_storage_check (int fd, uint32_t *align, struct error *error)
   return check (fd, 0, align, error);
 }
 
+/* ---- Reading and writing ---- */
+
+int
+target_read (const struct target *target, void *buf, size_t len,
+             uint64_t offset, struct error *error)
+{
+  const struct read_file direct = { .fd = target->fd, .direct_fd = -1 };
+  int err = read_range (&direct, buf, len, len, offset);
+
+  if (err == -1)
+    return error_set (error, "was truncated while it was repaired");
+  return err == 0 ? 0
+    : error_errno (error, err, "cannot read at offset %" PRIu64, offset);
+}
+
+int
+target_write (const struct target *target, const void *buf, size_t len,
+              uint64_t offset, struct error *error)
+{
+  size_t done = 0;
+
+  while (done < len) {
+    ssize_t n = pwrite (target->fd, (const char *) buf + done, len - done,
+                        offset + done);
+
+    if (n == -1 && errno == EINTR)
+      continue;
+    if (n <= 0)
+      return error_errno (error, n == 0 ? ENOSPC : errno,
+                          "cannot write at offset %" PRIu64, offset + done);
+    done += n;
+  }
+  return 0;
+}
+
+int
+target_sync (const struct target *target, struct error *error)
+{
+  if (fdatasync (target->fd) == -1)
+    return error_errno (error, errno, "cannot flush what was written");
+  return 0;
+}
+
+/* The mapping is only used for mincore(2), and is never accessed. */
+int
+target_check_uncached (const struct target *target, size_t len,
+                       uint64_t offset, struct error *error)
+{
+  size_t page = sysconf (_SC_PAGESIZE);
+  uint64_t start = ROUND_DOWN (offset, (uint64_t) page);
+  size_t size = offset + len - start, pages = DIV_ROUND_UP (size, page);
+  void *map = mmap (NULL, size, PROT_READ, MAP_SHARED, target->fd, start);
+  unsigned char *cached = calloc (pages, 1);
+  bool found = false;
+  int r = -1;
+
+  if (!cached || map == MAP_FAILED ||
+      mincore (map, size, (void *) cached) == -1) {
+    error_errno (error, errno, "cannot find out what is cached");
+    goto out;
+  }
+  for (size_t i = 0; i < pages; i++)
+    found |= cached[i] & 1;
+  if (found)
+    error_set (error, "was written at offset %" PRIu64 ", but another program "
+               "has read or written this range, through the page cache: "
+               "reading the range back would not prove that the storage has "
+               "the data", offset);
+  else
+    r = 0;
+ out:
+  if (map != MAP_FAILED)
+    munmap (map, size);
+  free (cached);
+  return r;
+}
+
 /* ---- Opening ---- */
 
 static int
@@ -470,83 +547,6 @@ target_check_same (const struct target *target, struct error *error)
                       " bytes", target->size, size);
   return stat (target->path, &now) == 0 && same_disk (&target->st, &now) ? 0
     : error_set (error, "was replaced by another file");
-}
-
-/* ---- Reading and writing ---- */
-
-int
-target_read (const struct target *target, void *buf, size_t len,
-             uint64_t offset, struct error *error)
-{
-  const struct read_file direct = { .fd = target->fd, .direct_fd = -1 };
-  int err = read_range (&direct, buf, len, len, offset);
-
-  if (err == -1)
-    return error_set (error, "was truncated while it was repaired");
-  return err == 0 ? 0
-    : error_errno (error, err, "cannot read at offset %" PRIu64, offset);
-}
-
-int
-target_write (const struct target *target, const void *buf, size_t len,
-              uint64_t offset, struct error *error)
-{
-  size_t done = 0;
-
-  while (done < len) {
-    ssize_t n = pwrite (target->fd, (const char *) buf + done, len - done,
-                        offset + done);
-
-    if (n == -1 && errno == EINTR)
-      continue;
-    if (n <= 0)
-      return error_errno (error, n == 0 ? ENOSPC : errno,
-                          "cannot write at offset %" PRIu64, offset + done);
-    done += n;
-  }
-  return 0;
-}
-
-int
-target_sync (const struct target *target, struct error *error)
-{
-  if (fdatasync (target->fd) == -1)
-    return error_errno (error, errno, "cannot flush what was written");
-  return 0;
-}
-
-/* The mapping is only used for mincore(2), and is never accessed. */
-int
-target_check_uncached (const struct target *target, size_t len,
-                       uint64_t offset, struct error *error)
-{
-  size_t page = sysconf (_SC_PAGESIZE);
-  uint64_t start = ROUND_DOWN (offset, (uint64_t) page);
-  size_t size = offset + len - start, pages = DIV_ROUND_UP (size, page);
-  void *map = mmap (NULL, size, PROT_READ, MAP_SHARED, target->fd, start);
-  unsigned char *cached = calloc (pages, 1);
-  bool found = false;
-  int r = -1;
-
-  if (!cached || map == MAP_FAILED ||
-      mincore (map, size, (void *) cached) == -1) {
-    error_errno (error, errno, "cannot find out what is cached");
-    goto out;
-  }
-  for (size_t i = 0; i < pages; i++)
-    found |= cached[i] & 1;
-  if (found)
-    error_set (error, "was written at offset %" PRIu64 ", but another program "
-               "has read or written this range, through the page cache: "
-               "reading the range back would not prove that the storage has "
-               "the data", offset);
-  else
-    r = 0;
- out:
-  if (map != MAP_FAILED)
-    munmap (map, size);
-  free (cached);
-  return r;
 }
 
 /* ---- Sources ---- */

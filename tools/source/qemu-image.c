@@ -104,6 +104,21 @@ check_opened (const struct qemu_image *qi, struct error *error)
     ? qemu_nbd_check_files (&qi->qemu, &qi->file->st, error) : 0;
 }
 
+static void
+disconnect (struct qemu_image *qi)
+{
+  if (qi->nbd)
+    nbd_close (qi->nbd);
+  qi->nbd = NULL;
+}
+
+void
+qemu_image_refine_error (struct qemu_image *qi, struct error *error)
+{
+  disconnect (qi);
+  qemu_nbd_refine_error (&qi->qemu, qi->target, qi->operand, error);
+}
+
 int
 qemu_image_connect (struct qemu_image *qi, struct nbd_handle *nbd,
                     struct error *error)
@@ -124,21 +139,6 @@ qemu_image_connect (struct qemu_image *qi, struct nbd_handle *nbd,
   if (set_size (qi, size, error) == -1)
     return -1;
   return check_opened (qi, error);
-}
-
-static void
-disconnect (struct qemu_image *qi)
-{
-  if (qi->nbd)
-    nbd_close (qi->nbd);
-  qi->nbd = NULL;
-}
-
-void
-qemu_image_refine_error (struct qemu_image *qi, struct error *error)
-{
-  disconnect (qi);
-  qemu_nbd_refine_error (&qi->qemu, qi->target, qi->operand, error);
 }
 
 void

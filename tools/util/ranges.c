@@ -19,7 +19,7 @@ end_of (const struct ranges_item *range)
   return range->start + range->len;
 }
 
-/* ---- Adding ---- */
+/* ---- Sorting ---- */
 
 /* Join ranges that overlap or touch, and those with less than GAP bytes between
  * them.  The ranges are sorted by their start.
@@ -41,6 +41,52 @@ join (struct ranges *ranges, uint64_t gap)
   if (ranges->count > 0)
     ranges->count = last - ranges->items + 1;
 }
+
+static int
+compare (const void *a, const void *b)
+{
+  const struct ranges_item *x = a, *y = b;
+
+  return x->start < y->start ? -1 : x->start > y->start;
+}
+
+void
+ranges_sort (struct ranges *ranges)
+{
+  size_t i;
+
+  /* Check first if the list is already sorted, as most lists are, because qsort
+   * can allocate as much memory as the list takes.
+   */
+  for (i = 1; i < ranges->count; i++)
+    if (ranges->items[i].start < ranges->items[i - 1].start) {
+      qsort (ranges->items, ranges->count, sizeof *ranges->items, compare);
+      break;
+    }
+  join (ranges, 0);
+}
+
+void
+ranges_align (struct ranges *ranges, uint32_t block_size, uint64_t size)
+{
+  size_t i, count = 0;
+
+  for (i = 0; i < ranges->count && ranges->items[i].start < size; i++) {
+    struct ranges_item *range = &ranges->items[i];
+    uint64_t end = MIN (end_of (range), size);
+    uint64_t rest = end % block_size;
+
+    range->start -= range->start % block_size;
+    if (rest > 0)
+      end += MIN (block_size - rest, size - end);
+    range->len = end - range->start;
+    count++;
+  }
+  ranges->count = count;
+  join (ranges, 0);
+}
+
+/* ---- Adding ---- */
 
 /* Make room for another range.  If there are RANGES_MAX ranges, join ranges
  * with small gaps between them.  Returns 0 or ENOMEM.
@@ -91,52 +137,6 @@ ranges_free (struct ranges *ranges)
 {
   free (ranges->items);
   *ranges = (struct ranges) { 0 };
-}
-
-/* ---- Sorting ---- */
-
-static int
-compare (const void *a, const void *b)
-{
-  const struct ranges_item *x = a, *y = b;
-
-  return x->start < y->start ? -1 : x->start > y->start;
-}
-
-void
-ranges_sort (struct ranges *ranges)
-{
-  size_t i;
-
-  /* Check first if the list is already sorted, as most lists are, because qsort
-   * can allocate as much memory as the list takes.
-   */
-  for (i = 1; i < ranges->count; i++)
-    if (ranges->items[i].start < ranges->items[i - 1].start) {
-      qsort (ranges->items, ranges->count, sizeof *ranges->items, compare);
-      break;
-    }
-  join (ranges, 0);
-}
-
-void
-ranges_align (struct ranges *ranges, uint32_t block_size, uint64_t size)
-{
-  size_t i, count = 0;
-
-  for (i = 0; i < ranges->count && ranges->items[i].start < size; i++) {
-    struct ranges_item *range = &ranges->items[i];
-    uint64_t end = MIN (end_of (range), size);
-    uint64_t rest = end % block_size;
-
-    range->start -= range->start % block_size;
-    if (rest > 0)
-      end += MIN (block_size - rest, size - end);
-    range->len = end - range->start;
-    count++;
-  }
-  ranges->count = count;
-  join (ranges, 0);
 }
 
 /* ---- Queries ---- */
