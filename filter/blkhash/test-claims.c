@@ -34,9 +34,8 @@
 
 #include <nbdkit-filter.h>
 
-#include "blkhash-leaves.h"
-
 #include "../lib/leaves/leaves.h"
+#include "blkhash-leaves.h"
 #include "blkhash/export.h"
 #include "blkhash/test-locks.h"
 #include "blkhash/test-nbdkit.h"

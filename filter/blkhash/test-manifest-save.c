@@ -29,10 +29,9 @@
 
 #include <cmocka.h>
 
-#include "blkhash-manifest.h"
-
 #include "../lib/common/sums.h"
 #include "../lib/common/util.h"
+#include "blkhash-manifest.h"
 #include "blkhash/export.h"
 #include "blkhash/test-locks.h"
 #include "blkhash/test-nbdkit.h"

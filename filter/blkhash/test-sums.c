@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include "blkhash-manifest.h"
-
 #include "blkhash/test-nbdkit.h"
 #include "blkhash/test-sums.h"
 

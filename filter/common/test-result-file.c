@@ -24,7 +24,6 @@
 #include <cmocka.h>
 
 #include "blkhash.h"
-
 #include "blkhash/test-locks.h"
 #include "blkhash/test-nbdkit.h"
 #include "common/result-file.h"

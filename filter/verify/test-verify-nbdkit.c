@@ -17,10 +17,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "blkhash-manifest.h"
-
 #include "../lib/common/sums.h"
 #include "../lib/common/util.h"
+#include "blkhash-manifest.h"
 #include "verify/test-verify-nbdkit.h"
 #include "verify/verify-params.h"
 

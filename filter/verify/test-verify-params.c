@@ -19,10 +19,9 @@
 
 #include <cmocka.h>
 
-#include "blkhash-manifest.h"
-
 #include "../lib/common/util.h"
 #include "../lib/common/zero.h"
+#include "blkhash-manifest.h"
 #include "verify/test-verify-nbdkit.h"
 #include "verify/verify-params.h"
 

@@ -22,8 +22,8 @@
 
 #include <cmocka.h>
 
-#include "digest/digest.h"
 #include "construction/leaf.h"
+#include "digest/digest.h"
 #include "lanes/test-lanes.h"
 
 int __wrap_lane_costs_measure (const struct lane_hash *hash, unsigned usable,

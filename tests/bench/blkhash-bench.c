@@ -19,9 +19,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "blkhash.h"
-
 #include "args.h"
+#include "blkhash.h"
 #include "clock.h"
 
 const char program[] = "blkhash-bench";

@@ -23,9 +23,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "blkhash.h"
-
 #include "args.h"
+#include "blkhash.h"
 #include "clock.h"
 #include "hasher.h"
 

@@ -20,9 +20,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "blkhash-manifest.h"
-
 #include "args.h"
+#include "blkhash-manifest.h"
 #include "clock.h"
 
 const char program[] = "manifest-bench";

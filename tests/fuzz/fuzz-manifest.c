@@ -16,10 +16,9 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "blkhash-manifest.h"
-
 #include "../../lib/manifest/manifest-format.h"
 #include "../../lib/manifest/manifest-reader.h"
+#include "blkhash-manifest.h"
 #include "fuzz-main.h"
 
 #define MAX_HASHED (1 << 16)    /* blocks: the sum of more is too slow */

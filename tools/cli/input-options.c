@@ -11,10 +11,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "blkhash.h"
-
 #include "../lib/common/hash-spec.h"
 #include "../lib/common/util.h"
+#include "blkhash.h"
 #include "cli/input-options.h"
 #include "cli/program.h"
 #include "format/probe.h"

@@ -18,8 +18,8 @@
 
 #include <cmocka.h>
 
-#include "format/qcow2.h"
 #include "format/qcow2-check.h"
+#include "format/qcow2.h"
 #include "format/test-format.h"
 
 #define MAX_SIZE (1 << 20)

@@ -12,11 +12,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "blkhash-manifest.h"
-
 #include "../lib/common/same-file.h"
 #include "../lib/common/util.h"
 #include "../lib/manifest/manifest.h"
+#include "blkhash-manifest.h"
 #include "io/file-read.h"
 #include "io/file.h"
 #include "job/image-runs.h"

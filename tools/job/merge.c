@@ -22,12 +22,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "blkhash-manifest.h"
-
 #include "../lib/common/clock.h"
 #include "../lib/common/text.h"
 #include "../lib/common/util.h"
 #include "../lib/manifest/manifest.h"
+#include "blkhash-manifest.h"
 #include "job/job.h"
 #include "job/manifest-file.h"
 #include "job/manifest-operand.h"

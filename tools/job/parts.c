@@ -31,11 +31,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "blkhash-manifest.h"
-
 #include "../lib/common/clock.h"
 #include "../lib/common/same-file.h"
 #include "../lib/common/util.h"
+#include "blkhash-manifest.h"
 #include "io/file.h"
 #include "job/image-runs.h"
 #include "job/job.h"

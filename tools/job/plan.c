@@ -23,13 +23,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "blkhash-manifest.h"
-
 #include "../lib/common/sums.h"
 #include "../lib/common/text.h"
 #include "../lib/common/util.h"
 #include "../lib/digest/digest.h"
 #include "../lib/manifest/manifest.h"
+#include "blkhash-manifest.h"
 #include "io/file.h"
 #include "io/new-file.h"
 #include "job/plan.h"

@@ -17,7 +17,6 @@
 #include <cmocka.h>
 
 #include "blkhash.h"
-
 #include "job/image-runs.h"
 #include "job/job.h"
 #include "read/scan.h"

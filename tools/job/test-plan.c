@@ -19,9 +19,8 @@
 
 #include <cmocka.h>
 
-#include "blkhash.h"
-
 #include "../lib/common/test-time64.h"
+#include "blkhash.h"
 
 #include "io/file.h"
 #include "job/plan.h"

@@ -28,11 +28,10 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "blkhash-manifest.h"
-
 #include "../lib/common/clock.h"
 #include "../lib/common/sums.h"
 #include "../lib/common/util.h"
+#include "blkhash-manifest.h"
 #include "job/changes.h"
 #include "job/image-runs.h"
 #include "job/job.h"

@@ -7,9 +7,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "blkhash.h"
-
 #include "../lib/common/util.h"
+#include "blkhash.h"
 #include "read/scan.h"
 #include "util/first-bytes.h"
 #include "util/progress.h"

@@ -23,7 +23,6 @@
 #include <cmocka.h>
 
 #include "blkhash.h"
-
 #include "read/depth.h"
 #include "read/image-reader.h"
 #include "read/scan.h"

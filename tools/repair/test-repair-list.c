@@ -16,10 +16,9 @@
 
 #include <cmocka.h>
 
-#include "blkhash-manifest.h"
-
 #include "../lib/common/util.h"
 #include "../lib/manifest/manifest-index.h"
+#include "blkhash-manifest.h"
 #include "repair/repair-private.h"
 
 #define BLOCK 512               /* bytes */
