@@ -269,7 +269,7 @@ print_line_locked (FILE *out, struct verify_export *export)
 
   summary_get_locked (export, &summary);
   return summary.ok ? fputs (export->line, out) != EOF
-                      : print_failure (out, export, &summary);
+                    : print_failure (out, export, &summary);
 }
 
 static bool

@@ -197,7 +197,7 @@ tally_set (struct tally *tally, const struct tally_read *read, uint64_t block,
   if (state != BLOCK_OK)
     set_failure_locked (tally, read, block);
   else if (old == BLOCK_MISSING ? read->has_reset
-                                 : old != BLOCK_OK && read->has_failure)
+                                : old != BLOCK_OK && read->has_failure)
     return old;
   *reset = (old == BLOCK_OK && differs (state)) ||
     (differs (old) && state == BLOCK_OK);

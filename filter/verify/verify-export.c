@@ -678,7 +678,7 @@ verify_export_refuse_client (struct verify_export *export, uint64_t size)
 {
   SCOPED_LOCK (&verify_exports_lock);
   struct verify_export *kept = export->is_listed ? export
-                                          : find_locked (export->name);
+                                                 : find_locked (export->name);
 
   if (!kept)
     return;
