@@ -46,7 +46,6 @@
  * mapping beyond the end of a truncated file ends the process with SIGBUS.
  */
 
-#define PINNED_SUM 32           /* bytes of SHA-256 */
 #define GROUP LEAF_GROUP        /* pieces that are hashed at a time */
 
 struct pinned_file {
@@ -54,7 +53,8 @@ struct pinned_file {
   uint64_t size;                /* bytes that were pinned */
   struct digest *digest;
   struct leaf_engine *engine;
-  unsigned char (*sums)[PINNED_SUM]; /* array of the digests of the pieces */
+  unsigned char (*sums)[MANIFEST_INDEX_DIGEST_SIZE]; /* array of the digests of
+                                 * the pieces */
   size_t room;                  /* number of digests that fit in SUMS */
   unsigned char *tail;          /* the last added bytes, not hashed yet;
                                  * freed by pinned_file_finish */
@@ -105,7 +105,7 @@ pinned_file_destroy (struct pinned_file *file)
  */
 static int
 hash_pieces (const struct pinned_file *file, const unsigned char *bytes,
-             size_t len, unsigned char (*sums)[PINNED_SUM])
+             size_t len, unsigned char (*sums)[MANIFEST_INDEX_DIGEST_SIZE])
 {
   struct leaf_block blocks[GROUP];
   size_t count = 0, i;
@@ -193,7 +193,7 @@ pinned_file_finish (struct pinned_file *file)
  */
 static int
 pinned_file_digest (const struct pinned_file *file,
-                    unsigned char md[PINNED_SUM])
+                    unsigned char md[MANIFEST_INDEX_DIGEST_SIZE])
 {
   struct digest_ctx *ctx = digest_ctx_create (file->digest);
   uint64_t pieces = DIV_ROUND_UP (file->size, PINNED_PIECE);
@@ -237,7 +237,7 @@ read_piece (const struct pinned_file *file, uint64_t number,
             unsigned char *bytes, size_t *len)
 {
   uint64_t offset = number * PINNED_PIECE;
-  unsigned char sum[1][PINNED_SUM];
+  unsigned char sum[1][MANIFEST_INDEX_DIGEST_SIZE];
   int err;
 
   *len = MIN (PINNED_PIECE, file->size - offset);
@@ -246,7 +246,7 @@ read_piece (const struct pinned_file *file, uint64_t number,
     err = hash_pieces (file, bytes, *len, sum);
   if (err)
     return err;
-  return memcmp (sum, file->sums[number], PINNED_SUM) == 0 ? 0 : ESTALE;
+  return memcmp (sum, file->sums[number], sizeof sum) == 0 ? 0 : ESTALE;
 }
 
 /* If piece NUMBER is in the cache, copy LEN bytes, from its byte SKIP on, to

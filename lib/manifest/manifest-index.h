@@ -80,7 +80,7 @@ int manifest_index_load (struct manifest_index *index,
  */
 const unsigned char *manifest_index_sum (const struct manifest_index *index);
 
-#define MANIFEST_INDEX_DIGEST_SIZE 32 /* bytes */
+#define MANIFEST_INDEX_DIGEST_SIZE 32 /* bytes of SHA-256 */
 
 /* Store in MD a SHA-256 that identifies the content of the file, as
  * manifest_index_load read it.  Returns 0, ENOMEM or EIO.
