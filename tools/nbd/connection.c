@@ -131,7 +131,7 @@ room (const struct nbd_conn *conn)
 }
 
 enum next_range
-conn_next_range (void *opaque, struct range *range, struct error *error)
+nbd_conn_next_range (void *opaque, struct range *range, struct error *error)
 {
   struct nbd_conn *conn = opaque;
   struct nbd_reader *reader = conn->reader;
@@ -195,7 +195,7 @@ request_done (struct buffer *buffer, size_t len, int *err)
   if (*err == 0 && last && buffer->received != buffer->len)
     *err = EPROTO;
   if (*err) {
-    if (*err == ENOTCONN)       /* conn_run reports the reason */
+    if (*err == ENOTCONN)       /* nbd_conn_run reports the reason */
       conn->lost = true;
     else {
       reader_fail_errno (&reader->base, *err, "cannot read",
@@ -392,7 +392,7 @@ end (struct nbd_conn *conn)
 }
 
 void
-conn_run (struct nbd_conn *conn)
+nbd_conn_run (struct nbd_conn *conn)
 {
   struct nbd_reader *reader = conn->reader;
   struct reader *base = &reader->base;

@@ -47,7 +47,7 @@
 static void *
 run_conn (void *opaque)
 {
-  conn_run (opaque);
+  nbd_conn_run (opaque);
   return NULL;
 }
 
@@ -274,7 +274,7 @@ set_up (struct nbd_reader *reader, struct nbd_handle **conns,
   nbd_extents_init (&reader->extents, server, size);
   pthread_mutex_init (&reader->lock, NULL);
   clock_cond_init (&reader->changed);
-  reader_init (&reader->base, scan, &cursor, conn_next_range);
+  reader_init (&reader->base, scan, &cursor, nbd_conn_next_range);
 }
 
 static void

@@ -207,8 +207,8 @@ struct nbd_reader {
 };
 
 /* A next_range_function; OPAQUE is the connection to query for extents. */
-enum next_range conn_next_range (void *opaque, struct range *range,
-                                 struct error *error);
+enum next_range nbd_conn_next_range (void *opaque, struct range *range,
+                                     struct error *error);
 
 /* Stop all threads, with ERROR unless they were stopped before. */
 void nbd_reader_fail (struct nbd_reader *reader, const struct error *error);
@@ -216,7 +216,7 @@ void nbd_reader_fail (struct nbd_reader *reader, const struct error *error);
 /* The thread of CONN calls this function, which returns when all data that is
  * needed is read and hashed, or the reader was stopped.
  */
-void conn_run (struct nbd_conn *conn);
+void nbd_conn_run (struct nbd_conn *conn);
 
 /* Hash what the connections read, until all is hashed.  Called by threads
  * without a connection, and by those whose connection has ended.
