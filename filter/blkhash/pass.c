@@ -208,7 +208,7 @@ pass_is_hidden (const struct pass *p)
 #define READ_SIZE (1024 * 1024) /* bytes */
 #define PROGRESS_STEP (UINT64_C (1) << 30) /* bytes between debug messages */
 #define LONG_WAIT 1000000       /* nanoseconds */
-#define MAX_THREADS 15          /* our own threads, of all passes */
+#define PASS_MAX_THREADS 15     /* our own threads, of all passes */
 
 /* While a read takes long, other threads can read the rest of its first or last
  * block.  Such a block is partial, and uses memory, until the slow read ends.
@@ -232,12 +232,13 @@ struct reading {
   bool ended;                   /* no range is left, or ERR is set */
   int err;                      /* the first error, as returned by pass_read */
   struct byte_range unreadable; /* whose read ended with ERR, or empty */
-  struct byte_range failed[MAX_THREADS + 1]; /* nbdkit's thread repeats these */
+  struct byte_range failed[PASS_MAX_THREADS + 1]; /* nbdkit's thread
+                                 * repeats these */
   unsigned nr_failed;
   bool alone;                   /* a read failed: our threads end, and nbdkit's
                                  * thread continues alone */
   uint64_t done, reported;      /* bytes read so far, and at the last message */
-  pthread_t threads[MAX_THREADS]; /* of our own */
+  pthread_t threads[PASS_MAX_THREADS]; /* of our own */
   unsigned nr_threads;          /* how many of them are not joined yet */
 };
 
@@ -468,7 +469,7 @@ reserve_thread (void)
   unsigned max = MAX_PARTIAL / blkhash_opts_get_block_size (params.hash) - 1;
 
   if (__atomic_add_fetch (&all_threads, 1, __ATOMIC_RELAXED) <=
-      MIN (max, MAX_THREADS))
+      MIN (max, PASS_MAX_THREADS))
     return true;
   __atomic_sub_fetch (&all_threads, 1, __ATOMIC_RELAXED);
   return false;

@@ -5,6 +5,6 @@
  */
 
 #define BLOCK_SIZE 16777216
-#define MAX_THREADS 1
+#define PASS_MAX_THREADS 1
 
 #include "blkhash/test-pass-read.c"

@@ -6,10 +6,10 @@
  * client connects, or the server ends.
  *
  * Each read takes long enough that the filter starts another thread.  Reads
- * after the first MAX_THREADS also wait until the expected number of reads was
- * in flight, and, if HELD is set, until the test releases them.
+ * after the first PASS_MAX_THREADS also wait until the expected number of reads
+ * was in flight, and, if HELD is set, until the test releases them.
  *
- * MAX_THREADS is how many threads the filter starts at most (see pass.c);
+ * PASS_MAX_THREADS is how many threads the filter starts at most (see pass.c);
  * the thread of nbdkit reads, too.  test-pass-read-pieces.c includes this file
  * with other blocks.
  */
@@ -39,7 +39,7 @@
 
 #ifndef BLOCK_SIZE
 #define BLOCK_SIZE 65536
-#define MAX_THREADS 15
+#define PASS_MAX_THREADS 15
 #endif
 
 #define READ_SIZE (1024 * 1024)
@@ -67,7 +67,7 @@ static enum {
   OURS,                         /* reads in threads of the filter */
   TOGETHER                      /* reads whose number < together */
 } failing;                      /* which reads fail, of those after the first
-                                 * MAX_THREADS */
+                                 * PASS_MAX_THREADS */
 static int error = EIO;         /* of reads that fail */
 static pthread_t nbdkit_thread;
 
@@ -113,10 +113,10 @@ on_read (void)
   sleep_ms (2);
 
   SCOPED_LOCK (&lock);
-  while (number >= MAX_THREADS && (most < expected || held))
+  while (number >= PASS_MAX_THREADS && (most < expected || held))
     pthread_cond_wait (&changed, &lock);
   in_flight--;
-  return number >= MAX_THREADS && fails_locked (number) ? error : 0;
+  return number >= PASS_MAX_THREADS && fails_locked (number) ? error : 0;
 }
 
 /* Expect N reads in flight.  If HOLD is set, they wait until release. */
@@ -231,9 +231,9 @@ static void
 test_together (void **state)
 {
   (void) state;
-  expect (1 + MAX_THREADS, false);
+  expect (1 + PASS_MAX_THREADS, false);
   client_disconnect (change_a_byte ("together"));
-  assert_int_equal (most, 1 + MAX_THREADS);
+  assert_int_equal (most, 1 + PASS_MAX_THREADS);
   assert_true (all_read (0));
   assert_true (has_sum ("together"));
 }
@@ -249,15 +249,15 @@ test_trimmed (void **state)
   (void) state;
   assert_int_equal (client_trim (client, SIZE, 0, 0), 0);
   fill_disk ();
-  expect (1 + MAX_THREADS, false);
+  expect (1 + PASS_MAX_THREADS, false);
   client_disconnect (client);
-  assert_int_equal (most, 1 + MAX_THREADS);
+  assert_int_equal (most, 1 + PASS_MAX_THREADS);
   assert_true (all_read (0));
   assert_true (has_sum ("trimmed"));
 }
 
-/* The passes of all exports together have at most MAX_THREADS threads of the
- * filter.
+/* The passes of all exports together have at most PASS_MAX_THREADS threads of
+ * the filter.
  */
 static void
 test_two_exports (void **state)
@@ -269,7 +269,7 @@ test_two_exports (void **state)
   int i;
 
   (void) state;
-  expect (2 + MAX_THREADS, true);
+  expect (2 + PASS_MAX_THREADS, true);
   for (i = 0; i < 2; i++)
     threads[i] = start (disconnect, clients[i]);
   wait_until_held ();
@@ -277,7 +277,7 @@ test_two_exports (void **state)
   release ();
   for (i = 0; i < 2; i++)
     pthread_join (threads[i], NULL);
-  assert_int_equal (most, 2 + MAX_THREADS);
+  assert_int_equal (most, 2 + PASS_MAX_THREADS);
   assert_true (has_sum ("first"));
   assert_true (has_sum ("second"));
 }
@@ -288,10 +288,10 @@ test_error (void **state)
   struct client *client = change_a_byte ("error");
 
   (void) state;
-  expect (1 + MAX_THREADS, false);
+  expect (1 + PASS_MAX_THREADS, false);
   failing = ALL;
   client_disconnect (client);
-  assert_int_equal (most, 1 + MAX_THREADS);
+  assert_int_equal (most, 1 + PASS_MAX_THREADS);
   assert_int_equal (in_flight, 0);
   assert_false (has_sum ("error"));
   assert_true (result_has ("# unknown error: 1048576 bytes at ") &&
@@ -316,7 +316,7 @@ test_errors (void **state)
   for (i = 0; i < sizeof errors / sizeof errors[0]; i++) {
     struct client *client = change_a_byte ("errors");
 
-    expect (1 + MAX_THREADS, false);
+    expect (1 + PASS_MAX_THREADS, false);
     failing = ALL;
     error = errors[i];
     client_disconnect (client);
@@ -335,11 +335,11 @@ test_error_of_ours (void **state)
   struct client *client = change_a_byte ("ours");
 
   (void) state;
-  expect (1 + MAX_THREADS, false);
+  expect (1 + PASS_MAX_THREADS, false);
   failing = OURS;
   nbdkit_thread = pthread_self ();
   client_disconnect (client);
-  assert_true (all_read (MAX_THREADS));
+  assert_true (all_read (PASS_MAX_THREADS));
   assert_true (has_sum ("ours"));
 }
 
@@ -352,11 +352,11 @@ test_error_of_many (void **state)
   struct client *client = change_a_byte ("many");
 
   (void) state;
-  expect (1 + MAX_THREADS, false);
+  expect (1 + PASS_MAX_THREADS, false);
   failing = TOGETHER;
   client_disconnect (client);
-  assert_int_equal (most, 1 + MAX_THREADS);
-  assert_true (all_read (1 + MAX_THREADS));
+  assert_int_equal (most, 1 + PASS_MAX_THREADS);
+  assert_true (all_read (1 + PASS_MAX_THREADS));
   assert_true (has_sum ("many"));
 }
 
@@ -371,7 +371,7 @@ test_cancel (void **state)
   unsigned before;
 
   (void) state;
-  expect (1 + MAX_THREADS, true);
+  expect (1 + PASS_MAX_THREADS, true);
   thread = start (disconnect, client);
   wait_until_held ();
   client = client_open ("cancel");
@@ -418,7 +418,7 @@ test_end (void **state)
   pthread_t client, server;
 
   (void) state;
-  expect (1 + MAX_THREADS, true);
+  expect (1 + PASS_MAX_THREADS, true);
   client = start (disconnect, change_a_byte ("end"));
   wait_until_held ();
   server = start (end_server, NULL);

@@ -107,12 +107,12 @@ summary_get_locked (const struct verify_export *export, struct summary *summary)
  *
  * A mapfile of GNU ddrescue says which ranges are good, bad, and not tried.
  *
- * Clients that read at random can make millions of ranges.  After MAX_RANGES
- * ranges, the rest of the disk is recorded as not tried, so ddrescue needlessly
- * reads some blocks again.
+ * Clients that read at random can make millions of ranges.  After
+ * MAPFILE_MAX_RANGES ranges, the rest of the disk is recorded as not tried, so
+ * ddrescue needlessly reads some blocks again.
  */
 
-#define MAX_RANGES 100000
+#define MAPFILE_MAX_RANGES 100000
 
 #define MAPFILE_SIGNATURE_LINE \
   MAPFILE_SIGNATURE ("nbdkit-blkhash-verify-filter")
@@ -152,7 +152,7 @@ print_ranges (FILE *out, struct verify_disk *disk)
   unsigned ranges = 0;
   char status = MAPFILE_NOT_TRIED;
 
-  while (block < disk->blocks && ranges < MAX_RANGES) {
+  while (block < disk->blocks && ranges < MAPFILE_MAX_RANGES) {
     enum block_state state;
     uint64_t count = tally_get_run (&disk->tally, block, &state);
 
@@ -166,7 +166,7 @@ print_ranges (FILE *out, struct verify_disk *disk)
   }
   if (start < disk->blocks)
     print_range (out, disk, start, disk->blocks - start,
-                 ranges < MAX_RANGES ? status : MAPFILE_NOT_TRIED);
+                 ranges < MAPFILE_MAX_RANGES ? status : MAPFILE_NOT_TRIED);
 }
 
 static void
@@ -309,13 +309,14 @@ result_write (void)
  * random leave many missing ranges, which must not displace the others.
  */
 #define STATUS_MAX_RANGES 1000
-#define MAX_MISSING 1000
+#define STATUS_MAX_MISSING 1000
 
 #define STATUS_SIGNATURE "{\n  \"program\": \"nbdkit-blkhash-verify-filter\",\n"
 
 struct status {
   FILE *out;
-  unsigned ranges_left, missing_left; /* of STATUS_MAX_RANGES, MAX_MISSING */
+  unsigned ranges_left;         /* of STATUS_MAX_RANGES */
+  unsigned missing_left;        /* of STATUS_MAX_MISSING */
 };
 
 static enum file_origin
@@ -440,7 +441,7 @@ static char *
 make_status (bool finished)
 {
   struct status status = {
-    .ranges_left = STATUS_MAX_RANGES, .missing_left = MAX_MISSING
+    .ranges_left = STATUS_MAX_RANGES, .missing_left = STATUS_MAX_MISSING
   };
   char *text = NULL;
   size_t size;

@@ -43,7 +43,7 @@
 #define CLIENTS 4
 #define ROUNDS 40
 #define MAX_EXPORTS 10000       /* as in verify-export.c */
-#define MAX_RANGES 1000         /* as in publish.c, also of those that are
+#define STATUS_MAX_RANGES 1000  /* as in publish.c, also of those that are
                                  * missing */
 #define DIGEST_SIZE 32
 
@@ -555,9 +555,9 @@ test_ranges (void **state)
   assert_non_null (f);
   text[fread (text, 1, sizeof text - 1, f)] = '\0';
   fclose (f);
-  assert_true (BLOCKS / 2 < MAX_RANGES && BLOCKS > MAX_RANGES);
-  assert_int_equal (count (text, "\"differs\" }"), MAX_RANGES);
-  assert_int_equal (count (text, "\"missing\" }"), MAX_RANGES);
+  assert_true (BLOCKS / 2 < STATUS_MAX_RANGES && BLOCKS > STATUS_MAX_RANGES);
+  assert_int_equal (count (text, "\"differs\" }"), STATUS_MAX_RANGES);
+  assert_int_equal (count (text, "\"missing\" }"), STATUS_MAX_RANGES);
   assert_int_equal (count (text, "\"ranges-complete\": true"), 1);
   assert_int_equal (count (text, "\"ranges-complete\": false"), 1);
   stop ();

@@ -294,7 +294,7 @@ read_detect_mode (int fd)
  *            queued first is reused
  */
 
-#define MAX_THREADS 16
+#define PREFETCH_MAX_THREADS 16
 
 struct piece {
   enum { NONE, QUEUED, READING, READY } state;
@@ -311,7 +311,7 @@ struct prefetch {
   pthread_cond_t has_queued, was_read;
   struct piece pieces[PREFETCH_COUNT];
   uint64_t queued;              /* number of pieces ever queued */
-  pthread_t threads[MAX_THREADS];
+  pthread_t threads[PREFETCH_MAX_THREADS];
   unsigned started, idle;       /* numbers of threads; IDLE ones wait for
                                  * HAS_QUEUED */
   bool stopped;
@@ -428,7 +428,7 @@ run_thread (void *opaque)
 static void
 start_thread_locked (struct prefetch *prefetch)
 {
-  if (prefetch->started < MAX_THREADS &&
+  if (prefetch->started < PREFETCH_MAX_THREADS &&
       pthread_create (&prefetch->threads[prefetch->started], NULL, run_thread,
                       prefetch) == 0)
     prefetch->started++;

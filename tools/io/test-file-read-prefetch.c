@@ -29,7 +29,7 @@
 #define SIZE ((PIECES - 1) * (uint64_t) PIECE + 512) /* of a file, bytes */
 #define FD 1000                 /* FD and FD + 1 are two simulated files; no
                                  * real file has these descriptors */
-#define THREADS 16              /* MAX_THREADS of file-read.c */
+#define THREADS 16              /* PREFETCH_MAX_THREADS of file-read.c */
 #define ROUNDS 2000
 
 /* ---- Files ---- */
