@@ -169,7 +169,7 @@ is_ours_from_start (FILE *in, char *line)
 }
 
 enum file_origin
-result_lines_examine (int fd, char *why)
+result_file_examine (int fd, char *why)
 {
   int copy = dup (fd);
   FILE *in = copy == -1 ? NULL : fdopen (copy, "r");
@@ -201,7 +201,7 @@ result_lines_examine (int fd, char *why)
 #define TOO_LONG "# unknown *: the lines of all exports exceed 1 MiB\n"
 
 static struct output_file file = {
-  .examine = result_lines_examine, .what = "a result of this command"
+  .examine = result_file_examine, .what = "a result of this command"
 };
 
 int

@@ -54,7 +54,7 @@ extern struct result_form result_form;
  * offset of FD must be 0; reading changes it.  With FILE_UNEXAMINED errno is
  * set; WHY is not used.
  */
-enum file_origin result_lines_examine (int fd, char *why);
+enum file_origin result_file_examine (int fd, char *why);
 
 #define RESULT_MAX (1 << 20)    /* bytes of the lines, without the header */
 

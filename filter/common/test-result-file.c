@@ -78,7 +78,7 @@ assert_is_ours (void)
 {
   int fd = open (path, O_RDONLY);
 
-  assert_true (fd != -1 && result_lines_examine (fd, NULL) == FILE_OURS);
+  assert_true (fd != -1 && result_file_examine (fd, NULL) == FILE_OURS);
   close (fd);
 }
 
@@ -137,7 +137,7 @@ test_one_line (void **state)
              "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef0",
              lines[i].after);
     rewind (f);
-    if ((result_lines_examine (fileno (f), NULL) == FILE_OURS) !=
+    if ((result_file_examine (fileno (f), NULL) == FILE_OURS) !=
         lines[i].ours)
       fail_msg ("line %zu: %s", i, lines[i].ours ? "not ours" : "ours");
     fclose (f);
@@ -282,7 +282,7 @@ fail_each_malloc (const char *text)
   do {
     fd = open (path, O_RDONLY);
     malloc_fails = ++i;
-    origin = result_lines_examine (fd, NULL);
+    origin = result_file_examine (fd, NULL);
     assert_int_equal (origin, malloc_fails > 0 ? FILE_OURS : FILE_UNEXAMINED);
     assert_true (origin == FILE_OURS || errno == ENOMEM);
     close (fd);
@@ -298,10 +298,10 @@ test_not_examined (void **state)
   char line[200];
 
   (void) state;
-  assert_int_equal (result_lines_examine (fd, NULL), FILE_UNEXAMINED);
+  assert_int_equal (result_file_examine (fd, NULL), FILE_UNEXAMINED);
   assert_int_equal (errno, EISDIR);
   close (fd);
-  assert_int_equal (result_lines_examine (-1, NULL), FILE_UNEXAMINED);
+  assert_int_equal (result_file_examine (-1, NULL), FILE_UNEXAMINED);
   assert_int_equal (errno, EBADF);
 
   sprintf (line, "%0*x  -\n", DIGITS, 1);

@@ -35,7 +35,7 @@
 #define MAX_SIGNATURE 128
 
 enum file_origin
-signature_examine (int fd, const char *signature)
+publish_examine (int fd, const char *signature)
 {
   char start[MAX_SIGNATURE];
   size_t len = strlen (signature);
@@ -121,7 +121,7 @@ static enum file_origin
 examine_mapfile (int fd, char *why)
 {
   (void) why;
-  return signature_examine (fd, MAPFILE_SIGNATURE_LINE);
+  return publish_examine (fd, MAPFILE_SIGNATURE_LINE);
 }
 
 static struct output_file mapfile = {
@@ -285,7 +285,7 @@ print_lines (FILE *out)
 }
 
 void
-result_write (void)
+publish_write_result (void)
 {
   char *text = NULL;
   size_t len;
@@ -323,7 +323,7 @@ static enum file_origin
 examine_status (int fd, char *why)
 {
   (void) why;
-  return signature_examine (fd, STATUS_SIGNATURE);
+  return publish_examine (fd, STATUS_SIGNATURE);
 }
 
 static struct output_file status_file = {
@@ -571,7 +571,7 @@ static void
 write_files (bool finished)
 {
   if (verify_params.file)
-    result_write ();
+    publish_write_result ();
   if (verify_params.status)
     status_write (finished);
   if (verify_params.mapfile)

@@ -62,11 +62,11 @@ void publish_close (void);
 /* Exported for unit tests: FD is ours if it begins with SIGNATURE.  With
  * FILE_UNEXAMINED errno is set.
  */
-enum file_origin signature_examine (int fd, const char *signature);
+enum file_origin publish_examine (int fd, const char *signature);
 
 /* Exported for unit tests: replace the result file.  Only one thread at a time
  * may call this.
  */
-void result_write (void);
+void publish_write_result (void);
 
 #endif /* NBDKIT_BLKHASH_PUBLISH_H */

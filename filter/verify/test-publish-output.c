@@ -834,7 +834,7 @@ test_signature (void **state)
   int fd = open (directory, O_RDONLY);
 
   (void) state;
-  assert_int_equal (signature_examine (fd, "x"), FILE_UNEXAMINED);
+  assert_int_equal (publish_examine (fd, "x"), FILE_UNEXAMINED);
   assert_int_equal (errno, EISDIR);
   close (fd);
 }

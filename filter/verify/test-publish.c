@@ -640,7 +640,7 @@ write_result (const char *line)
   unsigned files = syncs, directories = directory_syncs;
   char *text;
 
-  result_write ();
+  publish_write_result ();
   text = strchr (content (FILE_PATH), '\n') + 1; /* after the header */
   assert_int_equal (strncmp (text, line, strlen (line)), 0);
   assert_true (syncs > files);
