@@ -3,8 +3,14 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
 # Connections that keep changes until they flush or close, and those that see
-# changes by others only after a flush, with multi-conn too: the sum is that of
-# the disk when all are closed.  The short form has a ninth of the cases.
+# changes by others only after a flush, with multi-conn too; flushes that are in
+# flight, fail or do not exist; and the filters multi-conn and cache below ours.
+# A sum that is published when all connections are closed is that of the disk, or
+# of what a new connection reads.  Where flushes fail there may be none.
+#
+# make check does not run this test, because test-visibility-views.c runs such
+# clients without nbdkit.  If it is run alone, in the short form, it has a ninth
+# of most cases.
 
 . "$(dirname "$0")/../hold-functions.sh"
 
