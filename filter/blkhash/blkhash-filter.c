@@ -162,7 +162,7 @@ blkhash_cleanup (nbdkit_backend *backend)
 {
   (void) backend;
   ending_begin ();
-  final_report ();
+  finish_report ();
 }
 
 static void

@@ -571,7 +571,7 @@ report_export (struct export *export)
 }
 
 void
-final_report (void)
+finish_report (void)
 {
   exports_foreach (report_export);
   if (report_is_empty ()) {

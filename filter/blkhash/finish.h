@@ -16,7 +16,7 @@
  * the whole disk.  So if no client wrote, the missing ranges are read only if
  * they are smaller than the data that clients read.  The result file gets no
  * line for an export that was only probed, unless the server ends and there is
- * no other line (see final_report): clients can probe any number of export
+ * no other line (see finish_report): clients can probe any number of export
  * names.
  *
  * Called by nbdkit's threads, each for its own connection.
@@ -48,6 +48,6 @@ void finish_export (nbdkit_next *next, struct conn *conn);
  * after that, the unused exports are reported too, so that the result file is
  * not empty.  Called once, from .cleanup, after the last connection has ended.
  */
-void final_report (void);
+void finish_report (void);
 
 #endif /* NBDKIT_BLKHASH_FINISH_H */
