@@ -327,14 +327,17 @@ set_up (void **state)
   return 0;
 }
 
-static int
-tear_down (void **state)
+/* The last test, because cmocka ignores an error of the tear-down.  rmdir fails
+ * if the filter left another file.
+ */
+static void
+test_nothing_left (void **state)
 {
   (void) state;
   server_stop ();
   unlink (path);
   unlink (manifest);
-  return rmdir (directory);
+  assert_int_equal (rmdir (directory), 0);
 }
 
 int
@@ -345,7 +348,8 @@ main (void)
     cmocka_unit_test (test_reads),
     cmocka_unit_test (test_names),
     cmocka_unit_test (test_changes),
+    cmocka_unit_test (test_nothing_left),
   };
 
-  return cmocka_run_group_tests (tests, set_up, tear_down);
+  return cmocka_run_group_tests (tests, set_up, NULL);
 }

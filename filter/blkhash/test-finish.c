@@ -261,7 +261,8 @@ main (void)
     cmocka_unit_test (test_tls_only_connects),
     cmocka_unit_test (test_tls_meanwhile),
     cmocka_unit_test (test_tls_mixed),
+    cmocka_unit_test (result_stop),
   };
 
-  return cmocka_run_group_tests (tests, begin, result_stop);
+  return cmocka_run_group_tests (tests, begin, NULL);
 }

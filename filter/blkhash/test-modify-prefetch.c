@@ -166,7 +166,8 @@ main (void)
     cmocka_unit_test (test_other_range),
     cmocka_unit_test (test_overwritten),
     cmocka_unit_test (test_written),
+    cmocka_unit_test (result_stop),
   };
 
-  return cmocka_run_group_tests (tests, begin, result_stop);
+  return cmocka_run_group_tests (tests, begin, NULL);
 }

@@ -11,12 +11,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Start a server with a disk of SIZE bytes, as server_start; result_stop, which
- * can be the tear-down of a group, also removes the directory.  Both return 0,
- * or -1.
+/* Start a server with a disk of SIZE bytes, as server_start.  Returns 0, or -1.
  */
 int result_start (uint64_t size, uint32_t block_size, bool with_manifest);
-int result_stop (void **state);
+
+/* Stop the server, remove the directory, and assert that the filter left no
+ * other file in it.  Can be the last test of a group, but not its tear-down,
+ * because cmocka ignores an error of that.
+ */
+void result_stop (void **state);
 
 /* Returns true if TEXT is in the result file. */
 bool result_has (const char *text);

@@ -57,7 +57,8 @@ main (void)
 {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test (test_opened_before_flush),
+    cmocka_unit_test (result_stop),
   };
 
-  return cmocka_run_group_tests (tests, begin, result_stop);
+  return cmocka_run_group_tests (tests, begin, NULL);
 }

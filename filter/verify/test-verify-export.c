@@ -1008,9 +1008,11 @@ set_up (void **state)
   return fclose (sums);
 }
 
-/* rmdir checks that nothing else is left. */
-static int
-tear_down (void **state)
+/* The last test, because cmocka ignores an error of the tear-down.  rmdir fails
+ * if the filter left another file.
+ */
+static void
+test_nothing_left (void **state)
 {
   char path[100];
   unsigned i;
@@ -1023,7 +1025,8 @@ tear_down (void **state)
   }
   unlink (list);
   unlink (output);
-  return rmdir (manifests) == -1 ? -1 : rmdir (directory);
+  assert_int_equal (rmdir (manifests), 0);
+  assert_int_equal (rmdir (directory), 0);
 }
 
 int
@@ -1051,8 +1054,9 @@ main (void)
     cmocka_unit_test (test_refused_once),
     cmocka_unit_test (test_larger),
     cmocka_unit_test (test_memory),
+    cmocka_unit_test (test_nothing_left),
   };
 
   seed = get_seed ();
-  return cmocka_run_group_tests (tests, set_up, tear_down);
+  return cmocka_run_group_tests (tests, set_up, NULL);
 }

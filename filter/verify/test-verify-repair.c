@@ -736,8 +736,11 @@ set_up (void **state)
   return 0;
 }
 
-static int
-tear_down (void **state)
+/* The last test, because cmocka ignores an error of the tear-down.  rmdir fails
+ * if the filter left another file.
+ */
+static void
+test_nothing_left (void **state)
 {
   unsigned i;
 
@@ -745,7 +748,7 @@ tear_down (void **state)
   for (i = 0; i < SOURCES; i++)
     unlink (source_paths[i]);
   unlink (manifest);
-  return rmdir (directory);
+  assert_int_equal (rmdir (directory), 0);
 }
 
 /* ---- Reads that overlap ---- */
@@ -889,6 +892,7 @@ main (void)
     cmocka_unit_test (test_overtaken),
     cmocka_unit_test (test_retry_is_newer),
     cmocka_unit_test (test_overtaken_part),
+    cmocka_unit_test (test_nothing_left),
   };
 
   seed = get_seed ();
@@ -896,5 +900,5 @@ main (void)
     rounds = 5000;
   if (given)
     rounds = strtoul (given, NULL, 10);
-  return cmocka_run_group_tests (tests, set_up, tear_down);
+  return cmocka_run_group_tests (tests, set_up, NULL);
 }

@@ -795,8 +795,6 @@ test_nothing_left (void **state)
   unlink (PATH);
   assert_int_equal (chdir ("/"), 0);
   assert_int_equal (rmdir (directory), 0);
-  assert_int_equal (mkdir (directory, 0700), 0);
-  assert_int_equal (chdir (directory), 0);
 }
 
 static int
@@ -807,15 +805,6 @@ set_up (void **state)
   close (first_fd);
   how = (struct replacement) { .directory = -1, .mode = 0600 };
   return mkdtemp (directory) ? chdir (directory) : -1;
-}
-
-static int
-tear_down (void **state)
-{
-  (void) state;
-  unlink (FROM);
-  unlink (PATH);
-  return chdir ("/") == 0 ? rmdir (directory) : -1;
 }
 
 int
@@ -843,5 +832,5 @@ main (void)
 #ifndef HAVE_RENAMEAT2
   return 77;
 #endif
-  return cmocka_run_group_tests (tests, set_up, tear_down);
+  return cmocka_run_group_tests (tests, set_up, NULL);
 }
