@@ -36,9 +36,10 @@
  *             blksum: manifests    the plan of parts    the filters' files
  *  judge      overwrite_check      none: an existing    open_ours
  *                                  plan stays
- *  NAME       of this run: others  the same             fixed: a server has a
- *             may write the file,                       lock, the next removes
- *             on any host                               what a killed one left
+ *  NAME       of this process:     the same             fixed: a server has a
+ *             others may write                          lock, the next removes
+ *             the file, on any                          what a killed one left
+ *             host
  *  without    if possible          the same             no: at the start it is
  *  NAME                                                 checked that it works
  *  a signal   removes NAME         the same             is nbdkit's: the next

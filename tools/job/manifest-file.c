@@ -114,7 +114,7 @@ overwrite_check_path (const char *path, const struct source *source,
   return r;
 }
 
-/* ---- The target ---- */
+/* ---- The output ---- */
 
 /* Open an unlinked temporary file for a manifest on standard output. */
 static int
@@ -145,7 +145,7 @@ open_nothing (struct replacement *file, struct error *error)
 }
 
 static int
-open_target (struct manifest_file *manifest, const char *name,
+open_output (struct manifest_file *manifest, const char *name,
              const struct source *source, struct error *error)
 {
   char *path;
@@ -234,7 +234,7 @@ manifest_file_open (struct manifest_file *manifest, const char *name,
     .file = { .fd = -1 },
     .block_size = blkhash_opts_get_block_size (opts),
   };
-  if (open_target (manifest, name, source, error) == -1)
+  if (open_output (manifest, name, source, error) == -1)
     return -1;
   fd = manifest->file.fd == -1 ? STDOUT_FILENO : manifest->file.fd;
   manifest->writer = blkhash_manifest_writer_new (opts, size, fd);

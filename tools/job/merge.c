@@ -6,7 +6,7 @@
  * The leaves of the image are those of its parts, one after the other.  First
  * the headers of all parts are read: all must be of one plan, and have each
  * block of the image once.  No file stays open, because there can be many.  A
- * part that another run replaces meanwhile has the same leaves.
+ * part that another process replaces meanwhile has the same leaves.
  */
 
 #include <config.h>

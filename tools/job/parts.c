@@ -6,8 +6,8 @@
  *
  * The plan in this directory says of which state of the image the parts are
  * (see job/plan.h).  A part gets its name when it is complete and synced, so a
- * run can be killed at any moment, and another run continues.  Two runs can
- * hash the same part at once: its file is the same.
+ * process can be killed at any moment, and another one continues.  Two
+ * processes can hash the same part at once: its file is the same.
  *
  * A part that exists is read to its end, and a random sample of its blocks is
  * audited: they are read from the image, and compared.  So a change of the
@@ -171,8 +171,8 @@ check_ctime (const struct parts *parts)
 
 /* ---- The plan ---- */
 
-/* A directory of something else is not used.  If it has files, another run may
- * have written its plan since this run found none.
+/* A directory of something else is not used.  If it has files, another process
+ * may have written its plan since this one found none.
  */
 static int
 check_empty (const char *dir, struct error *error)
@@ -213,7 +213,7 @@ default_number (uint64_t size)
   return MAX (1, MIN (n, MAX_PARTS));
 }
 
-/* Store in *TEXT the text of the plan by which this run hashes. */
+/* Store in *TEXT the text of the plan by which this process hashes. */
 static int
 format_plan (struct parts *parts, const struct blkhash_opts *opts, uint32_t n,
              char **text)
@@ -275,7 +275,7 @@ check_plan (struct parts *parts)
 }
 
 /* Read the plan, which is written first if there is none, and check that this
- * run has the same.
+ * process has the same.
  */
 static int
 open_plan (struct parts *parts)

@@ -1,14 +1,14 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * A plan gets its name by link(2), when it is complete.  So of many runs that
- * start at once, on any host, one writes the plan, and all use it: each reads
- * it again, also if link failed, because over NFS that can be said of a link
- * that was made.
+ * A plan gets its name by link(2), when it is complete.  So of many processes
+ * that start at once, on any host, one writes the plan, and all use it: each
+ * reads it again, also if link failed, because over NFS that can be said of a
+ * link that was made.
  *
- * A run compares the plan that it would write with the one that exists, byte
- * for byte, so a plan needs no parser beyond the values that a run can take
- * from it.
+ * A process compares the plan that it would write with the one that exists,
+ * byte for byte, so a plan needs no parser beyond the values that a process can
+ * take from it.
  */
 
 #include <config.h>
@@ -346,7 +346,7 @@ begins (const char *line, const char *key)
   return strncmp (line, key, strlen (key)) == 0;
 }
 
-/* The first line that differs is A in the plan in DIR, and B in this run.  Only
+/* The first line that differs is A in the plan in DIR, and B in ours.  Only
  * inodes differ if INODES is set.
  */
 static int

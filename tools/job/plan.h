@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * The plan of the parts of an image: the file "plan" in their directory, which
- * the first run writes and no run changes.  It is lines of text:
+ * the first process writes and no process changes.  It is lines of text:
  *
  *     blkhash-plan 1
  *     sum: blk-sha256/64k
@@ -12,11 +12,11 @@
  *     file: 68719476736 524313 1764379000.123456789 1764379000.123456789
  *
  * The lines from "format" on are the state of the image: a line for each of its
- * files with the size, inode, mtime and ctime, by which a later run detects
- * that the image was modified, or is another one.  The device is not in it,
- * because hosts see different ones.  With --state the user says which state it
- * is: then a line "state: NAME" is before these lines, and they have only the
- * sizes.
+ * files with the size, inode, mtime and ctime, by which a later process
+ * detects that the image was modified, or is another one.  The device is not in
+ * it, because hosts see different ones.  With --state the user says which state
+ * it is: then a line "state: NAME" is before these lines, and they have only
+ * the sizes.
  */
 
 #ifndef BLKSUM_PLAN_H

@@ -379,7 +379,7 @@ read_size (const struct image_reader *reader, unsigned threads)
 }
 
 /* Returns the size of a read of a stream: one block, or as many as fit into 1
- * MiB, the default maximum size of a pipe.  With longer reads a run took 12 %
+ * MiB, the default maximum size of a pipe.  With longer reads blksum took 12 %
  * more time, because the other threads had nothing to hash in the meantime.
  */
 static size_t
