@@ -1456,7 +1456,7 @@ test_differ (void)
 
 /* ---- A fork ---- */
 
-/* In the child calls fail, and free returns; see also lib/hash/test-fork.c. */
+/* In the child calls fail, and free returns; see also lib/hash/test-hash-fork.c. */
 static void
 test_fork (void)
 {
