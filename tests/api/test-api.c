@@ -1456,7 +1456,8 @@ test_differ (void)
 
 /* ---- A fork ---- */
 
-/* In the child calls fail, and free returns; see also lib/hash/test-hash-fork.c. */
+/* In the child calls fail, and free returns; lib/hash/test-hash-fork.c has more.
+ */
 static void
 test_fork (void)
 {

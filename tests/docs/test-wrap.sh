@@ -18,7 +18,6 @@ cd "$abs_top_srcdir"
 # Uses in the file of the definition that no unit test needs to intercept, each as
 # USER/FUNCTION.
 own_uses="
-blkhash_opts_from_tag/blkhash_opts_new
 digest_list/digest_create
 leaf_engine_create/leaf_hash_zeros
 time_call/lane_time
