@@ -195,10 +195,10 @@ blkhash_opts_same_hash (const struct blkhash_opts *a,
 
 /* ---- The tag ----
  *
- * A text that identifies the parameters of a hash, such as blk-sha256/64k.  A tag
- * is a spec of which only one spelling is valid, so its options are formatted
- * again and compared with it: an alias of a digest, "1024k" instead of "1m", and
- * a leading zero are errors.
+ * A text that identifies the parameters of a hash, such as blk-sha256/64k.  A
+ * tag is a spec of which only one spelling is valid, so its options are
+ * formatted again and compared with it: an alias of a digest, "1024k" instead
+ * of "1m", and a leading zero are errors.
  */
 
 int

@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
- * Unit test of the comparison of two manifests: the ranges that a differ returns
- * and a callback receives, also of random images, misuse, and which of the two
- * readers has the error.  tests/lib/test-manifest.py compares the manifests of
- * random images with the reference.
+ * Unit test of the comparison of two manifests: the ranges that a differ
+ * returns and a callback receives, also of random images, misuse, and which of
+ * the two readers has the error.  tests/lib/test-manifest.py compares the
+ * manifests of random images with the reference.
  */
 
 #include <config.h>

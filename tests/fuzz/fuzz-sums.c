@@ -27,8 +27,8 @@ check_expected (int err, struct expected_sum *expected, const char *reason)
     abort ();
 }
 
-/* ERR is the result of reading TEXT as an expected sum.  A sum without a tag can
- * have any length; others have that of their digest in both.
+/* ERR is the result of reading TEXT as an expected sum.  A sum without a tag
+ * can have any length; others have that of their digest in both.
  */
 static void
 check_parsed (const char *text, int err)
