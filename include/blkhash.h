@@ -27,13 +27,15 @@
  * Different objects are independent: threads can use them at the same time.
  * Only one thread at a time may use the same object, except a leaf table.
  *
- * After fork(2) the child can create objects of its own.  It cannot use a
- * struct blkhash or a leaf table of its parent, because their threads and locks
- * belong to the parent.  Such a call returns EINVAL at once, and blkhash_free
- * and blkhash_leaves_free return at once and free nothing.  In the parent all
- * objects remain valid.  The library knows of a fork by pthread_atfork(3), so
- * not of one by _Fork or by a system call.  Options can be used in the child;
- * blkhash-manifest.h describes readers and writers.
+ * After fork(2) the child cannot use a struct blkhash or a leaf table of its
+ * parent, because their threads and locks belong to the parent.  Such a call
+ * returns EINVAL at once, and blkhash_free and blkhash_leaves_free return at
+ * once and free nothing.  In the parent all objects remain valid.  The child
+ * can use options of the parent, and create objects of its own.  But if another
+ * thread was in OpenSSL during the fork, for instance in a constructor, a lock
+ * of OpenSSL may be held for ever in the child.  blkhash-manifest.h describes
+ * readers and writers.  The library knows of a fork by pthread_atfork(3), so
+ * not of one by _Fork or by a system call.
  *
  * Programs written for blkhash 0.11 or older compile and link unchanged.  These
  * functions keep their prototypes and errors: blkhash_new, _new_opts, _update,
