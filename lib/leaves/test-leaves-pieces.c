@@ -172,6 +172,31 @@ test_others_hash (void **state)
   blkhash_leaves_free (used);
 }
 
+/* A block with as many pieces as it can have: forgetting a byte in the middle of
+ * one, for which there is no room, forgets the whole block.
+ */
+static void
+test_forget_too_many (void **state)
+{
+  struct pieces_budget budget = { .bound = 64 * MIB };
+  struct blkhash_leaves *l = new_table (BLOCK, &budget);
+  uint64_t pieces = 0;
+
+  (void) state;
+  for (; missing_bytes (l) == (uint64_t) BLOCKS * BLOCK - 3 * pieces; pieces++)
+    assert_int_equal (blkhash_leaves_data (l, "xyz", 3, pieces * 16), 0);
+  pieces--;                     /* the last one was too many */
+  assert_true (pieces > 500);
+  assert_int_equal (blkhash_leaves_forget (l, BLOCK, 0), 0);
+  for (uint64_t i = 0; i < pieces; i++)
+    assert_int_equal (blkhash_leaves_data (l, "xyz", 3, i * 16), 0);
+  assert_int_equal (missing_bytes (l),
+                    (uint64_t) BLOCKS * BLOCK - 3 * pieces);
+  assert_int_equal (blkhash_leaves_forget (l, 1, 1), 0);
+  assert_int_equal (missing_bytes (l), (uint64_t) BLOCKS * BLOCK);
+  blkhash_leaves_free (l);
+}
+
 /* Writing a byte into a block of zeros does not touch the memory of the whole
  * block.
  */
@@ -396,6 +421,7 @@ main (void)
   const struct CMUnitTest tests[] = {
     cmocka_unit_test (test_evict_others),
     cmocka_unit_test (test_others_hash),
+    cmocka_unit_test (test_forget_too_many),
     cmocka_unit_test (test_byte_into_zeros),
     cmocka_unit_test (test_zeros_are_hashed),
     cmocka_unit_test (test_no_memory),

@@ -265,6 +265,34 @@ test_user_returns (void **state)
   budget_destroy (&budget);
 }
 
+/* Memory that was used is not taken for zeros, when there is no other. */
+static void
+test_zeros_in_used_memory (void **state)
+{
+  struct pieces_budget budget;
+  struct pieces *pieces;
+  struct partial *partial;
+  uint64_t i, seen;
+
+  (void) state;
+  budget_init (&budget, 1 << 20);
+  pieces = pieces_create (BLOCK_SIZE, 100, &budget, NULL, NULL);
+  for (i = 0; (partial = add (pieces, i)); i++)
+    memset (partial->bytes, 'x', BLOCK_SIZE);
+  partial = pieces_find (pieces, 0);
+  pieces_remove (pieces, partial);
+  partial_free (pieces, partial);
+
+  partial = pieces_reserve (pieces, true, &seen);
+  assert_non_null (partial);
+  pieces_add (pieces, partial, 0);
+  partial_zero (partial, BLOCK_SIZE);
+  for (i = 0; i < BLOCK_SIZE; i++)
+    assert_int_equal (partial->bytes[i], 0);
+  pieces_free (pieces);
+  budget_destroy (&budget);
+}
+
 int
 main (void)
 {
@@ -273,6 +301,7 @@ main (void)
     cmocka_unit_test (test_bound),
     cmocka_unit_test (test_shared_budget),
     cmocka_unit_test (test_user_returns),
+    cmocka_unit_test (test_zeros_in_used_memory),
   };
 
   return cmocka_run_group_tests (tests, NULL, NULL);

@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -33,6 +34,8 @@ int
 __wrap_file_read_table (const struct file *file, void *buf, size_t len,
                         uint64_t offset)
 {
+  if (read_error)
+    memset (buf, 'x', len);
   return read_error ? read_error
                     : __real_file_read_table (file, buf, len, offset);
 }
@@ -109,12 +112,41 @@ test_read_errors (void **state)
   fclose (f);
 }
 
+/* A page that could not be read is in the memory of another one, which is then
+ * read again.
+ */
+static void
+test_page_after_error (void **state)
+{
+  const uint64_t other = PAGES_COUNT * PAGES_SIZE, size = other + ENTRY;
+  FILE *f = tmpfile ();
+  struct file opened;
+  struct imagefile file = test_image (&opened, f, size);
+  struct error error = { "" };
+  const unsigned char *entry;
+  struct pages pages;
+
+  (void) state;
+  assert_int_equal (ftruncate (fileno (f), size), 0);
+  assert_int_equal (pages_init (&pages, &file, &error), 0);
+  assert_non_null (pages_entry (&pages, "a table", 0, ENTRY, &error));
+  read_error = EIO;
+  assert_null (pages_entry (&pages, "a table", other, ENTRY, &error));
+  read_error = 0;
+  entry = pages_entry (&pages, "a table", 0, ENTRY, &error);
+  assert_non_null (entry);
+  assert_int_equal (entry[0], 0);
+  pages_destroy (&pages);
+  fclose (f);
+}
+
 int
 main (void)
 {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test (test_rest),
     cmocka_unit_test (test_read_errors),
+    cmocka_unit_test (test_page_after_error),
   };
 
   return cmocka_run_group_tests (tests, NULL, NULL);
