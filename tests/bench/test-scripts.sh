@@ -12,7 +12,7 @@ bench=$abs_top_srcdir/tests/bench
 
 for script in bench-blksum bench-data bench-digest bench-filter bench-hole \
               bench-jobs bench-lanes bench-latency bench-null bench-passes \
-              bench-peers bench-report bench-requests bench-verify \
+              bench-peers bench-python bench-report bench-requests bench-verify \
               bench-zero make-images plot; do
   run 0 "$PYTHON" "$bench/$script" --help
   grep -q "^usage: $script" "$dir/stdout" || fail "$script has no help"
@@ -83,6 +83,12 @@ if is_long && [ -n "$(./lane-kernels)" ]; then
 fi
 BLKHASH_CPU=none run 1 "$PYTHON" "$bench/bench-lanes" \
   --build "$abs_top_builddir"
+
+# bench-python prints a row for each kind of call and number of threads.
+run 0 "$PYTHON" "$bench/bench-python" --build "$abs_top_builddir" \
+  --runs 1 --size 1
+[ "$(grep -c '^| [a-z]*, threads: [12] |' "$dir/stdout")" = 4 ] &&
+  grep -q '^| scaling of put |' "$dir/stdout" || fail "bench-python: other rows"
 
 run 0 "$PYTHON" "$bench/bench-report" "$dir"/results/*.json
 for name in data zero hole null digest; do
