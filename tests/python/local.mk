@@ -15,3 +15,7 @@ EXTRA_DIST += \
 	python/test-module.py \
 	python/test-processes.py \
 	python/test-random.py
+
+# The programs in examples/python.
+once_tests += \
+	python/test-example-hash-nbd.sh
