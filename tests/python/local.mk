@@ -18,4 +18,5 @@ EXTRA_DIST += \
 
 # The programs in examples/python.
 once_tests += \
-	python/test-example-hash-nbd.sh
+	python/test-example-hash-nbd.sh \
+	python/test-example-judge.sh
