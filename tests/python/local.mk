@@ -19,4 +19,5 @@ EXTRA_DIST += \
 # The programs in examples/python.
 once_tests += \
 	python/test-example-hash-nbd.sh \
+	python/test-example-fidx2blkm.sh \
 	python/test-example-judge.sh
