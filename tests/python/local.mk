@@ -18,6 +18,10 @@ EXTRA_DIST += \
 
 # The programs in examples/python.
 once_tests += \
+	python/test-example-kubevirt-pull.sh \
 	python/test-example-hash-nbd.sh \
 	python/test-example-fidx2blkm.sh \
 	python/test-example-judge.sh
+
+EXTRA_DIST += \
+	python/kubevirt-server.py
