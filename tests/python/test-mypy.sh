@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
 # The Python module is typed: mypy finds no error in it, for the oldest and the
-# newest Python, nor in a program that uses all of it; and finds the errors of
-# a wrong one.
+# newest Python, nor in the examples and a program that uses all of it; and finds
+# the errors of a wrong one.
 
 . "$(dirname "$0")/../functions.sh"
 . "$(dirname "$0")/python-functions.sh"
@@ -19,6 +19,9 @@ done
 # MYPYPATH instead of PYTHONPATH: mypy reads the source like a package that is
 # installed.
 export MYPYPATH="$abs_top_srcdir/python"
+for version in 3.9 3.11; do
+  run 0 $check --python-version $version "$abs_top_srcdir"/examples/python/*.py
+done
 cat > "$dir/right.py" << 'END_OF_PROGRAM'
 import mmap
 from pathlib import Path
