@@ -4,7 +4,8 @@
 #
 # The Debian package of the filter depends on the version of nbdkit that it was
 # built for, in any revision: no other version loads it.  The package of the
-# library lists all symbols, and the packages have the version of the source.
+# library lists all symbols, and that of the Python module depends on it.  The packages
+# have the version of the source.
 
 . "$(dirname "$0")/../functions.sh"
 unset MAKEFLAGS MAKELEVEL MFLAGS
@@ -14,6 +15,12 @@ packaging=$abs_top_srcdir/packaging/debian
 sed -n '/^Package: nbdkit-blkhash-filter$/,/^$/p' "$packaging/control" |
   grep -q '^Depends:.*\${nbdkit:Depends}' ||
     fail "the filter does not depend on nbdkit"
+
+sed -n '/^Package: python3-blkhash$/,/^$/p' "$packaging/control" > "$dir/stdout"
+grep -q '^Architecture: all$' "$dir/stdout" ||
+  fail "the Python module is not for all architectures"
+grep -q '^Depends:.*libblkhash0 (>= \${source:Version})' "$dir/stdout" ||
+  fail "the Python module does not depend on the library"
 
 # The installed version of nbdkit.
 cat > "$dir/bin/pkg-config" << 'END'

@@ -12,15 +12,21 @@ requires_program make
 for part in man/blksum.1 filter/.libs; do
   [ -e "$abs_top_builddir/$part" ] || skip "built without $part"
 done
+grep -q '^pythondir = .' "$abs_top_builddir/python/Makefile" ||
+  skip "built without the Python module"
 
 # names: prints the last parts of paths; bash's completion is named like the
-# program.
+# program, and so is the Python module, which is a directory in each package.
 names () {
-  sed 's,.*/completions/,completion-of-,; s,.*/,,'
+  sed 's,.*/completions/,completion-of-,
+       s,.*/dist-packages/blkhash$,python-module,
+       s,.*{pythondir}/blkhash$,python-module,
+       s,.*/blkhash/[^/]*\.\(py\|typed\)$,python-module,
+       s,.*/,,'
 }
 
 run 0 make -C "$abs_top_builddir" install DESTDIR="$dir/root"
-find "$dir/root" ! -type d | names | LC_ALL=C sort > "$dir/installed"
+find "$dir/root" ! -type d | names | LC_ALL=C sort -u > "$dir/installed"
 [ -s "$dir/installed" ] || fail "nothing is installed"
 
 # The patterns that name files in each kind of package, by their last part; with

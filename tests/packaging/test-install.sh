@@ -10,6 +10,10 @@
 unset MAKEFLAGS MAKELEVEL MFLAGS
 requires_program make readelf
 root=$dir/root
+# Empty if the module is not built.
+# shellcheck disable=SC2034 # pythondir begins with it
+prefix=$(sed -n 's/^prefix = //p' "$abs_top_builddir/python/Makefile")
+eval "pythondir=$(sed -n 's/^pythondir = //p' "$abs_top_builddir/python/Makefile")"
 
 # make_as_in_readme TARGET: runs the command of README.md, with DESTDIR.
 make_as_in_readme () {
@@ -49,6 +53,10 @@ grep -q '^    sudo ldconfig' "$abs_top_srcdir/README.md" ||
     [ ! -e "$abs_top_builddir/man/blksum.1" ] ||
       printf '%s\n' nbdkit-blkhash-filter.1 nbdkit-blkhash-verify-filter.1 \
              blkhash-v2v.1
+  fi
+  if [ -n "$pythondir" ]; then
+    find "$abs_top_srcdir/python/blkhash" -name '*.py' -o -name py.typed |
+      sed 's,.*/,,'
   fi
   completions | sed 's,.*/,,'
 } | sort -u > "$dir/expected"
@@ -95,6 +103,32 @@ if [ -n "$filter" ] && [ "$SANITIZE" = no ] && command -v nbdkit; then
     fail "nbdkit does not load the verify filter"
 fi
 
+# Python finds the module, if it searches below the prefix: Debian's in
+# dist-packages.  To import it leaves bytecode.
+if [ -n "$pythondir" ] && [ "$SANITIZE" = no ]; then
+  run 0 "$PYTHON" -c '
+import os, site, sys
+place = sys.argv[1]
+lib = os.path.dirname (os.path.dirname (place)) + "/"
+searched = [p for p in site.getsitepackages () if p.startswith (lib)]
+assert place in searched or not searched, (place, searched)' "$pythondir"
+  run 0 env PYTHONDONTWRITEBYTECODE= PYTHONPATH="$root$pythondir" \
+    LD_LIBRARY_PATH="${library%/*}" "$PYTHON" -c 'import blkhash
+print (blkhash.new (data=b"hello").hexdigest ())'
+  [ "$(cat "$dir/stdout")" = $sum ] || fail "the Python module: not $sum"
+  [ -e "$root$pythondir/blkhash/__pycache__" ] || fail "no bytecode"
+fi
+
+# Without DESTDIR it is compiled.
+if [ -n "$pythondir" ]; then
+  run 0 make -C "$abs_top_builddir/python" install pythondir="$dir/modules"
+  [ -e "$dir/modules/blkhash/__pycache__" ] || fail "not compiled"
+  run 0 make -C "$abs_top_builddir/python" uninstall pythondir="$dir/modules"
+  rmdir "$dir/modules" || fail "the module was not removed"
+fi
+
 make_as_in_readme uninstall
 find "$root" ! -type d > "$dir/left"
 [ ! -s "$dir/left" ] || fail "left behind: $(cat "$dir/left")"
+# Python would import an empty directory.
+[ ! -e "$root$pythondir/blkhash" ] || fail "the module's directory is left"

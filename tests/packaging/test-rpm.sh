@@ -5,7 +5,8 @@
 # The RPM of the filter requires the version of nbdkit that it was built for,
 # because no other loads it, and has the filter in the directory of that nbdkit.
 # The packages have the version of the source.  The RPM of the library provides
-# what a program requires that was linked with another library of its SONAME.
+# what a program requires that was linked with another library of its SONAME.  The RPM
+# of the Python module requires the library, and is in the directory of Python.
 
 . "$(dirname "$0")/../functions.sh"
 requires_program rpmspec
@@ -50,6 +51,13 @@ grep -qx /opt/filters/nbdkit-blkhash-filter.so "$dir/stdout" ||
 rpmspec_with '' -P
 grep -qx '/.*/nbdkit/filters/nbdkit-blkhash-filter.so' "$dir/stdout" ||
   fail "no directory for the filter without nbdkit"
+
+rpmspec_with '' -q --qf '%{name} %{arch} [%{requires} ]\n'
+grep -q '^python3-blkhash noarch .*blkhash-libs ' "$dir/stdout" ||
+  fail "the Python module is not noarch, or does not require the library"
+rpmspec_with '' -P -D 'python3_sitelib /opt/modules'
+grep -qx /opt/modules/blkhash "$dir/stdout" ||
+  fail "the Python module is not in Python's directory"
 
 version=$(sed -n 's/^#define PACKAGE_VERSION "\(.*\)"$/\1/p' \
               "$abs_top_builddir/config.h")
