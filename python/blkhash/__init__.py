@@ -25,6 +25,8 @@ from ._hash import Hash, Sum, digests_available, new, parse_sum
 from ._leaves import IncompleteError, Leaves
 from ._manifest import Manifest, ManifestError, UnknownDifference
 
+__version__ = "1.0.0"       # that of configure.ac; pyproject.toml reads it here
+
 __all__ = ["new", "Hash", "Leaves", "Manifest", "Sum", "parse_sum",
            "digests_available", "IncompleteError", "ManifestError",
            "UnknownDifference"]

@@ -8,6 +8,7 @@ once_tests += \
 	packaging/test-in-tree.sh \
 	packaging/test-files.sh \
 	packaging/test-rpm.sh \
+	packaging/test-pip.sh \
 	packaging/test-pkgconfig.sh \
 	packaging/test-portable.sh \
 	packaging/test-quickstart.sh
