@@ -3,8 +3,9 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
 # The guides in docs/ are right: each line that begins with "$ " is run, all
-# lines of a page in one shell, and prints the lines below it.  The same for the
-# recording in README.md.
+# lines of a page in one shell, and prints the lines below it.  A block that begins with
+# "# NAME.py" is that file.  Lines that begin with ">>> " are one session of Python, run
+# where the first of them stands.  The same for the recording in README.md.
 
 . "$(dirname "$0")/../functions.sh"
 . "$abs_top_srcdir/tests/repair-functions.sh"
@@ -63,7 +64,7 @@ page () {
   cd "$dir/$page"
   # Each command is numbered, before its line and before its output.  A command
   # whose first line ends with { is a function, until a line with only }.
-  awk -v end="$end" '
+  awk -v end="$end" -v doctest="python3 -m doctest '$abs_top_srcdir/docs/$page.md'" '
     function unfinished () {
       if (/^ *[}]$/)
         in_function = 0
@@ -71,6 +72,14 @@ page () {
     }
     end != "" && $0 == end { exit }
     more          { print substr ($0, 5) > "../commands"; more = unfinished (); next }
+    /^    # [a-z]+\.py$/                      { file = $2 }
+    file != "" && /^(    |$)/ && !/^    \$ /  { print substr ($0, 5) > file; next }
+                  { file = "" }
+    /^    >>> /   { if (!python++) {
+                      print "echo command " ++n ":\n" doctest > "../commands"
+                      print "command " n ":" > "../expected"
+                    }
+                    in_session = 0; next }
     /^    \$ /    { print "echo command " ++n ":\n" substr ($0, 7) > "../commands"
                     print "command " n ":" > "../expected"
                     in_session = 1; in_function = /[{]$/; more = unfinished (); next }
@@ -165,6 +174,18 @@ else
   else
     skip_page "no module nbd of Python"
   fi
+fi
+
+page=python
+if [ "$SANITIZE" != no ]; then
+  skip_page "Python has no sanitizer"
+elif ! grep -q '^pythondir = .' "$abs_top_builddir/python/Makefile"; then
+  skip_page "built without the Python module"
+else
+  ln -s "$PYTHON" "$dir/bin/python3"
+  PYTHONPATH=$abs_top_srcdir/python:$PYTHONPATH
+  page python
+  rm "$dir/bin/python3"
 fi
 
 page=passes
