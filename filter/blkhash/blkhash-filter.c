@@ -154,6 +154,7 @@ static int
 blkhash_after_fork (nbdkit_backend *backend)
 {
   (void) backend;
+  baseline_after_fork ();
   return check_files ();
 }
 

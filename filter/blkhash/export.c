@@ -164,6 +164,13 @@ baseline_load (void)
   return 0;
 }
 
+void
+baseline_after_fork (void)
+{
+  if (baseline.leaves)
+    leaves_adopt (baseline.leaves);
+}
+
 bool
 baseline_is_valid_locked (void)
 {

@@ -36,6 +36,9 @@ struct blkhash_leaves;
  */
 int baseline_load (void);
 
+/* Called after the server has gone to the background. */
+void baseline_after_fork (void);
+
 /* Called with exports_lock held, or before the first connection. */
 bool baseline_is_valid_locked (void);
 

@@ -296,6 +296,12 @@ leaves_new_in_budget (const struct blkhash_opts *opts, uint64_t size,
 }
 
 void
+leaves_adopt (struct blkhash_leaves *l)
+{
+  l->fork_generation = fork_current ();
+}
+
+void
 blkhash_leaves_free (struct blkhash_leaves *l)
 {
   int err = errno;

@@ -28,6 +28,12 @@ struct blkhash_leaves *leaves_new_in_budget (const struct blkhash_opts *opts,
                                              uint64_t size, unsigned flags,
                                              struct pieces_budget *budget);
 
+/* Let the child of a fork use L, a table of its parent, instead of the parent.
+ * At the fork no other thread of the parent may have used the table: a server
+ * that goes to the background creates it before, to report errors to the user.
+ */
+void leaves_adopt (struct blkhash_leaves *l);
+
 /* The same as blkhash_leaves_data and blkhash_leaves_zero, but for content that
  * was read and not written.  Missing content is added, and known content is not
  * replaced.  If the content contradicts the known content of a block, the block

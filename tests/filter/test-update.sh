@@ -44,6 +44,21 @@ for start in none empty; do
   manifest_is "$dir/disk"
 done
 
+# A server that goes to the background uses what it loaded before.
+if [ "$SANITIZE" = no ]; then
+  rm -f "$sums" "$socket"
+  $nbdkit_wrapper nbdkit -U "$socket" -P "$socket.pid" --filter="$filter" \
+                  file "$dir/disk" blkhash-file="$sums" \
+                  blkhash-manifest="$manifest" blkhash-update=true
+  server=$(cat "$socket.pid")
+  kill_at_exit "$server"
+  client "" 'h.pwrite(b"w" * 100, 70000)'
+  wait_for_sum "$dir/disk"
+  kill "$server"
+  wait_until eval '! kill -0 "$server" 2> /dev/null'
+  manifest_is "$dir/disk"
+fi
+
 # A change empties the manifest before it reaches the plugin.
 for change in 'h.pwrite(b"y" * 100, 70000)' 'h.zero(65536 * 3, 262144)' \
               'h.trim(65536, 131072)' 'h.pwrite(b"z" * 200000, 65536 * 9)'; do
