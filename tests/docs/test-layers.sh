@@ -24,7 +24,7 @@ tools/job: source read io lib/digest lib/manifest
 tools/cli: job format
 tools/source: nbd read image format qemu io
 tools/nbd: read
-tools/read: io
+tools/read: io lib/digest
 tools/image: format qemu io
 tools/format: qemu io
 filter/blkhash: lib/leaves lib/manifest

@@ -14,6 +14,7 @@
 #include "blkhash.h"
 #include "job/image-runs.h"
 #include "job/job.h"
+#include "read/content.h"
 #include "read/scan.h"
 #include "source/source.h"
 #include "util/error.h"
@@ -63,6 +64,9 @@ image_table_fill (struct source *source, struct blkhash_leaves *leaves,
   if (r == -1)
     error_copy (error, &scan.error);
   else if (fold (leaves, &scan, sum, error) == -1 ||
+           (request->content &&
+            content_finish (request->content, sum->size, &sum->content,
+                            error) == -1) ||
            source_check_unchanged (source, error) == -1)
     r = -1;
   memcpy (sum->format, source->format, sizeof sum->format);

@@ -35,8 +35,9 @@ struct blkhash_leaves;
 struct source;
 
 /* Read the image of SOURCE into the table LEAVES, and fold it (see
- * blkhash_leaves_fold).  Stores in SUM the format, the numbers of bytes, and
- * the digest if the table computes one, but not the hash options.  Returns 0;
+ * blkhash_leaves_fold).  Stores in SUM the format, the numbers of bytes, the
+ * digest if the table computes one, and those of the content that the request
+ * asks for, but not the hash options.  Returns 0;
  * or -1 with the reason, for example that the image changed while it was read.
  * There is no reason if request->stopped returned true.  After -1 SOURCE can
  * only be closed.

@@ -17,6 +17,7 @@
 
 #include "../lib/common/sums.h"
 #include "blkhash.h"
+#include "util/content-sums.h"
 #include "util/error.h"
 #include "util/first-bytes.h"
 #include "util/progress.h"
@@ -47,6 +48,8 @@ struct hash_request {
   bool digest_fixed, block_size_fixed, construction_fixed;
   struct source_options source;
   const char *manifest;         /* file to write; "-" for stdout; or NULL */
+  struct content_sums content;  /* digests of the content to compute; only for
+                                 * job_hash and job_expect */
   struct progress progress;
 };
 
@@ -159,6 +162,7 @@ struct update_request {
 struct sum {
   unsigned char md[BLKHASH_MAX_MD_SIZE];
   unsigned md_len;
+  struct content_sums content;  /* those of the request */
   struct blkhash_opts *hash;    /* hash parameters, which the caller frees;
                                  * or NULL if they are those of the options */
   char format[32];              /* format of the source */

@@ -28,6 +28,7 @@
 #include "job/job.h"
 #include "job/manifest-file.h"
 #include "job/manifest-operand.h"
+#include "read/content.h"
 #include "read/scan.h"
 #include "source/source.h"
 #include "util/error.h"
@@ -36,11 +37,11 @@
 
 static int
 hash_to_sum (const struct hash_request *request, struct source *source,
-             struct sum *sum, struct error *error)
+             struct content *content, struct sum *sum, struct error *error)
 {
   struct blkhash_leaves *leaves =
     blkhash_leaves_new (request->opts, source->size, BLKHASH_LEAVES_ONCE);
-  struct scan_request all = { .opts = request->opts };
+  struct scan_request all = { .opts = request->opts, .content = content };
   int r;
 
   if (!leaves)
@@ -54,9 +55,10 @@ hash_to_sum (const struct hash_request *request, struct source *source,
 
 static int
 hash_with_manifest (const struct hash_request *request, struct source *source,
-                    struct sum *sum, struct error *error)
+                    struct content *content, struct sum *sum,
+                    struct error *error)
 {
-  struct scan_request all = { .opts = request->opts };
+  struct scan_request all = { .opts = request->opts, .content = content };
   struct manifest_file manifest;
   int r;
 
@@ -79,9 +81,20 @@ static int
 hash_source (const struct hash_request *request, struct source *source,
              struct sum *sum, struct error *error)
 {
+  struct content *content = NULL;
+  int r;
+
   *sum = (struct sum) { .hash = NULL };
-  return request->manifest ? hash_with_manifest (request, source, sum, error)
-                           : hash_to_sum (request, source, sum, error);
+  if (request->content.count > 0) {
+    content = content_create (&request->content, error);
+    if (!content)
+      return -1;
+  }
+  r = request->manifest
+    ? hash_with_manifest (request, source, content, sum, error)
+    : hash_to_sum (request, source, content, sum, error);
+  content_free (content);
+  return r;
 }
 
 int
@@ -97,6 +110,9 @@ job_hash (const struct hash_request *request, struct sum *sum,
                    request->source.size != SOURCE_WHOLE))
     return error_set (error, "--manifest, --size and -f are for images, and "
                       "this is a manifest");
+  if (manifest && request->content.count > 0)
+    return error_set (error, "a digest of the content is for images, and this "
+                      "is a manifest, which has no data");
   if (manifest)
     r = job_manifest (request, manifest, sum, error);
   else {

@@ -286,7 +286,8 @@ static bool
 start_buffer (struct nbd_conn *conn)
 {
   struct nbd_reader *reader = conn->reader;
-  struct buffer *buffer = reader_try_get (&reader->base, next_len (conn));
+  struct buffer *buffer = reader_try_get (&reader->base, next_len (conn),
+                                          conn->next.range.offset);
 
   if (!buffer)
     return false;
@@ -414,7 +415,7 @@ nbd_conn_run (struct nbd_conn *conn)
     else if (conn->in_flight == 0 && conn->next.range.len == 0)
       reader_ranges_wait (&base->ranges);
     else if (conn->in_flight == 0)
-      reader_wait_memory (base, next_len (conn));
+      reader_wait_memory (base, next_len (conn), conn->next.range.offset);
     else if (nbd_poll (conn->nbd, -1) == -1)
       fail_nbd (reader, "lost the connection");
   }

@@ -416,16 +416,17 @@ image_bounds (const struct image_reader *reader, unsigned threads)
 }
 
 /* The bounds for a stream: a buffer for each thread, one that is being read,
- * and one in the queue.
+ * and one in the queue; and as many that are held for digests of the content.
  */
 static struct reader_bounds
 stream_bounds (const struct image_reader *reader, unsigned threads)
 {
   unsigned buffers = threads + 2;
   size_t max_len = stream_read_size (reader, buffers);
+  unsigned held = reader->base.scan->request.content ? buffers : 0;
 
   return (struct reader_bounds) {
-    .memory = MIN (buffers * max_len, reader->memory),
+    .memory = MIN ((buffers + held) * max_len, reader->memory),
     .max_len = max_len,
     .hashing = threads,
     .reading = 1,

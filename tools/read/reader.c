@@ -148,6 +148,20 @@ buffers_free (struct buffers *buffers, struct buffer *buffer)
 }
 
 static void
+buffers_hold (struct buffers *buffers, const struct buffer *buffer)
+{
+  buffers->held += buffer->len;
+  buffers->in_use--;
+}
+
+static void
+buffers_release (struct buffers *buffers, struct buffer *buffer)
+{
+  buffers->held -= buffer->len;
+  buffers_shrink (buffers, buffer, 0);
+}
+
+static void
 buffer_queue_init (struct buffer_queue *queue)
 {
   *queue = (struct buffer_queue) { .last = &queue->first };
@@ -177,49 +191,31 @@ buffer_queue_pop (struct buffer_queue *queue)
 
 /* ---- The reader ---------------------------------------------------------- */
 
-void
-reader_init (struct reader *reader, struct scan *scan,
-             const struct cursor *cursor, next_range_function next_range)
-{
-  *reader = (struct reader) { .scan = scan };
-  buffer_queue_init (&reader->queue);
-  reader_ranges_init (&reader->ranges, scan, cursor, next_range);
-  pthread_mutex_init (&reader->lock, NULL);
-  pthread_cond_init (&reader->changed, NULL);
-  pthread_cond_init (&reader->has_memory, NULL);
-}
+/* ---- Buffers in use, and held buffers ---- */
 
-int
-reader_set_bounds (struct reader *reader, const struct reader_bounds *bounds)
-{
-  reader->bounds = *bounds;
-  depth_init (&reader->depth, bounds->start, bounds->depth, bounds->hashing);
-  return buffers_init (&reader->buffers, bounds->memory, bounds->max_len);
-}
-
-void
-reader_destroy (struct reader *reader)
-{
-  buffers_destroy (&reader->buffers);
-  pthread_cond_destroy (&reader->has_memory);
-  pthread_cond_destroy (&reader->changed);
-  pthread_mutex_destroy (&reader->lock);
-  reader_ranges_destroy (&reader->ranges);
-}
-
-/* ---- Buffers in use ---- */
+/* Most bytes that are held when a read begins.  If the storage is faster than
+ * the digests of the content, it waits for them; if it is a little slower, this
+ * covers its pauses.  More would only displace data from the CPU caches.
+ *
+ * The digests need the ranges in order.  So a range that was taken must get
+ * memory although all ranges after it are held.  A thread of an image reader
+ * has a buffer before it takes a range.  A connection has not, so the others
+ * leave enough memory for the range at which the digests wait: see
+ * can_get_locked.
+ */
+#define MAX_HELD (32 * 1024 * 1024)
 
 static bool
 has_buffer_locked (const struct reader *reader, size_t len)
 {
   return reader->buffers.in_use < reader->depth.limit &&
-    buffers_has (&reader->buffers, len);
+    reader->buffers.held < MAX_HELD && buffers_has (&reader->buffers, len);
 }
 
 static struct buffer *
 get_locked (struct reader *reader, size_t len)
 {
-  return reader->buffers.in_use < reader->depth.limit
+  return has_buffer_locked (reader, len)
     ? buffers_get (&reader->buffers, len) : NULL;
 }
 
@@ -257,6 +253,21 @@ wake_locked (struct reader *reader)
 {
   if (reader->waiting > 0 && has_work_locked (reader))
     pthread_cond_signal (&reader->changed);
+}
+
+/* A content_advanced_function. */
+static void
+content_advanced (void *opaque, struct buffer *buffer)
+{
+  struct reader *reader = opaque;
+  SCOPED_LOCK (&reader->lock);
+
+  if (buffer) {
+    buffers_release (&reader->buffers, buffer);
+    wake_locked (reader);
+  }
+  if (reader->waiting_for_memory > 0)
+    pthread_cond_broadcast (&reader->has_memory);
 }
 
 static bool
@@ -428,12 +439,31 @@ reader_hand_over (struct reader *reader, struct buffer *buffer)
 
 /* ---- Hash ---- */
 
-/* Report that BUFFER is done, and free it.  ERR is the result of adding it to
- * the table.  COUNT points to reader->reading or reader->hashing.
+/* Set the pieces of BUFFER, whose data is in BYTES without gaps. */
+static void
+set_pieces (struct buffer *buffer)
+{
+  const unsigned char *bytes = buffer->bytes;
+  unsigned i;
+
+  for (i = 0; i < buffer->nr_ranges; i++) {
+    const struct range *range = &buffer->ranges[i].range;
+
+    buffer->pieces[i] = (struct content_piece) {
+      .offset = range->offset, .len = range->len, .data = bytes
+    };
+    bytes += range->len;
+  }
+  buffer->pieces[i - 1].buffer = buffer;
+}
+
+/* Report that BUFFER is done.  ERR is the result of adding it to the table.
+ * COUNT points to reader->reading or reader->hashing.  Free BUFFER, or, if it
+ * has data, hold it for the digests of CONTENT, which can be NULL.
  */
 static void
 finish_buffer (struct reader *reader, struct buffer *buffer, int err,
-               unsigned *count)
+               struct content *content, unsigned *count)
 {
   const struct depth_read read = {
     .start = buffer->start, .end = clock_ns (), .waited = buffer->waited,
@@ -445,13 +475,22 @@ finish_buffer (struct reader *reader, struct buffer *buffer, int err,
                        buffer->ranges[0].range.offset);
   for (unsigned i = 0; i < buffer->nr_ranges; i++)
     reader_ranges_done (&reader->ranges, &buffer->ranges[i]);
+  {
+    SCOPED_LOCK (&reader->lock);
 
-  SCOPED_LOCK (&reader->lock);
-  depth_read_done (&reader->depth, &read);
-  buffers_free (&reader->buffers, buffer);
-  --*count;
-  if (reader->waiting_for_memory > 0)
-    pthread_cond_broadcast (&reader->has_memory);
+    depth_read_done (&reader->depth, &read);
+    if (content)
+      buffers_hold (&reader->buffers, buffer);
+    else
+      buffers_free (&reader->buffers, buffer);
+    --*count;
+    if (reader->waiting_for_memory > 0)
+      pthread_cond_broadcast (&reader->has_memory);
+  }
+  if (content) {
+    set_pieces (buffer);
+    content_add_data (content, buffer->pieces, buffer->nr_ranges);
+  }
 }
 
 void
@@ -460,7 +499,7 @@ reader_add_zero (struct reader *reader, struct buffer *buffer)
   const struct range *range = &buffer->ranges[0].range;
   int err = scan_add_zero (reader->scan, range->len, range->offset);
 
-  finish_buffer (reader, buffer, err, &reader->reading);
+  finish_buffer (reader, buffer, err, NULL, &reader->reading);
 }
 
 void
@@ -472,26 +511,45 @@ reader_hash (struct reader *reader, struct buffer *buffer)
   start = clock_ns ();
   err = buffer_add_data (buffer, reader->scan);
   buffer->busy += clock_ns () - start;
-  finish_buffer (reader, buffer, err, &reader->hashing);
+  finish_buffer (reader, buffer, err, reader->scan->request.content,
+                 &reader->hashing);
 }
 
 /* ---- Connections ---- */
 
+/* May the range at OFFSET, which was taken, get a buffer of LEN bytes?  While
+ * the digests of the content wait for this range, the held buffers are after
+ * it.  Other ranges leave enough memory for any range.
+ */
+static bool
+can_get_locked (const struct reader *reader, size_t len, uint64_t offset)
+{
+  struct content *content = reader->scan->request.content;
+
+  if (content && content_position (content) == offset)
+    return reader->buffers.in_use < reader->depth.limit &&
+      buffers_has (&reader->buffers, len);
+  if (content)
+    len += reader->bounds.max_len;
+  return has_buffer_locked (reader, len);
+}
+
 struct buffer *
-reader_try_get (struct reader *reader, size_t len)
+reader_try_get (struct reader *reader, size_t len, uint64_t offset)
 {
   SCOPED_LOCK (&reader->lock);
 
-  return reader->stopped ? NULL : get_locked (reader, len);
+  return !reader->stopped && can_get_locked (reader, len, offset)
+    ? buffers_get (&reader->buffers, len) : NULL;
 }
 
 void
-reader_wait_memory (struct reader *reader, size_t len)
+reader_wait_memory (struct reader *reader, size_t len, uint64_t offset)
 {
   SCOPED_LOCK (&reader->lock);
 
   reader->waiting_for_memory++;
-  while (!has_buffer_locked (reader, len) && !reader->stopped)
+  while (!can_get_locked (reader, len, offset) && !reader->stopped)
     pthread_cond_wait (&reader->has_memory, &reader->lock);
   reader->waiting_for_memory--;
 }
@@ -521,4 +579,55 @@ reader_end (struct reader *reader)
   SCOPED_LOCK (&reader->lock);
 
   end_locked (reader);
+}
+
+/* ---- Create and destroy ---- */
+
+void
+reader_init (struct reader *reader, struct scan *scan,
+             const struct cursor *cursor, next_range_function next_range)
+{
+  *reader = (struct reader) { .scan = scan };
+  buffer_queue_init (&reader->queue);
+  reader_ranges_init (&reader->ranges, scan, cursor, next_range);
+  pthread_mutex_init (&reader->lock, NULL);
+  pthread_cond_init (&reader->changed, NULL);
+  pthread_cond_init (&reader->has_memory, NULL);
+  if (scan->request.content)
+    content_attach (scan->request.content, content_advanced, reader,
+                    scan->request.progress);
+}
+
+int
+reader_set_bounds (struct reader *reader, const struct reader_bounds *bounds)
+{
+  reader->bounds = *bounds;
+  depth_init (&reader->depth, bounds->start, bounds->depth, bounds->hashing);
+  return buffers_init (&reader->buffers, bounds->memory, bounds->max_len);
+}
+
+#define CHECK_INTERVAL (NS_PER_SECOND / 2) /* between checks whether the scan
+                                            * is canceled */
+
+/* Wait until the digests of the content have hashed all held buffers. */
+static void
+drain (struct content *content, struct scan *scan)
+{
+  do
+    if (scan_has_failed (scan))
+      content_stop (content);
+  while (!content_wait (content, CHECK_INTERVAL));
+  content_detach (content);
+}
+
+void
+reader_destroy (struct reader *reader)
+{
+  if (reader->scan->request.content)
+    drain (reader->scan->request.content, reader->scan);
+  buffers_destroy (&reader->buffers);
+  pthread_cond_destroy (&reader->has_memory);
+  pthread_cond_destroy (&reader->changed);
+  pthread_mutex_destroy (&reader->lock);
+  reader_ranges_destroy (&reader->ranges);
 }

@@ -21,6 +21,9 @@
  * data stays in the cache of one core.  When reads wait for the storage, there
  * are more threads than may hash, and most of them are in a read.
  *
+ * If the scan computes digests of the content, buffers that were hashed are
+ * held until these digests have hashed them, too: see content.h.
+ *
  * A thread that gets work wakes another thread if there is more work.  So
  * threads are woken one by one; at the end all are woken, to return.
  */
@@ -33,6 +36,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "read/content.h"
 #include "read/depth.h"
 #include "read/reader-ranges.h"
 
@@ -53,6 +57,8 @@ struct buffer {
   struct taken_range ranges[BUFFER_MAX_RANGES]; /* their data is in BYTES, in
                                  * this order; ranges.lock protects each
                                  * ITEM */
+  struct content_piece pieces[BUFFER_MAX_RANGES]; /* used while the buffer is
+                                 * held */
   unsigned char *bytes;         /* aligned for direct I/O */
   size_t len;                   /* size of the buffer, bytes */
   uint64_t start;               /* start time of the read, ns */
@@ -74,6 +80,9 @@ struct buffers {
   struct buffer *all;           /* array of UNITS elements: the buffer that
                                  * starts at the unit */
   unsigned in_use;              /* number of buffers in use */
+  uint64_t held;                /* bytes of the buffers that are held for the
+                                 * digests of the content, which are not in use
+                                 */
 };
 
 /* Returns the number of bytes of all ranges of BUFFER. */
@@ -132,6 +141,8 @@ void reader_init (struct reader *reader, struct scan *scan,
 /* Set the limits, and allocate the buffers.  Returns 0 or a positive errno. */
 int reader_set_bounds (struct reader *reader,
                        const struct reader_bounds *bounds);
+
+/* Waits for the digests of the content, unless the scan has failed. */
 void reader_destroy (struct reader *reader);
 
 /* ---- The steps of a thread ---- */
@@ -164,18 +175,19 @@ void reader_hand_over (struct reader *reader, struct buffer *buffer);
 /* Add zeros for the only range of BUFFER, and free BUFFER. */
 void reader_add_zero (struct reader *reader, struct buffer *buffer);
 
-/* Hash BUFFER, and free it. */
+/* Hash BUFFER, and free it, or hold it for the digests of the content. */
 void reader_hash (struct reader *reader, struct buffer *buffer);
 
 /* ---- Connections, which have many reads in flight ---- */
 
-/* Returns a buffer of LEN bytes; NULL if none is available now, or if the
- * reader was stopped.
+/* Returns a buffer of LEN bytes for a range at OFFSET, which was taken; NULL if
+ * none is available now, or if the reader was stopped.
  */
-struct buffer *reader_try_get (struct reader *reader, size_t len);
+struct buffer *reader_try_get (struct reader *reader, size_t len,
+                               uint64_t offset);
 
-/* Wait until LEN bytes are available, or the reader is stopped. */
-void reader_wait_memory (struct reader *reader, size_t len);
+/* Wait until such a buffer is available, or the reader is stopped. */
+void reader_wait_memory (struct reader *reader, size_t len, uint64_t offset);
 
 /* Returns a buffer to hash; NULL if there is none, if the limit of hashing
  * threads is reached, if there is a waiting thread for each queued buffer, or

@@ -9,6 +9,7 @@
 
 #include "../lib/common/util.h"
 #include "blkhash.h"
+#include "read/content.h"
 #include "read/scan.h"
 #include "util/first-bytes.h"
 #include "util/progress.h"
@@ -79,9 +80,11 @@ scan_add_data (struct scan *scan, const void *buf, size_t len, uint64_t offset)
 int
 scan_add_zero (struct scan *scan, uint64_t len, uint64_t offset)
 {
-  if (scan->leaves)
-    return blkhash_leaves_zero (scan->leaves, len, offset);
-  return copy (scan, NULL, len, offset);
+  int err = scan->leaves ? blkhash_leaves_zero (scan->leaves, len, offset)
+                         : copy (scan, NULL, len, offset);
+
+  return err || !scan->request.content
+    ? err : content_add_zero (scan->request.content, len, offset);
 }
 
 int
@@ -109,7 +112,8 @@ scan_count (struct scan *scan, uint64_t len, bool hole)
 
     *(hole ? &scan->hole : &scan->read) += len;
   }
-  progress_add (scan->request.progress, len);
+  if (!scan->request.content)
+    progress_add (scan->request.progress, len);
 }
 
 bool

@@ -4,6 +4,9 @@
  * A scan: fill a leaf table from an image, and return the result.  A job
  * creates the scan and owns the table; a source carries it out.
  *
+ * The content is also hashed as a whole, in order, if the job has asked for it:
+ * see content.h.
+ *
  * Without a table nothing is hashed.  The scan is then a copy of one range.
  */
 
@@ -20,6 +23,7 @@
 
 struct blkhash_leaves;
 struct blkhash_opts;
+struct content;
 struct first_bytes;
 struct progress;
 struct selection;
@@ -41,6 +45,9 @@ struct scan_request {
   const struct progress *progress; /* counts all bytes; used by any thread; or
                                     * NULL */
   struct padding padding;       /* of the table */
+  struct content *content;      /* receives all content, too, and counts its
+                                 * progress; not for a table with padding or a
+                                 * selection; NULL: none */
   const struct selection *selection; /* the missing bytes that are read; the
                                       * others become zeros in the table; NULL:
                                       * all are read */
@@ -87,7 +94,9 @@ void scan_destroy (struct scan *scan);
 /* All functions below are thread-safe. */
 
 /* Use LEN bytes of BUF, or of zeros, which are at OFFSET of the image: add them
- * to the table, or copy those of the range.  Returns 0, or an errno value.
+ * to the table, or copy those of the range.  Zeros are also added to the
+ * content; for data the reader does that, because it has the buffer.  Returns
+ * 0, or an errno value.
  */
 int scan_add_data (struct scan *scan, const void *buf, size_t len,
                    uint64_t offset);

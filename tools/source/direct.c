@@ -9,7 +9,8 @@
  * qemu-nbd starts in the background while data is already being read.  It keeps
  * the image open to the end, because it holds the locks and checks the image.
  * If it refuses the image, it is started a second time, to read all missing
- * ranges.  If it refuses the image again, its error is reported.
+ * ranges.  If it refuses the image again, its error is reported.  For digests
+ * of the content, which need all data once, it is started before data is read.
  */
 
 #include <config.h>
@@ -201,10 +202,14 @@ static int
 direct_scan (struct source *source, struct scan *scan)
 {
   struct direct *direct = (struct direct *) source;
-  const struct image_ops image = image_ops_of (direct);
+  struct image_ops image;
+  struct error refused = { "" };
 
+  if (scan->request.content && direct->qemu == STARTING)
+    direct_begin (direct, &refused);
   if (direct->qemu == REFUSED)
     return scan_by_qemu (direct, scan);
+  image = image_ops_of (direct);
   if (image_reader_scan (&image, direct->qi.options, scan) == 0)
     return 0;
   if (direct->qemu == REFUSED)
