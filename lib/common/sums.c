@@ -17,6 +17,8 @@
 #include "common/hash-spec.h"
 #include "common/sums.h"
 
+#define CONTENT_PREFIX "content-" /* of the tag of a digest of the content */
+
 /* ---- Format a line ---- */
 
 char *
@@ -80,23 +82,45 @@ format (const char *tag, const char *hex, const char *name, bool escaped)
   return r == -1 ? NULL : line;
 }
 
+static char *
+format_escaped (const char *tag, const unsigned char *md, size_t md_len,
+                const char *name, bool escape)
+{
+  char hex[SUM_HEX_SIZE];
+  char *escaped = escape && name ? sum_line_escape (name) : NULL;
+  char *line = NULL;
+
+  sum_line_hex (md, md_len, hex);
+  if (escaped || !escape || !name)
+    line = format (tag, hex, escaped ? escaped : name,
+                   escaped && strcmp (escaped, name) != 0);
+  free (escaped);
+  return line;
+}
+
 char *
 sum_line (const struct blkhash_opts *opts,
           const unsigned char *md, size_t md_len,
           const char *name, bool tag, bool escape)
 {
-  char hex[SUM_HEX_SIZE];
-  char *escaped = escape && name ? sum_line_escape (name) : NULL;
   char text[BLKHASH_MAX_TAG_SIZE];
-  char *line = NULL;
 
-  sum_line_hex (md, md_len, hex);
-  if ((escaped || !escape || !name) &&
-      (!tag || blkhash_opts_get_tag (opts, text, sizeof text) == 0))
-    line = format (tag ? text : NULL, hex, escaped ? escaped : name,
-                   escaped && strcmp (escaped, name) != 0);
-  free (escaped);
-  return line;
+  if (tag && blkhash_opts_get_tag (opts, text, sizeof text) != 0)
+    return NULL;
+  return format_escaped (tag ? text : NULL, md, md_len, name, escape);
+}
+
+/* A buffer for the tag of a digest of the content. */
+#define CONTENT_TAG_SIZE (sizeof CONTENT_PREFIX + BLKHASH_MAX_TAG_SIZE)
+
+char *
+sum_line_content (const char *digest, const unsigned char *md, size_t md_len,
+                  const char *name, bool escape)
+{
+  char tag[CONTENT_TAG_SIZE];
+
+  snprintf (tag, sizeof tag, CONTENT_PREFIX "%s", digest);
+  return format_escaped (tag, md, md_len, name, escape);
 }
 
 /* ---- Parse a line ----
@@ -172,8 +196,9 @@ looks_like_sum (const char *text)
 }
 
 /* Is TEXT the sum of a file: "SHA256 (NAME) = HEX", "sha256:HEX" or
- * "sha256 = HEX"?  The tag of blksum contains a slash, so one damaged character
- * does not turn a line of blksum into such a line.
+ * "sha256 = HEX"?  The tag of blksum contains a slash, or begins with
+ * "content-", so one damaged character does not turn a line of blksum into such
+ * a line.
  */
 static bool
 is_foreign (const char *text)
@@ -190,18 +215,33 @@ is_foreign (const char *text)
     return hex[strspn (hex, hex_digits)] == '\0';
   n += text[n] == ' ';
   return isupper ((unsigned char) text[0]) && text[n] == '(' && end &&
-    strspn (end + 1, " =") > 0;
+    strspn (end + 1, " =") > 0 &&
+    strncmp (text + 1, CONTENT_PREFIX + 1, strlen (CONTENT_PREFIX + 1)) != 0;
+}
+
+/* Set LINE to the sum of a file, for which is_foreign is true. */
+static void
+set_foreign (struct sums_line *line, char *text)
+{
+  char *hex = text + strlen (text);
+
+  while (hex > text && isxdigit ((unsigned char) hex[-1]))
+    hex--;
+  text[strcspn (text, " :=(")] = '\0';
+  *line = (struct sums_line) {
+    .type = SUMS_OTHER, .foreign = true, .spec = text, .hex = hex
+  };
 }
 
 static void
-parse_other (const char *text, const char *why, struct sums_line *line)
+parse_other (char *text, const char *why, struct sums_line *line)
 {
-  bool foreign = is_foreign (text);
-
-  if (looks_like_sum (text) && !foreign)
+  if (is_foreign (text))
+    set_foreign (line, text);
+  else if (looks_like_sum (text))
     set_damaged (line, why);
   else
-    *line = (struct sums_line) { .type = SUMS_OTHER, .foreign = foreign };
+    *line = (struct sums_line) { .type = SUMS_OTHER };
 }
 
 /* Returns true if TEXT begins with START; then the rest is stored in *REST. */
@@ -283,8 +323,11 @@ parse_comment (char *text, struct sums_line *line)
   size_t digits = strspn (text + 1, hex_digits);
   char *name, *end;
 
-  /* A flipped bit can turn the digits "3" and "c" into "#". */
-  if (digits >= MIN_DIGITS - 1 && digits % 2 == 1 && text[1 + digits] == ' ')
+  /* A flipped bit can turn "3" and "c" into "#". */
+  if (strncmp (text + 1, CONTENT_PREFIX + 1, strlen (CONTENT_PREFIX + 1)) == 0)
+    set_damaged (line, "its first character is not a 'c'");
+  else if (digits >= MIN_DIGITS - 1 && digits % 2 == 1 &&
+           text[1 + digits] == ' ')
     set_damaged (line, "its first character is not a digit");
   else if ((skip_start (text, "# unknown ", &name) ||
             skip_start (text, "# incomplete ", &name)) &&
@@ -298,12 +341,12 @@ parse_comment (char *text, struct sums_line *line)
     line->type = SUMS_NOTHING;
 }
 
-/* Set LINE to a checksum, or to SUMS_DAMAGED if NAME is invalid.  NAME is
- * decoded if ESCAPED is set, and NULL if there is none.
+/* Set LINE to a checksum of TYPE, or to SUMS_DAMAGED if NAME is invalid.  NAME
+ * is decoded if ESCAPED is set, and NULL if there is none.
  */
 static void
-set_sum (struct sums_line *line, const char *spec, const char *hex, char *name,
-         bool escaped)
+set_sum (struct sums_line *line, enum sums_type type, const char *spec,
+         const char *hex, char *name, bool escaped)
 {
   if (name && *name == '\0')
     set_damaged (line, "it has no name");
@@ -312,15 +355,32 @@ set_sum (struct sums_line *line, const char *spec, const char *hex, char *name,
                  "backslash, n or r");
   else
     *line = (struct sums_line) {
-      .type = SUMS_SUM, .spec = spec, .hex = hex, .name = name
+      .type = type, .spec = spec, .hex = hex, .name = name
     };
 }
 
-/* Parse TEXT, which follows "blk-".  The last ")" ends the name, because a name
- * can contain anything, even ") = ".
+/* Does TEXT begin like a digest of the content?  "content-type: text" does not.
+ */
+static bool
+begins_like_content (char *text)
+{
+  char *end;
+
+  if (!skip_start (text, CONTENT_PREFIX, &end))
+    return false;
+  while (isalnum ((unsigned char) *end) || *end == '-')
+    end++;
+  return strncmp (end, " (", 2) == 0 || strncmp (end, " = ", 3) == 0 ||
+    (*end == ':' && looks_like_sum (end + 1));
+}
+
+/* Parse TEXT, which follows "blk-" for SUMS_SUM, and "content-" for
+ * SUMS_CONTENT.  The last ")" ends the name, because a name can contain
+ * anything, even ") = ".
  */
 static void
-parse_tagged (char *text, bool escaped, struct sums_line *line)
+parse_tagged (char *text, enum sums_type type, bool escaped,
+              struct sums_line *line)
 {
   char *spec_end = text + strcspn (text, " :");
   char *name = NULL, *name_end = NULL, *hex = NULL;
@@ -332,13 +392,15 @@ parse_tagged (char *text, bool escaped, struct sums_line *line)
   else if (!name && !skip_start (spec_end, ":", &hex))
     skip_start (spec_end, " = ", &hex);
   if (!hex || *hex == '\0' || hex[strspn (hex, hex_digits)] != '\0') {
-    set_damaged (line, "it is not 'blk-DIGEST/SIZE (NAME) = HEX'");
+    set_damaged (line, type == SUMS_CONTENT
+                 ? "it is not 'content-DIGEST (NAME) = HEX'"
+                 : "it is not 'blk-DIGEST/SIZE (NAME) = HEX'");
     return;
   }
   *spec_end = '\0';
   if (name_end)
     *name_end = '\0';
-  set_sum (line, text, hex, name, escaped);
+  set_sum (line, type, text, hex, name, escaped);
 }
 
 /* Parse TEXT, which begins with a hexadecimal digit. */
@@ -355,7 +417,7 @@ parse_plain (char *text, bool escaped, struct sums_line *line)
     parse_other (text, "its sum is too short", line);
   else {
     *rest = '\0';
-    set_sum (line, NULL, text, name, escaped);
+    set_sum (line, SUMS_SUM, NULL, text, name, escaped);
   }
 }
 
@@ -377,7 +439,9 @@ parse (char *text, size_t len, struct sums_line *line)
   escaped = *text == '\\';
   text += escaped;
   if (strncmp (text, "blk-", 4) == 0)
-    parse_tagged (text + 4, escaped, line);
+    parse_tagged (text + 4, SUMS_SUM, escaped, line);
+  else if (begins_like_content (text))
+    parse_tagged (text + strlen (CONTENT_PREFIX), SUMS_CONTENT, escaped, line);
   else if (strspn (text, hex_digits) > 0)
     parse_plain (text, escaped, line);
   else
@@ -400,11 +464,17 @@ parse_line (char *text, size_t len, struct sums_line *line)
     set_damaged (line, "it begins with a UTF-8 byte order mark");
 }
 
+static bool
+is_sum (const struct sums_line *line)
+{
+  return line->type == SUMS_SUM || line->type == SUMS_CONTENT;
+}
+
 void
 sums_line_parse (char *text, size_t len, struct sums_line *line)
 {
   parse_line (text, len, line);
-  if (line->type == SUMS_SUM && !line->name)
+  if (is_sum (line) && !line->name)
     set_damaged (line, "it has no name");
 }
 
@@ -414,7 +484,8 @@ why_refused (const struct sums_line *line)
 {
   switch (line->type) {
   case SUMS_NOTHING:
-  case SUMS_SUM: return NULL;
+  case SUMS_SUM:
+  case SUMS_CONTENT: return NULL;
   case SUMS_DAMAGED: return line->why;
   case SUMS_UNKNOWN: return "a line '# unknown' says that there is no sum";
   case SUMS_DIFFERS: return "a line '# differs' says that the image is bad";
@@ -430,20 +501,20 @@ void
 sums_line_parse_text (char *text, struct sums_line *sum)
 {
   const char *why = NULL;
+  struct sums_line line;
   bool found = false, last;
 
   do {
     size_t len = strcspn (text, "\n");
-    struct sums_line line;
 
     last = text[len] == '\0';
     text[len] = '\0';
     parse_line (text, len, &line);
     text += len + 1;
     why = why_refused (&line);
-    if (line.type == SUMS_SUM && found)
+    if (is_sum (&line) && found)
       why = "there are two sums";
-    else if (line.type == SUMS_SUM) {
+    else if (is_sum (&line)) {
       *sum = line;
       found = true;
     }
@@ -451,7 +522,11 @@ sums_line_parse_text (char *text, struct sums_line *sum)
   if (!why && !found)
     why = "there is no sum";
   if (why)
-    set_damaged (sum, why);
+    *sum = (struct sums_line) {
+      .type = SUMS_DAMAGED, .why = why, .foreign = line.foreign,
+      .spec = line.foreign ? line.spec : NULL,
+      .hex = line.foreign ? line.hex : NULL,
+    };
 }
 
 /* ---- An expected sum ---- */
@@ -475,14 +550,18 @@ out_of_memory (char *reason)
   return ENOMEM;
 }
 
-/* Set SUM->opts to the parameters of the spec TEXT. */
+/* Set SUM->opts to the parameters of the spec TEXT; or, if SUM->content is set,
+ * to the digest TEXT.
+ */
 static int
 set_opts (struct expected_sum *sum, const char *text,
           const struct blkhash_opts *defaults, char *reason)
 {
-  struct hash_spec spec;
+  struct hash_spec spec = { .digest = "" };
 
-  if (!text)
+  if (sum->content)
+    sum->opts = blkhash_opts_new (text);
+  else if (!text)
     sum->opts = blkhash_opts_copy (defaults);
   else if (hash_spec_parse (text, &spec) != 0)
     return refuse (reason, "its tag is not of the form blk-DIGEST/SIZE");
@@ -491,7 +570,9 @@ set_opts (struct expected_sum *sum, const char *text,
   if (sum->opts)
     return 0;
   switch (errno) {
-  case EINVAL: return refuse (reason, "unknown digest '%s'", spec.digest);
+  case EINVAL:
+    return refuse (reason, "unknown digest '%s'",
+                   sum->content ? text : spec.digest);
   case EDOM:
     return refuse (reason, "its block size is not a power of two from 4 to "
                    "16m");
@@ -520,8 +601,10 @@ set (struct expected_sum *sum, const struct sums_line *line,
 {
   const char *hex = line->hex;
   unsigned size;
-  int err = set_opts (sum, line->spec, defaults, reason);
+  int err;
 
+  sum->content = line->type == SUMS_CONTENT;
+  err = set_opts (sum, line->spec, defaults, reason);
   if (err)
     return err;
   sum->tagged = line->spec != NULL;
@@ -551,6 +634,15 @@ expected_sum_init (struct expected_sum *sum, const struct sums_line *line,
   return err;
 }
 
+/* Refuse LINE, which is SUMS_DAMAGED or SUMS_CONTENT, where a sum is needed. */
+static int
+refuse_line (char *reason, const struct sums_line *line)
+{
+  return refuse (reason, "%s", line->type == SUMS_CONTENT
+                 ? "it is a digest of the content; blk-DIGEST/SIZE = HEX is "
+                   "needed" : line->why);
+}
+
 int
 expected_sum_parse (struct expected_sum *sum, const char *text,
                     const struct blkhash_opts *defaults, char *reason)
@@ -565,7 +657,7 @@ expected_sum_parse (struct expected_sum *sum, const char *text,
   sums_line_parse_text (copy, &line);
   err = line.type == SUMS_SUM
     ? expected_sum_init (sum, &line, defaults, reason)
-    : refuse (reason, "%s", line.why);
+    : refuse_line (reason, &line);
   free (copy);
   return err;
 }
@@ -575,6 +667,38 @@ expected_sum_destroy (struct expected_sum *sum)
 {
   blkhash_opts_free (sum->opts);
   sum->opts = NULL;
+}
+
+static void
+set_tag (const struct expected_sum *sum, char tag[CONTENT_TAG_SIZE])
+{
+  if (sum->content)
+    snprintf (tag, CONTENT_TAG_SIZE, CONTENT_PREFIX "%s",
+              blkhash_opts_get_digest_name (sum->opts));
+  else
+    blkhash_opts_get_tag (sum->opts, tag, CONTENT_TAG_SIZE);
+}
+
+char *
+expected_sum_line (const struct expected_sum *sum, const unsigned char *md)
+{
+  char tag[CONTENT_TAG_SIZE];
+
+  set_tag (sum, tag);
+  return format_escaped (tag, md, blkhash_opts_get_digest_size (sum->opts),
+                         NULL, false);
+}
+
+void
+expected_sum_text (const struct expected_sum *sum, const unsigned char *md,
+                   char text[SUM_TEXT_SIZE])
+{
+  size_t len;
+
+  set_tag (sum, text);
+  len = strlen (text);
+  text[len] = ':';
+  sum_line_hex (md, blkhash_opts_get_digest_size (sum->opts), text + len + 1);
 }
 
 /* ---- The API ---- */
@@ -605,7 +729,7 @@ parse_any (char *text, struct expected_sum *sum, unsigned *len, char **name,
 
   sums_line_parse_text (text, &line);
   err = line.type == SUMS_SUM ? init_any (sum, &line, reason)
-                              : refuse (reason, "%s", line.why);
+                              : refuse_line (reason, &line);
   if (err)
     return err;
   *len = strlen (line.hex) / 2;

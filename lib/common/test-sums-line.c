@@ -168,6 +168,55 @@ test_differs (void **state)
   is_type (SUMS_NOTHING, "# bad x: why");
 }
 
+/* Digests of the content, in each form. */
+static void
+is_content (const char *text, const char *digest, const char *name)
+{
+  struct sums_line sum;
+
+  assert_true (strlen (text) < sizeof buffer);
+  strcpy (buffer, text);
+  sums_line_parse_text (buffer, &sum);
+  assert_int_equal (sum.type, SUMS_CONTENT);
+  assert_string_equal (sum.spec, digest);
+  assert_string_equal (sum.hex, HEX);
+  assert_int_equal (!sum.name, !name);
+  if (name) {
+    assert_string_equal (sum.name, name);
+    sum = parse (text);
+    assert_int_equal (sum.type, SUMS_CONTENT);
+    assert_string_equal (sum.name, name);
+  }
+}
+
+static void
+test_content (void **state)
+{
+  struct expected_sum expected;
+  struct sums_line parsed;
+  char reason[BLKHASH_MAX_REASON_SIZE], line[SUM_TEXT_SIZE], *formatted;
+
+  (void) state;
+  is_content ("content-sha256:" HEX, "sha256", NULL);
+  is_content ("content-sha256 = " HEX "\r", "sha256", NULL);
+  is_content (" content-sha3-256 (a (b) = c) = " HEX, "sha3-256", "a (b) = c");
+  is_content ("\\content-md5 (a\\nb) = " HEX, "md5", "a\nb");
+
+  parsed = parse ("content-MD5 (name) = " HEX);
+  assert_int_equal (expected_sum_init (&expected, &parsed, NULL, reason), 0);
+  assert_true (expected.content && expected.tagged);
+  expected_sum_text (&expected, expected.md, line);
+  assert_string_equal (line, "content-md5:0123456789abcdef0123456789abcdef");
+  formatted = expected_sum_line (&expected, expected.md);
+  assert_string_equal (formatted,
+                       "content-md5 = 0123456789abcdef0123456789abcdef");
+  free (formatted);
+  expected_sum_destroy (&expected);
+  assert_int_equal (expected_sum_parse (&expected, "content-md5:" HEX, NULL,
+                                        reason), EINVAL);
+  assert_non_null (strstr (reason, "digest of the content"));
+}
+
 static void
 test_other (void **state)
 {
@@ -182,6 +231,8 @@ test_other (void **state)
   is_type (SUMS_OTHER, "SHA256 (name) = " HEX);
   is_type (SUMS_OTHER, "SHA2-256(name)= " HEX);
   is_type (SUMS_OTHER, "sha256:" HEX);
+  is_type (SUMS_OTHER, "content-type: text/plain");
+  is_type (SUMS_OTHER, "content-length: 10");
   is_type (SUMS_OTHER,
            "iQIzBAEBCAAdFiEE5Xq2u9yWJ0o7d3pZz0kTqgqf1wYFAmNb8vQACgkQz0kTqgqf");
 }
@@ -202,6 +253,10 @@ test_damaged (void **state)
     "#123456789abcdef  name", "#123456789abcdef0123456789ABCDEF  name",
     "3" "23456789abcdef  ", "alk-sha256/64k (name) = " HEX,
     "Blk-sha256/64k (name) = " HEX,
+    "content-sha256 (name) = ", "content-sha256 (name) = x" HEX,
+    "content-sha256 (name = " HEX, "content-sha256 () = " HEX,
+    "content-sha256 = " HEX, "content-sha256:" HEX, "content-sha256 " HEX,
+    "content-sha256/64k (name) = " HEX, "Content-sha256 (name) = " HEX,
     MARK HEX "  name", MARK MARK HEX "  name", MARK "blk-",
     MARK "# unknown name: why",
   };
@@ -219,7 +274,8 @@ test_bits (void **state)
 {
   static const char *const lines[] = {
     (HEX "  n"), "0123456789abcdef  n", ("blk-sha256/64k (n) = " HEX),
-    "3333333333333333cccccccccccccccc  n",
+    "3333333333333333cccccccccccccccc  n", ("content-md5 (n) = " HEX),
+    ("content-sha256 (n) = " HEX),
   };
 
   (void) state;
@@ -233,7 +289,8 @@ test_bits (void **state)
       if (buffer[bit / 8] == '\n' || buffer[bit / 8] == '\0')
         continue;
       sums_line_parse (buffer, len, &line);
-      if (line.type != SUMS_SUM && line.type != SUMS_DAMAGED)
+      if (line.type != SUMS_SUM && line.type != SUMS_CONTENT &&
+          line.type != SUMS_DAMAGED)
         fail_msg ("bit %zu of '%s'", bit, lines[i]);
     }
 }
@@ -401,6 +458,7 @@ test_sum_parse_refused (void **state)
     { "blk-md5/4k/x:" HEX, "its tag is not of the form blk-DIGEST/SIZE" },
     { "# unknown a: b", "a line '# unknown' says that there is no sum" },
     { "sha256:" HEX, "it is the sum of a file; " },
+    { "content-md5:" HEX, "it is a digest of the content; blk-" },
   };
   unsigned char md[BLKHASH_MAX_MD_SIZE] = { 1 };
 
@@ -446,6 +504,7 @@ main (void)
     cmocka_unit_test (test_nothing),
     cmocka_unit_test (test_unknown),
     cmocka_unit_test (test_differs),
+    cmocka_unit_test (test_content),
     cmocka_unit_test (test_other),
     cmocka_unit_test (test_damaged),
     cmocka_unit_test (test_bits),

@@ -5,6 +5,8 @@ both_tests += \
 	blksum/test-indirect.sh \
 	blksum/test-advice.sh \
 	blksum/test-ahead.sh \
+	blksum/test-also.sh \
+	blksum/test-also-random.sh \
 	blksum/test-cache-fallback.sh \
 	blksum/test-changed-early.sh \
 	blksum/test-changing.sh \
@@ -92,6 +94,7 @@ once_tests += \
 	blksum/test-vpc.sh
 
 EXTRA_DIST += \
+	blksum/also-random.py \
 	blksum/blkverify-random.py \
 	blksum/completion-functions.sh \
 	blksum/completion.py \

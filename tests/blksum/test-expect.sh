@@ -177,10 +177,10 @@ done
 # A spec with a block size is of the flat construction.
 is_usage_error "another construction" blksum -d sha256/64k \
                --expect blk-sha256/64k/s4:$sum
-# Checksums of other programs.
+# Checksums of other programs: see also test-also.sh.
 for text in sha256:$sum SHA256:$sum md5:$sum "sha256 = $sum" \
             "SHA256 (raw) = $sum" "MD5(raw)= $sum"; do
-  is_usage_error "--expect: it is the sum of a file; blk-.*different" \
+  is_usage_error "--expect: .* is the sum of a file: .*sum missing; if it is of" \
                  blksum --expect "$text"
 done
 # Texts with another number of sums, or with a line that says why.

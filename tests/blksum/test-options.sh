@@ -35,8 +35,8 @@ options_are () {
 }
 
 input="size force-share no-extents cache threads progress queue-size"
-options_are digest list-digests manifest tag no-names zero output check expect \
-            part quiet status warn strict ignore-missing allow-uris format \
+options_are digest list-digests manifest also tag no-names zero output check \
+            expect part quiet status warn strict ignore-missing allow-uris format \
             $input
 cp "$dir/stdout" "$dir/help"
 # Options are aligned, and all letters and names are unique.

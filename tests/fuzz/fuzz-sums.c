@@ -59,8 +59,10 @@ check_text (const uint8_t *data, size_t size)
   err = expected_sum_parse (&expected, text, NULL, reason);
   check_expected (err, &expected, reason);
   sums_line_parse_text (copy, &sum);
-  if (sum.type == SUMS_SUM ? *sum.hex == '\0' || sum.why
-      : sum.type != SUMS_DAMAGED || !sum.why)
+  if (sum.type == SUMS_SUM || sum.type == SUMS_CONTENT
+      ? *sum.hex == '\0' || sum.why : sum.type != SUMS_DAMAGED || !sum.why)
+    abort ();
+  if (sum.foreign && (!sum.spec || !sum.hex))
     abort ();
   check_parsed (text, err);
   free (copy);
@@ -81,11 +83,13 @@ check_sum (const struct sums_line *line)
   for (const char *p = line->hex; *p; p++)
     if (!isxdigit ((unsigned char) *p))
       abort ();
-  len = line->spec
+  len = line->type == SUMS_CONTENT
+    ? asprintf (&text, "\\content-%s (%s) = %s", line->spec, escaped, line->hex)
+    : line->spec
     ? asprintf (&text, "\\blk-%s (%s) = %s", line->spec, escaped, line->hex)
     : asprintf (&text, "\\%s  %s", line->hex, escaped);
   sums_line_parse (text, len, &again);
-  if (again.type != SUMS_SUM || strcmp (again.name, line->name) != 0 ||
+  if (again.type != line->type || strcmp (again.name, line->name) != 0 ||
       strcmp (again.hex, line->hex) != 0 || !again.spec != !line->spec ||
       (line->spec && strcmp (again.spec, line->spec) != 0))
     abort ();
@@ -116,7 +120,7 @@ LLVMFuzzerTestOneInput (const uint8_t *data, size_t size)
     exit (1);
   }
   while ((more = sums_list_next (list, &line, &error)) == ANSWER_YES) {
-    if (line.type == SUMS_SUM)
+    if (line.type == SUMS_SUM || line.type == SUMS_CONTENT)
       check_sum (&line);
     else if (line.type == SUMS_UNKNOWN || line.type == SUMS_DIFFERS
              ? !line.name || !line.why

@@ -191,6 +191,12 @@ print_argument (const struct command *command, const struct option_row *row,
       puts ("manifest:");
     }
   }
+  else if (strcmp (row->arg, "DIGEST,...") == 0) {
+    const char *comma = strrchr (word + offset, ',');
+
+    print_kind ("words", word, comma ? comma + 1 - word : offset);
+    input_print_digests (command);
+  }
   else if (strcmp (row->arg, "SPEC") == 0) {
     print_kind ("words", word, slash ? slash + 1 - word : offset);
     if (!slash)

@@ -76,6 +76,22 @@ output_range (bool first, uint64_t start, uint64_t length, const char *result,
 }
 
 static void
+print_content (const struct content_sums *content)
+{
+  char hex[SUM_HEX_SIZE];
+
+  for (unsigned i = 0; i < content->count; i++) {
+    const struct content_sum *sum = &content->sums[i];
+
+    sum_line_hex (sum->md, sum->md_len, hex);
+    printf ("%s", i == 0 ? ",\"content\":{" : ",");
+    print_string (sum->digest, hex, true);
+  }
+  if (content->count > 0)
+    putchar ('}');
+}
+
+static void
 print_json (const struct output_options *options, const char *name,
             const struct blkhash_opts *hash, const struct sum *sum)
 {
@@ -89,6 +105,7 @@ print_json (const struct output_options *options, const char *name,
   print_number ("data-bytes", sum->data);
   print_number ("zero-bytes", sum->zero);
   print_number ("hole-bytes", sum->hole);
+  print_content (&sum->content);
   if (sum->incremental)
     print_number ("read-bytes", sum->read);
   printf (",\"seconds\":%.6f", sum->seconds);
@@ -97,18 +114,47 @@ print_json (const struct output_options *options, const char *name,
 
 /* ---- A sum ---- */
 
-static void
-print_line (const struct output_options *options, const char *name,
-            const struct blkhash_opts *hash, const struct sum *sum)
+/* Append LINE and its END to the LEN bytes of *TEXT, and free LINE.  Returns
+ * the new length.
+ */
+static size_t
+append_line (char **text, size_t len, char *line, char end)
 {
-  char *line = sum_line (hash, sum->md, sum->md_len,
-                         options->no_names ? NULL : name, options->tag,
-                         !options->zero);
+  size_t n = line ? strlen (line) : 0;
+  char *longer = line ? realloc (*text, len + n + 1) : NULL;
 
-  if (!line)
+  if (!longer)
     report_write_failed (ENOMEM);
-  fputs (line, stdout);
+  memcpy (longer + len, line, n);
+  longer[len + n] = end;
   free (line);
+  *text = longer;
+  return len + n + 1;
+}
+
+/* Print the lines of an image.  They are written together, so that no reader
+ * gets one of them alone.
+ */
+static void
+print_lines (const struct output_options *options, const char *name,
+             const struct blkhash_opts *hash, const struct sum *sum)
+{
+  const char *named = options->no_names ? NULL : name;
+  char end = options->zero ? '\0' : '\n', *text = NULL;
+  size_t len = append_line (&text, 0,
+                            sum_line (hash, sum->md, sum->md_len, named,
+                                      options->tag, !options->zero), end);
+
+  for (unsigned i = 0; i < sum->content.count; i++) {
+    const struct content_sum *content = &sum->content.sums[i];
+
+    len = append_line (&text, len,
+                       sum_line_content (content->digest, content->md,
+                                         content->md_len, named,
+                                         !options->zero), end);
+  }
+  program_write (text, len);
+  free (text);
 }
 
 static void
@@ -124,11 +170,12 @@ static void
 output_sum (const struct output_options *options, const char *name,
             const struct blkhash_opts *hash, const struct sum *sum)
 {
+  if (options->form != OUTPUT_JSON) {
+    print_lines (options, name, hash, sum);
+    return;
+  }
   errno = 0;
-  if (options->form == OUTPUT_JSON)
-    print_json (options, name, hash, sum);
-  else
-    print_line (options, name, hash, sum);
+  print_json (options, name, hash, sum);
   end_line (options->zero ? '\0' : '\n');
 }
 

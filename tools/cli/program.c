@@ -89,6 +89,23 @@ program_flush (void)
     report_write_failed (errno ? errno : EIO);
 }
 
+void
+program_write (const char *text, size_t len)
+{
+  errno = 0;
+  program_flush ();
+  while (len > 0) {
+    ssize_t n = write (STDOUT_FILENO, text, len);
+
+    if (n == -1 && errno != EINTR)
+      report_write_failed (errno);
+    if (n > 0) {
+      text += n;
+      len -= n;
+    }
+  }
+}
+
 /* ---- Errors in the command line ---- */
 
 const char *usage_command;

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <string.h>
 
 struct command;
@@ -39,6 +40,11 @@ void report (const char *name, const struct error *error);
  * on when the C library flushes.
  */
 void program_flush (void);
+
+/* Flush stdout, and write the LEN bytes of TEXT there in one system call,
+ * unless the file takes only a part of them.  Fails like program_flush.
+ */
+void program_write (const char *text, size_t len);
 
 /* Report that standard output could not be written, because of the errno value
  * ERR, and exit with status 2.  EPIPE ends the program by SIGPIPE, without a

@@ -57,6 +57,35 @@ struct blksum_options {
 
 #define FIELD(name) OPTION_FIELD (struct blksum_options, name)
 
+/* Add the digest NAME to those of the content. */
+static void
+add_content (struct input_options *input, const char *name)
+{
+  struct blkhash_opts *opts = blkhash_opts_new (name);
+
+  if (!opts && errno != EINVAL)
+    usage_failed ("--also");
+  if (!opts)
+    usage_invalid ("--also: unknown digest '%s', see --list-digests", name);
+  if (blkhash_opts_get_digest_size (opts) == 0)
+    usage_invalid ("--also: a digest whose length is zero proves nothing");
+  if (!content_sums_add (&input->hash.content,
+                         blkhash_opts_get_digest_name (opts)))
+    usage_invalid ("--also: more than %d digests", CONTENT_MAX_SUMS);
+  blkhash_opts_free (opts);
+}
+
+static void
+set_also (void *options, const struct option_use *use)
+{
+  struct input_options *input = options;
+  char *rest = use->arg, *name;
+
+  while ((name = strsep (&rest, ",")))
+    add_content (input, name);
+  input->output.tag = true;
+}
+
 static const struct option_row sum_rows[] = {
   DIGEST_ROW ("DIGEST[/SIZE[/sN|/linear]]; default sha256/64k"),
   { 'l', "list-digests", NULL, "list the digests and exit",
@@ -64,6 +93,8 @@ static const struct option_row sum_rows[] = {
   { 0, "manifest", "FILE",
     "write the digests of all blocks; - is stdout",
     FIELD (input.hash.manifest), .modes = MODE_SUM },
+  { 0, "also", "DIGEST,...", "print plain digests of the content, too",
+    .set = set_also, .modes = MODE_SUM, .repeats = true },
   { 0, "tag", NULL, "print blk-SPEC (NAME) = HEX",
     FIELD (input.output.tag), .value = true, .modes = MODE_SUM },
   { 0, "no-names", NULL, "print no names",
@@ -388,6 +419,9 @@ run (void *opaque, int nr_operands, char *operands[])
 
   if (nr_operands > 1 && options->input.hash.manifest)
     usage_error ("--manifest is for one image");
+  if (options->input.hash.content.count > 0 && options->input.hash.manifest &&
+      strcmp (options->input.hash.manifest, "-") == 0)
+    usage_error ("--also prints sums, and --manifest - writes to stdout");
   if (nr_operands > 1 && options->expect)
     usage_error ("--expect is for one image");
   options->operands = nr_operands > 0 ? operands : standard_input;

@@ -4,7 +4,9 @@
  * The job: verify images against a list of checksums.
  *
  * The list is read line by line, so it can have any length.  Images are hashed
- * one after the other, each by all threads.
+ * one after the other, each by all threads.  Lines of one image that follow
+ * each other, its sum and digests of its content, are a group, which is checked
+ * in one read.
  *
  * The list is untrusted.  Its names are opened like operands on the command
  * line, except that a URI is refused without --allow-uris.
@@ -123,10 +125,19 @@ sums_list_close (struct sums_list *list)
 
 /* ---- The result of a line ---- */
 
+#define MAX_GROUP (1 + CONTENT_MAX_SUMS) /* lines */
+
 struct list_check {
   const struct check_request *request;
   struct sums_list *list;
   struct check_result *result;
+
+  /* The group. */
+  struct expected_sum expected[MAX_GROUP]; /* COUNT of them */
+  unsigned count;
+  char name[MAX_LINE + 1];      /* of the image */
+  struct blkhash_opts *opts;    /* of its sum; NULL: there is none */
+  struct content_sums content;  /* the digests of its content */
 };
 
 static void
@@ -168,25 +179,7 @@ report_comment (struct list_check *check, const struct sums_line *line)
   });
 }
 
-/* ---- A checksum ---- */
-
-static int
-verify_whole (const struct hash_request *hash,
-              const struct expected_sum *expected,
-              struct expect_result *result, struct error *error)
-{
-  struct sum sum = { .hash = NULL };
-
-  if (job_hash (hash, &sum, error) == -1)
-    return -1;
-  result->same = memcmp (sum.md, expected->md, sum.md_len) == 0;
-  strcpy (result->verdict, result->same ? "OK" : "FAILED");
-  result->first = sum.first;
-  sum_line_text (expected->opts, sum.md, result->sum);
-  sum_line_text (expected->opts, expected->md, result->expected);
-  blkhash_opts_free (sum.hash);
-  return 0;
-}
+/* ---- The images of a group ---- */
 
 /* Compare PART of the image with the manifest beside it, which must have the
  * sum EXPECTED.
@@ -230,85 +223,189 @@ is_missing (const char *name)
     stat (path, &st) == -1 && errno == ENOENT;
 }
 
-/* Hash the image NAME; or, with --part, compare a part of the image with its
- * manifest.  If NAME is a manifest, all of it is read in both cases.
- */
-static int
-verify (const struct list_check *check, const char *name,
-        const struct expected_sum *expected, struct expect_result *result,
-        struct error *error)
+/* The request for the image of the group. */
+static struct hash_request
+request_of (const struct list_check *check)
 {
-  const struct check_request *request = check->request;
-  struct hash_request hash = request->hash;
+  struct hash_request hash = check->request->hash;
 
-  if (source_is_uri (name) && !request->allow_uris)
-    return error_set (error, "a URI in a list is not opened without "
-                      "--allow-uris");
-  hash.operand = hash.progress.name = name;
-  hash.opts = expected->opts;
-  hash_request_fix (&hash);     /* refuse a manifest with others */
-  return request->part.n > 0 && !job_manifest_path (name)
-    ? verify_part (&hash, &request->part, expected, result, error)
-    : verify_whole (&hash, expected, result, error);
+  hash.operand = hash.progress.name = check->name;
+  hash.content = check->content;
+  if (check->opts) {
+    hash.opts = check->opts;
+    hash_request_fix (&hash);   /* refuse a manifest with others */
+  }
+  return hash;
 }
 
 static void
-check_image (struct list_check *check, const char *name,
-             const struct expected_sum *expected)
+report_image (struct list_check *check, enum check_outcome outcome,
+              const char *verdict, const struct error *error,
+              const struct expect_result *verified)
 {
-  struct check_line result = { .outcome = LINE_MISSING, .name = name };
+  report_line (check, &(struct check_line) {
+    .outcome = outcome, .name = check->name, .verdict = verdict,
+    .error = error, .verified = verified
+  });
+}
+
+/* Report a line of the group.  R is the result of reading the image. */
+static void
+report_verified (struct list_check *check, int r,
+                 const struct expect_result *verified,
+                 const struct error *error)
+{
+  enum check_outcome outcome = r == 0
+    ? (verified->same ? LINE_MATCH : LINE_MISMATCH)
+    : *verified->verdict ? LINE_UNCHECKED : LINE_UNREAD;
+
+  report_image (check, outcome,
+                *verified->verdict ? verified->verdict : "FAILED open or read",
+                r == -1 ? error : NULL, r == -1 ? NULL : verified);
+}
+
+/* Hash the image of the group, and report each line.  If it contains the image
+ * of a disk, only the first line says so.
+ */
+static void
+check_whole (struct list_check *check, struct error *error)
+{
+  const struct hash_request hash = request_of (check);
+  struct sum sum = { .hash = NULL };
+  int r = error_is_set (error) ? -1 : job_hash (&hash, &sum, error);
+
+  for (unsigned i = 0; i < check->count; i++) {
+    struct expect_result verified = { .same = false };
+
+    if (r == 0)
+      expect_result_set (&verified, &check->expected[i], &sum);
+    report_verified (check, r, &verified, error);
+    sum.first.len = 0;
+  }
+  blkhash_opts_free (sum.hash);
+}
+
+/* Compare a part of the image with its manifest.  The group has one line. */
+static void
+check_part (struct list_check *check, struct error *error)
+{
+  const struct hash_request hash = request_of (check);
   struct expect_result verified = { .same = false };
+  int r = -1;
+
+  if (check->content.count > 0)
+    error_set (error, "--part: a digest of the content is of the whole image");
+  if (!error_is_set (error))
+    r = verify_part (&hash, &check->request->part, check->expected, &verified,
+                     error);
+  report_verified (check, r, &verified, error);
+}
+
+/* Is only a part of the image NAME compared?  If it is a manifest, all of it is
+ * read.
+ */
+static bool
+is_partial (const struct list_check *check, const char *name)
+{
+  return check->request->part.n > 0 && !job_manifest_path (name);
+}
+
+/* Check the image of the group, if there is one, and begin a new group. */
+static void
+check_group (struct list_check *check)
+{
+  const struct check_request *request = check->request;
   struct error error = { "" };
 
-  if (!check->request->ignore_missing || !is_missing (name)) {
-    int r = verify (check, name, expected, &verified, &error);
-
-    result.outcome = r == 0 ? (verified.same ? LINE_MATCH : LINE_MISMATCH)
-      : *verified.verdict ? LINE_UNCHECKED : LINE_UNREAD;
-    result.verdict = *verified.verdict ? verified.verdict
-      : "FAILED open or read";
-    result.error = r == -1 ? &error : NULL;
-    result.verified = r == -1 ? NULL : &verified;
+  if (check->count == 0)
+    return;
+  if (request->ignore_missing && is_missing (check->name))
+    for (unsigned i = 0; i < check->count; i++)
+      report_image (check, LINE_MISSING, NULL, NULL, NULL);
+  else {
+    if (source_is_uri (check->name) && !request->allow_uris)
+      error_set (&error, "a URI in a list is not opened without "
+                 "--allow-uris");
+    if (is_partial (check, check->name))
+      check_part (check, &error);
+    else
+      check_whole (check, &error);
   }
-  report_line (check, &result);
+  for (unsigned i = 0; i < check->count; i++)
+    expected_sum_destroy (&check->expected[i]);
+  check->count = 0;
+  check->opts = NULL;
+  check->content.count = 0;
+}
+
+/* Add EXPECTED, a sum of the image NAME, to the group.  Returns false if it
+ * cannot be checked in the same read.
+ */
+static bool
+add_to_group (struct list_check *check, const char *name,
+              const struct expected_sum *expected)
+{
+  if (check->count > 0 &&
+      (check->count == MAX_GROUP || strcmp (check->name, name) != 0 ||
+       is_partial (check, name) || job_manifest_path (name)))
+    return false;
+  if (!expected->content && check->opts)
+    return false;
+  if (!expected->content)
+    check->opts = expected->opts;
+  else if (!content_sums_add (&check->content,
+                              blkhash_opts_get_digest_name (expected->opts)))
+    return false;
+  strcpy (check->name, name);
+  check->expected[check->count++] = *expected;
+  return true;
 }
 
 static void
-check_sum (struct list_check *check, const struct sums_line *line)
+add_sum (struct list_check *check, const struct sums_line *line)
 {
   const struct check_request *request = check->request;
-  char reason[BLKHASH_MAX_REASON_SIZE];
+  char reason[BLKHASH_MAX_REASON_SIZE] = "standard input is the list";
   struct expected_sum expected;
 
-  if (strcmp (request->list, "-") == 0 && job_manifest_is_stdin (line->name))
-    report_malformed (check, "standard input is the list");
-  else if (expected_sum_init (&expected, line, request->hash.opts, reason))
+  if ((strcmp (request->list, "-") == 0 &&
+       job_manifest_is_stdin (line->name)) ||
+      expected_sum_init (&expected, line, request->hash.opts, reason) != 0) {
+    check_group (check);
     report_malformed (check, reason);
-  else {
-    check->result->tagged |= expected.tagged;
-    check_image (check, line->name, &expected);
-    expected_sum_destroy (&expected);
+    return;
+  }
+  check->result->tagged |= expected.tagged;
+  if (!add_to_group (check, line->name, &expected)) {
+    check_group (check);
+    add_to_group (check, line->name, &expected);
   }
 }
 
 /* ---- The lines of a list ---- */
 
 static void
-check_line (struct list_check *check, const struct sums_line *line)
+report_other (struct list_check *check, const struct sums_line *line)
 {
-  switch (line->type) {
-  case SUMS_NOTHING: break;
-  case SUMS_SUM: check_sum (check, line); break;
-  case SUMS_UNKNOWN:
-  case SUMS_DIFFERS: report_comment (check, line); break;
-  case SUMS_OTHER:
+  if (line->type == SUMS_UNKNOWN || line->type == SUMS_DIFFERS)
+    report_comment (check, line);
+  else {
     check->result->foreign |= line->foreign;
-    report_malformed (check, NULL);
-    break;
-  case SUMS_DAMAGED: report_malformed (check, line->why); break;
+    report_malformed (check, line->type == SUMS_DAMAGED ? line->why : NULL);
   }
 }
 
+/* Lines are reported in their order: another line than a sum ends the group. */
+static void
+check_line (struct list_check *check, const struct sums_line *line)
+{
+  if (line->type == SUMS_SUM || line->type == SUMS_CONTENT)
+    add_sum (check, line);
+  else if (line->type != SUMS_NOTHING) {
+    check_group (check);
+    report_other (check, line);
+  }
+}
 int
 job_check (const struct check_request *request,
            struct check_result *result, struct error *error)
@@ -323,6 +420,7 @@ job_check (const struct check_request *request,
     return -1;
   while ((more = sums_list_next (check.list, &line, error)) == ANSWER_YES)
     check_line (&check, &line);
+  check_group (&check);
   sums_list_close (check.list);
   return more == ANSWER_NO ? 0 : -1;
 }

@@ -82,7 +82,8 @@ struct check_request {
 /* The request of --expect. */
 struct expect_request {
   struct hash_request hash;
-  const char *expected;         /* expected checksum, or manifest:FILE */
+  const char *expected;         /* expected checksum, digest of the content, or
+                                 * manifest:FILE */
   struct part part;             /* if N > 0, only this part is compared;
                                  * requires a manifest */
   const struct expected_sum *manifest_sum; /* with a part: the sum that the
@@ -196,7 +197,8 @@ struct difference {
   struct first_bytes first_bytes[2]; /* of the images */
 };
 
-#define VERDICT_SIZE 128        /* "OK", "FAILED (part 1/8: ...)" */
+#define VERDICT_SIZE 128        /* "OK", "FAILED (part 1/8: ...)", "FAILED
+                                 * (content-sha256)" */
 
 /* The result of --expect. */
 struct expect_result {
@@ -249,6 +251,11 @@ struct check_result {
   bool foreign;                 /* there are checksums of files */
   bool tagged;                  /* there is a checksum with a tag */
 };
+
+/* Set RESULT to whether SUM, that of an image, matches EXPECTED. */
+void expect_result_set (struct expect_result *result,
+                        const struct expected_sum *expected,
+                        const struct sum *sum);
 
 /* What a job returns that can find a difference. */
 enum job_status {

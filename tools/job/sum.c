@@ -8,12 +8,14 @@
  * The sum of a manifest is computed from its leaves.
  *
  * The expected sum is a text (../lib/common/sums.h), or "manifest:FILE", which
- * stands for the sum of the manifest FILE.  A part of an image has no sum, so
- * its leaves are compared with those of a manifest.
+ * stands for the sum of the manifest FILE.  The text can also be a digest of
+ * the content, which is computed beside the sum.  A part of an image has no
+ * sum, so its leaves are compared with those of a manifest.
  */
 
 #include <config.h>
 
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
@@ -176,6 +178,67 @@ read_manifest_sum (const struct expect_request *request, const char *path,
   return 0;
 }
 
+/* Store the command that prints the DIGEST of a file in COMMAND. */
+static void
+file_command (const char *digest, char *command, size_t size)
+{
+  if (strcmp (digest, "blake3") == 0)
+    snprintf (command, size, "b3sum");
+  else if (strcmp (digest, "md5") == 0 ||
+           (strncmp (digest, "sha", 3) == 0 &&
+            isdigit ((unsigned char) digest[3]) && !strchr (digest, '-')))
+    snprintf (command, size, "%ssum", digest);
+  else
+    snprintf (command, size, "openssl dgst -%s", digest);
+}
+
+/* LINE is the sum of a file, which is not that of the disk in it.  What it is
+ * the sum of, the user knows; so the message has both ways to check it.
+ */
+static int
+refuse_file_sum (const struct expect_request *request,
+                 const struct sums_line *line, struct error *error)
+{
+  struct blkhash_opts *opts = blkhash_opts_new (line->spec);
+  const char *digest;
+  char command[128];
+
+  if (opts) {
+    digest = blkhash_opts_get_digest_name (opts);
+    file_command (digest, command, sizeof command);
+    error_set (error, "--expect: %s:%.8s... is the sum of a file: %s %s; if it "
+               "is of the raw disk in it, content-%s:%.8s...", digest,
+               line->hex, command, request->hash.operand, digest, line->hex);
+  }
+  else
+    error_set (error, "--expect: %s", line->why);
+  blkhash_opts_free (opts);
+  return -1;
+}
+
+/* Set EXPECTED to the sum in the text of REQUEST. */
+static int
+parse_text (const struct expect_request *request,
+            struct expected_sum *expected, struct error *error)
+{
+  char *copy = strdup (request->expected);
+  char reason[BLKHASH_MAX_REASON_SIZE];
+  struct sums_line line;
+  int r = 0;
+
+  if (!copy)
+    return error_errno (error, errno, "--expect");
+  sums_line_parse_text (copy, &line);
+  if (line.foreign)
+    r = refuse_file_sum (request, &line, error);
+  else if (line.type == SUMS_DAMAGED)
+    r = error_set (error, "--expect: %s", line.why);
+  else if (expected_sum_init (expected, &line, request->hash.opts, reason) != 0)
+    r = error_set (error, "--expect: %s", reason);
+  free (copy);
+  return r;
+}
+
 /* Set EXPECTED to the expected sum of REQUEST, and *SIZE to the size of the
  * image, if it is known.  Returns the same as job_expect.
  */
@@ -185,7 +248,6 @@ parse (const struct expect_request *request, struct expected_sum *expected,
 {
   const struct hash_request *hash = &request->hash;
   const char *path = job_manifest_path (request->expected);
-  char reason[BLKHASH_MAX_REASON_SIZE];
 
   if (path && job_manifest_is_stdin (request->expected) &&
       job_manifest_is_stdin (hash->operand))
@@ -195,24 +257,22 @@ parse (const struct expect_request *request, struct expected_sum *expected,
     *operand = request->expected;
     return -1;
   }
-  if (!path && expected_sum_parse (expected, request->expected, hash->opts,
-                                   reason) != 0)
-    return error_set (error, "--expect: %s", reason);
+  if (!path && parse_text (request, expected, error) == -1)
+    return -1;
   if (blkhash_opts_get_digest_size (expected->opts) == 0)
     return error_set (error, "--expect: a digest whose length is zero proves "
                       "nothing");
-  return check_params (hash, expected->opts, error);
+  return expected->content
+    ? 0 : check_params (hash, expected->opts, error);
 }
 
 /* Set ERROR to both sums, one below the other. */
 static void
-describe_mismatch (const struct expected_sum *expected, const struct sum *sum,
-                   struct error *error)
+describe_mismatch (const struct expected_sum *expected,
+                   const unsigned char *md, struct error *error)
 {
-  char *wanted = sum_line (expected->opts, expected->md, sum->md_len, NULL,
-                           true, false);
-  char *got = sum_line (expected->opts, sum->md, sum->md_len, NULL, true,
-                        false);
+  char *wanted = expected_sum_line (expected, expected->md);
+  char *got = expected_sum_line (expected, md);
   char lines[1024];
 
   snprintf (lines, sizeof lines, "expected %s\ngot      %s\n%s",
@@ -224,18 +284,27 @@ describe_mismatch (const struct expected_sum *expected, const struct sum *sum,
   free (got);
 }
 
-/* Set RESULT to whether SUM matches EXPECTED. */
-static void
-set_result (const struct expected_sum *expected, const struct sum *sum,
-            struct expect_result *result)
+void
+expect_result_set (struct expect_result *result,
+                   const struct expected_sum *expected, const struct sum *sum)
 {
-  result->same = memcmp (expected->md, sum->md, sum->md_len) == 0;
+  const char *digest = blkhash_opts_get_digest_name (expected->opts);
+  const unsigned char *md = expected->content
+    ? content_sums_find (&sum->content, digest)->md : sum->md;
+
+  result->same = memcmp (expected->md, md,
+                         blkhash_opts_get_digest_size (expected->opts)) == 0;
   result->first = sum->first;
-  strcpy (result->verdict, result->same ? "OK" : "FAILED");
-  sum_line_text (expected->opts, sum->md, result->sum);
-  sum_line_text (expected->opts, expected->md, result->expected);
+  expected_sum_text (expected, md, result->sum);
+  expected_sum_text (expected, expected->md, result->expected);
+  if (result->same)
+    strcpy (result->verdict, "OK");
+  else if (expected->content)
+    snprintf (result->verdict, VERDICT_SIZE, "FAILED (content-%s)", digest);
+  else
+    strcpy (result->verdict, "FAILED");
   if (!result->same)
-    describe_mismatch (expected, sum, &result->why);
+    describe_mismatch (expected, md, &result->why);
 }
 
 /* An image whose size is not SIZE is not read.  SIZE can be
@@ -251,8 +320,13 @@ compare (const struct expect_request *request,
   struct sum sum;
   int r = 0;
 
-  hash.opts = expected->opts;
-  hash_request_fix (&hash);     /* refuse a manifest with others */
+  if (expected->content)
+    content_sums_add (&hash.content,
+                      blkhash_opts_get_digest_name (expected->opts));
+  else {
+    hash.opts = expected->opts;
+    hash_request_fix (&hash);   /* refuse a manifest with others */
+  }
   if (!job_manifest_path (hash.operand) &&
       source_open (&hash.source, hash.operand, &source, error) == -1)
     return -1;
@@ -266,7 +340,7 @@ compare (const struct expect_request *request,
     r = source ? hash_source (&hash, source, &sum, error)
                : job_hash (&hash, &sum, error);
     if (r == 0) {
-      set_result (expected, &sum, result);
+      expect_result_set (result, expected, &sum);
       blkhash_opts_free (sum.hash);
     }
   }
