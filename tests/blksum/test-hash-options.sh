@@ -52,6 +52,29 @@ for size in 4096 524288 4194304; do
     prints_sum "$sum" blksum -d $spec/linear -t 3 --no-extents "$dir/image"
   done
 done
+# The composite SHA-256 of S3, by its rule: the digests of the parts are hashed,
+# and printed in Base64, with the number of parts.
+cat > "$dir/s3.py" << 'END'
+import base64, hashlib, sys
+part = 8 << 20
+data = open(sys.argv[1], "rb").read()
+parts = [hashlib.sha256(data[i:i + part]).digest()
+         for i in range(0, len(data), part)]
+digest = hashlib.sha256(b"".join(parts)).digest()
+print("%s-%d" % (base64.b64encode(digest).decode(), len(parts)))
+END
+cp "$dir/image" "$dir/object"
+for size in 16777216 20000001; do
+  truncate -s $size "$dir/object"
+  write_data "$dir/object" $((size - 300000)) 300000
+  run 0 blksum -d sha256/8m/linear --no-names "$dir/object"
+  "$PYTHON" -c 'import base64, sys
+print(base64.b64encode(bytes.fromhex(sys.argv[1])).decode() + "-" + sys.argv[2])' \
+    "$(cat "$dir/stdout")" $(((size + 8388607) / 8388608)) > "$dir/composite"
+  "$PYTHON" "$dir/s3.py" "$dir/object" | cmp - "$dir/composite" ||
+    fail "not the composite checksum of S3"
+done
+
 # A tag is the spec of its sum.
 for spec in sha256/64k md5/4k/s3 sha512/4m/linear; do
   run 0 blksum --tag --no-names -d $spec "$dir/image"
