@@ -10,10 +10,10 @@ requires_no_sanitizer "a test of scripts"
 [ "$PYTHON" != no ] || skip "python3 is missing"
 bench=$abs_top_srcdir/tests/bench
 
-for script in bench-blksum bench-data bench-digest bench-filter bench-hole \
-              bench-jobs bench-lanes bench-latency bench-null bench-passes \
-              bench-peers bench-python bench-report bench-requests bench-verify \
-              bench-zero make-images plot; do
+for script in bench-also bench-blksum bench-data bench-digest bench-filter \
+              bench-hole bench-jobs bench-lanes bench-latency bench-null \
+              bench-passes bench-peers bench-python bench-report bench-requests \
+              bench-verify bench-zero make-images plot; do
   run 0 "$PYTHON" "$bench/$script" --help
   grep -q "^usage: $script" "$dir/stdout" || fail "$script has no help"
 done
@@ -159,6 +159,14 @@ mkdir "$dir/without"
 echo 'raise ImportError ("none")' > "$dir/without/matplotlib.py"
 fails_with "package python3-matplotlib" env PYTHONPATH="$dir/without" \
   "$PYTHON" "$bench/plot" "$dir/results/hole.json"
+
+# Plain digests.
+if command -v openssl > "$dir/found"; then
+  run 0 "$PYTHON" "$bench/bench-also" --build "$abs_top_builddir" --runs 1 \
+    --size 16 "$dir"
+  [ "$(grep -c '^[a-z0-9,]* *[0-9.]*\( \|$\)' "$dir/stdout")" -ge 3 ] ||
+    fail "bench-also measured other cases"
+fi
 
 # The jobs of blksum, compared with the same build.
 run 0 "$PYTHON" "$bench/bench-jobs" --build "$abs_top_builddir" \
