@@ -406,6 +406,7 @@ check_line (struct list_check *check, const struct sums_line *line)
     report_other (check, line);
   }
 }
+
 int
 job_check (const struct check_request *request,
            struct check_result *result, struct error *error)
