@@ -206,6 +206,9 @@ is_foreign (const char *text)
   size_t n = 0, separators;
   const char *end = strrchr (text, ')'), *hex;
 
+  if (*text && strncmp (text + 1, CONTENT_PREFIX + 1,
+                        strlen (CONTENT_PREFIX + 1)) == 0)
+    return false;
   while (isalnum ((unsigned char) text[n]) || text[n] == '-')
     n++;
   separators = strspn (text + n, " :=");
@@ -215,8 +218,7 @@ is_foreign (const char *text)
     return hex[strspn (hex, hex_digits)] == '\0';
   n += text[n] == ' ';
   return isupper ((unsigned char) text[0]) && text[n] == '(' && end &&
-    strspn (end + 1, " =") > 0 &&
-    strncmp (text + 1, CONTENT_PREFIX + 1, strlen (CONTENT_PREFIX + 1)) != 0;
+    strspn (end + 1, " =") > 0;
 }
 
 /* Set LINE to the sum of a file, for which is_foreign is true. */

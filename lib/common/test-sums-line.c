@@ -257,6 +257,7 @@ test_damaged (void **state)
     "content-sha256 (name = " HEX, "content-sha256 () = " HEX,
     "content-sha256 = " HEX, "content-sha256:" HEX, "content-sha256 " HEX,
     "content-sha256/64k (name) = " HEX, "Content-sha256 (name) = " HEX,
+    "Content-sha256:" HEX, "content-sha256 =" HEX,
     MARK HEX "  name", MARK MARK HEX "  name", MARK "blk-",
     MARK "# unknown name: why",
   };

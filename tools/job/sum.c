@@ -182,9 +182,19 @@ read_manifest_sum (const struct expect_request *request, const char *path,
 static void
 file_command (const char *digest, char *command, size_t size)
 {
-  if (strcmp (digest, "blake3") == 0)
-    snprintf (command, size, "b3sum");
-  else if (strcmp (digest, "md5") == 0 ||
+  static const struct {
+    const char *digest, *command;
+  } others[] = {                /* digests that openssl does not have */
+    { "blake3", "b3sum" }, { "blake2b-256", "b2sum -l 256" },
+    { "xxh64", "xxhsum -H64" }, { "xxh3-128", "xxhsum -H128" },
+  };
+
+  for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+    if (strcmp (digest, others[i].digest) == 0) {
+      snprintf (command, size, "%s", others[i].command);
+      return;
+    }
+  if (strcmp (digest, "md5") == 0 ||
            (strncmp (digest, "sha", 3) == 0 &&
             isdigit ((unsigned char) digest[3]) && !strchr (digest, '-')))
     snprintf (command, size, "%ssum", digest);

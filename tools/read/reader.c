@@ -150,14 +150,14 @@ buffers_free (struct buffers *buffers, struct buffer *buffer)
 static void
 buffers_hold (struct buffers *buffers, const struct buffer *buffer)
 {
-  buffers->held += buffer->len;
+  buffers->held += ROUND_UP (buffer->len, buffers->unit);
   buffers->in_use--;
 }
 
 static void
 buffers_release (struct buffers *buffers, struct buffer *buffer)
 {
-  buffers->held -= buffer->len;
+  buffers->held -= ROUND_UP (buffer->len, buffers->unit);
   buffers_shrink (buffers, buffer, 0);
 }
 
