@@ -70,7 +70,7 @@ def read_list(path: str) -> list[Any]:
                                   stdout=subprocess.PIPE).stdout
     try:
         return list(json.loads(data)["files"])
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         raise Failure(f"{path}: it is no list of the files of a snapshot")
 
 

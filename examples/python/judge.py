@@ -84,6 +84,8 @@ def read_changes(path: str, size: int) -> list[tuple[int, int]]:
         if isinstance(changes, list):
             return list(mapped(changes, size))
         raise Failure("not a list of changes")
+    except RecursionError:
+        raise Failure(f"{path}: not a list of changes") from None
     except (Failure, ValueError) as error:
         raise Failure(f"{path}: {error}") from None
 
@@ -109,6 +111,8 @@ def judge(args: argparse.Namespace) -> bool:
     """Prints the missed ranges; returns whether there was one."""
     missed = False
     old, new = blkhash.Manifest(args.old), blkhash.Manifest(args.new)
+    if not (old.complete and new.complete):
+        raise Failure("a manifest is that of a part of a disk")
     changes = read_changes(args.changes, max(old.size, new.size))
     # What is printed is proven, but that it is all only when this has ended.
     for start, end in outside(old.differences(new), changes, new.block_size):

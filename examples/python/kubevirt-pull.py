@@ -15,7 +15,10 @@ token-file   a file with the token in its tokenSecretRef: never an argument,
 changed      a file to create, with what an incremental backup changed, as
              nbdinfo prints it.  old.blkm is the manifest of the backup that it
              is based on.  Without it, also for a full backup:
-             --run 'blksum --manifest old.blkm "$uri"'
+             size=BYTES --run 'blksum --manifest old.blkm "$uri"'
+size         of the volume, required without "changed": a map that ends early
+             looks like that of a smaller disk ("blkhash update" compares the
+             size with that of old.blkm)
 timeout      seconds without a byte from the server; default 60
 
 The map has pages, each with the offset of the next one.  nbdkit runs nothing,
@@ -98,14 +101,14 @@ class Endpoint:
             return self.get(**query)
         if reply.status != http.HTTPStatus.OK:
             raise Failure(f"{self.name} at {query['offset']}: the server says "
-                          f"{reply.status} {reply.reason}")
+                          f"{reply.status}")
         return reply
 
     def get_page(self, offset: int) -> Any:
         text = self.get(offset=offset).read(PAGE_BYTES)
         try:
             return json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             raise Failure(f"map at {offset}: not JSON") from None
 
     def read(self, buffer: memoryview, offset: int) -> None:
@@ -166,14 +169,16 @@ def thread_model() -> int:
 
 
 def config(key: str, value: str) -> None:
-    if key not in ("map", "data", "token-file", "cacert", "changed", "timeout"):
+    if key not in ("map", "data", "token-file", "cacert", "changed", "size",
+                   "timeout"):
         raise Failure(f"unknown parameter '{key}'")
     settings[key] = value
 
 
 def config_complete() -> None:
     global token
-    for key in "map", "data", "token-file":
+    last = "size" if "changed" not in settings else "map"
+    for key in "map", "data", "token-file", last:
         if key not in settings:
             raise Failure(f"the parameter '{key}' is missing")
     with builtins.open(settings["token-file"]) as file:
@@ -185,6 +190,9 @@ def config_complete() -> None:
 
 def get_ready() -> None:
     is_incremental = read_map(Endpoint("map"))
+    if "size" in settings and nbdkit.parse_size(settings["size"]) != size:
+        raise Failure(f"the map ends at {size}, and not at "
+                      f"{settings['size']}")
     if "changed" in settings:
         if not is_incremental:
             raise Failure("the map is not that of an incremental backup, so "

@@ -5,7 +5,6 @@
 #include <config.h>
 
 #include "common/fork.h"
-#include "common/util.h"
 
 pthread_mutex_t fork_lock = PTHREAD_MUTEX_INITIALIZER;
 atomic_uint fork_generation;
@@ -29,16 +28,21 @@ after_fork_in_child (void)
   pthread_mutex_unlock (&fork_lock);
 }
 
+static int watch_error;         /* set once, when the library is loaded */
+
+/* When the library is loaded: later, a thread could hold FORK_LOCK while it
+ * installs the handlers, and another one fork without them.
+ */
+__attribute__ ((constructor))
+static void
+install_handlers (void)
+{
+  watch_error = pthread_atfork (before_fork, after_fork_in_parent,
+                                after_fork_in_child);
+}
+
 int
 fork_watch (void)
 {
-  static bool watching;         /* protected by the lock */
-  int err = 0;
-  SCOPED_LOCK (&fork_lock);
-
-  if (!watching)
-    err = pthread_atfork (before_fork, after_fork_in_parent,
-                          after_fork_in_child);
-  watching = err == 0;
-  return err;
+  return watch_error;
 }

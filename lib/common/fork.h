@@ -31,9 +31,9 @@ extern pthread_mutex_t fork_lock;
 /* Changed only by the handler in the child, before that has other threads. */
 extern atomic_uint fork_generation;
 
-/* Install the handlers, if this was not done before.  Every constructor of an
- * object that can be used in another thread calls this first.  Returns 0 or
- * ENOMEM.  Thread-safe.
+/* Every constructor of an object that can be used in another thread calls this
+ * first.  Returns 0, or ENOMEM if the handlers could not be installed when the
+ * library was loaded.  Thread-safe.
  */
 int fork_watch (void);
 

@@ -5,12 +5,14 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import tempfile
 import threading
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from ctypes import byref
-from typing import TYPE_CHECKING, Any, Callable, List, NoReturn, Tuple, Union
+from typing import (TYPE_CHECKING, Any, Callable, ContextManager, List,
+                    NoReturn, Tuple, Union)
 
 from . import _lib, _manifest
 from ._lib import lib
@@ -149,9 +151,16 @@ class Leaves:
         directory = os.path.dirname(real)
         _manifest.check_replaced(real)
         fd, temporary = tempfile.mkstemp(".new", ".blkhash-", directory)
+
+        def save(pointer: int, *digest: int) -> int:
+            return int(lib.blkhash_leaves_save(pointer, copy.fileno(), *digest))
+
         try:
             try:
-                digest = self._fold(lib.blkhash_leaves_save, fd)
+                # A thread can still write when signals have ended this call: it
+                # has a descriptor of its own, whose number is not used again.
+                copy = io.FileIO(os.dup(fd), "wb")
+                digest = self._fold(save, copy)
                 os.fsync(fd)
             finally:
                 os.close(fd)
@@ -171,10 +180,11 @@ class Leaves:
                              "which has %d bytes" % (length, offset, self.size))
         return offset
 
-    def _fold(self, function: Callable[..., int], *arguments: int) -> bytes:
+    def _fold(self, function: Callable[..., int],
+              used: ContextManager[Any] = nullcontext()) -> bytes:
         def fold() -> Tuple[int, bytes]:
-            with self._handle as pointer:
-                return _lib.get_digest(function, pointer, *arguments)
+            with used, self._handle as pointer:
+                return _lib.get_digest(function, pointer)
 
         main = threading.current_thread() is threading.main_thread()
         err, digest = self._fold_in_thread(fold) \
@@ -223,7 +233,9 @@ class Leaves:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        self.close()
+        # If a signal has interrupted a call, its exception is not replaced.
+        with suppress(*[RuntimeError] if exception[0] else []):
+            self.close()
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("cannot pickle blkhash.Leaves")

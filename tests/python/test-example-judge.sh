@@ -136,6 +136,14 @@ run 2 judge
 [ "$(cat "$dir/stdout")" = "$differ_127" ] || fail "did not print $differ_127"
 grep -q 'do not show whether they differ' "$dir/stderr" || fail "no reason"
 
+# What is no list; and the manifest of a part.
+printf '[%.0s' $(seq 3000) > "$dir/changes"
+refuses_list 'not a list of changes\|Expecting value'
+mkdir "$dir/parts"
+blkhash parts --part 0/2 "$dir/new" "$dir/parts"
+cp "$dir"/parts/part-* "$dir/old.blkm"
+refuses_list 'that of a part of a disk'
+
 # The dirty bitmap of qemu, and a write that it does not see.
 qemu-img convert -f raw -O qcow2 "$dir/new" "$dir/disk.qcow2"
 qemu-img bitmap --add "$dir/disk.qcow2" b

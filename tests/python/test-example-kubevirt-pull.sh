@@ -72,7 +72,8 @@ pull () {
   # If nbdkit does not start, it leaves the directory of -U - in /tmp.
   run "$wanted" nbdkit -v -U "$dir/pull.sock" python \
     "$abs_top_srcdir/examples/python/kubevirt-pull.py" map="$web/map" \
-    data="$web/data" cacert="$server/cert.pem" token-file="$dir/token" "$@" \
+    data="$web/data" cacert="$server/cert.pem" token-file="$dir/token" \
+    size="$(stat -c %s "$server/disk")" "$@" \
     --run "$command"
   ! grep -qF "$(cat "$server/token")" "$dir/stdout" "$dir/stderr" \
     "$server/requests" || fail "the token is in a message, or in a URL"
@@ -141,6 +142,9 @@ rm -f "$dir/changed"
 pull 1 "$update" changed="$dir/changed"
 grep -q 'differ from .*old.blkm' "$dir/stderr" || fail "not found by the audit"
 cp "$dir/map" "$server/map"
+
+# A map that ends early looks like that of a smaller disk.
+refuses_map 'the map ends at 8388608, and not at 16M' size=16M
 
 echo wrong > "$dir/wrong"
 refuses_map 'map at 0: the server says 401' token-file="$dir/wrong"
