@@ -202,7 +202,7 @@ setup_requests (struct nbd_reader *reader,
   reader->extents.size = reader->end;
   reader->queue_depth = options->queue_depth;
   reader->queue_size = options->queue_size;
-  reader->memory = options->memory;
+  reader->memory = reader_memory (reader->base.scan, options);
   return 0;
 }
 

@@ -459,7 +459,7 @@ image_reader_scan (const struct image_ops *image,
 {
   struct image_reader reader = {
     .image = image,
-    .memory = options->memory,
+    .memory = reader_memory (scan, options),
     .lock = PTHREAD_MUTEX_INITIALIZER,
   };
   const struct cursor cursor = {

@@ -15,6 +15,7 @@
 #include "read/reader.h"
 #include "read/scan.h"
 #include "util/error.h"
+#include "util/source-options.h"
 
 /* ---- Buffers, their memory and their queue ------------------------------- */
 
@@ -596,6 +597,17 @@ reader_init (struct reader *reader, struct scan *scan,
   if (scan->request.content)
     content_attach (scan->request.content, content_advanced, reader,
                     scan->request.progress);
+}
+
+/* Bytes.  Without it a sum with blocks of 512 bytes and 128 threads took 133
+ * MiB, and with it 115.
+ */
+#define CONTENT_MEMORY (16 * 1024 * 1024)
+
+size_t
+reader_memory (const struct scan *scan, const struct source_options *options)
+{
+  return options->memory - (scan->request.content ? CONTENT_MEMORY : 0);
 }
 
 int

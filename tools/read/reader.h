@@ -42,6 +42,7 @@
 
 struct error;
 struct scan;
+struct source_options;
 
 /* ---- Buffers ---- */
 
@@ -137,6 +138,13 @@ struct reader {
  */
 void reader_init (struct reader *reader, struct scan *scan,
                   const struct cursor *cursor, next_range_function next_range);
+
+/* Returns the size of all buffers, in bytes, of a reader with OPTIONS.  Held
+ * buffers use all of it, and each has pieces, so with digests of the content it
+ * is less.
+ */
+size_t reader_memory (const struct scan *scan,
+                      const struct source_options *options);
 
 /* Set the limits, and allocate the buffers.  Returns 0 or a positive errno. */
 int reader_set_bounds (struct reader *reader,
