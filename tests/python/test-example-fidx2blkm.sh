@@ -150,6 +150,8 @@ make_snapshot "$dir/disk"
 refuses_index 'does not list the index' --index-json "$dir/list"
 echo '{"files": 7}' > "$dir/list"
 refuses_index 'no list of the files' --index-json "$dir/list"
+printf '[%.0s' $(seq 3000) > "$dir/list"
+refuses_index 'no list of the files' --index-json "$dir/list"
 flip 20 "$dir/snapshot/index.json.blob"
 refuses_index 'index.json.blob: its checksum is wrong'
 

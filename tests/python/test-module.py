@@ -857,6 +857,48 @@ class SignalTest(InDirectory):
         self.assertEqual(t.write_manifest(self.path).hex(), expected)
         self.assertEqual(blkhash.Manifest(self.path).sum.hex(), expected)
 
+    def test_signals_in_write_manifest(self):
+        """If signals end the call, its thread can still write; not to a file
+        that the program opens meanwhile."""
+        size = (_lib.ZERO_BLOCKS + 1) * 4
+        t = blkhash.Leaves("sha1/4", size)
+        t.zero(0, size)
+        go, ended = threading.Event(), threading.Event()
+
+        def save(pointer, fd, *_):
+            os.kill(os.getpid(), signal.SIGINT)
+            go.wait()
+            os.write(fd, b"manifest")
+            ended.set()
+            return errno.EINVAL
+
+        def forget(*_):
+            raise KeyboardInterrupt     # of a second signal
+
+        with replaced(_lib.lib, "blkhash_leaves_save", save), \
+                replaced(_lib.lib, "blkhash_leaves_forget", forget):
+            with self.assertRaises(KeyboardInterrupt):
+                t.write_manifest(self.path)
+            files = [open(self.write(b"", str(i)), "r+b") for i in range(5)]
+            go.set()
+            ended.wait()
+        for file in files:
+            self.assertEqual(os.fstat(file.fileno()).st_size, 0)
+            file.close()
+
+    def test_with(self):
+        """An exception of a signal in a call is not replaced."""
+        with self.assertRaises(KeyboardInterrupt):
+            with blkhash.Leaves(SPEC, 1) as t:
+                t._handle.__enter__()
+                raise KeyboardInterrupt
+        t._handle.__exit__()
+        with self.assertRaisesRegex(RuntimeError, "during a call"):
+            with t:
+                t._handle.__enter__()
+        t._handle.__exit__()
+        t.close()
+
     def test_handler_uses_objects(self):
         """A handler that uses the same objects gets an answer or an
         exception."""

@@ -8,9 +8,11 @@
 
 #include <config.h>
 
+#include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -286,6 +288,40 @@ test_stop (void **state)
   free_image ();
 }
 
+static atomic_bool no_update;   /* digest_update fails */
+
+int __real_digest_update (struct digest_ctx *ctx, const void *buf, size_t len);
+int __wrap_digest_update (struct digest_ctx *ctx, const void *buf, size_t len);
+
+int
+__wrap_digest_update (struct digest_ctx *ctx, const void *buf, size_t len)
+{
+  return no_update ? EIO : __real_digest_update (ctx, buf, len);
+}
+
+/* If a digest fails, all buffers are released, and there is no digest. */
+static void
+test_failure (void **state)
+{
+  struct content_sums sums = new_content (2);
+  struct error error = { "" };
+
+  (void) state;
+  make_image ();
+  for (unsigned i = 0; i < BUFFERS; i++) {
+    no_update = i == BUFFERS / 2;
+    add_buffer (i);
+    assert_true (content_wait (image.content, LONG_WAIT));
+  }
+  assert_int_equal (image.released, BUFFERS);
+  content_detach (image.content);
+  assert_int_equal (content_finish (image.content, image.size, &sums, &error),
+                    -1);
+  assert_true (error_is_set (&error));
+  content_free (image.content);
+  free_image ();
+}
+
 /* An image without bytes. */
 static void
 test_empty (void **state)
@@ -326,6 +362,7 @@ main (void)
     cmocka_unit_test (test_order),
     cmocka_unit_test (test_gap),
     cmocka_unit_test (test_stop),
+    cmocka_unit_test (test_failure),
     cmocka_unit_test (test_empty),
     cmocka_unit_test (test_unknown),
   };
