@@ -7,9 +7,9 @@
  *
  * Batches of many threads are queued and hashed in groups.  If fewer threads
  * are hashing than there are CPUs, a thread takes a group of blocks from the
- * queue, oldest first, and hashes them itself.  The blocks can belong to
- * batches of other threads; their data is not copied.  The other threads wait
- * until their batches are done.  After leaf_enable_gather, a batch that does
+ * queue, and hashes them itself.  If other threads wait, it takes the oldest
+ * blocks, which can belong to their batches; their data is not copied.  The
+ * other threads wait until their batches are done.  After leaf_enable_gather, a batch that does
  * not fill the lanes (see lanes.h) waits up to GATHER_TIMEOUT for other
  * batches, so that groups are full even if each thread has only a few blocks.
  *
@@ -41,6 +41,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -331,28 +332,60 @@ struct leaf_group {
   struct leaf_block *block[LEAF_GROUP];
 };
 
-/* A batch is removed from the queue when its last untaken block is taken, and
- * not later: the batch is on the stack of its thread, which can return as soon
- * as all blocks of the batch are hashed.
+/* Is there a batch whose thread waits, for a CPU or for other batches? */
+static bool
+others_wait_locked (const struct leaf_engine *engine, const struct batch *owner)
+{
+  const struct batch *batch = engine->queue;
+
+  while (batch && (batch->hashing || batch == owner))
+    batch = batch->next;
+  return batch != NULL;
+}
+
+static void
+unqueue_locked (struct leaf_engine *engine, struct batch *batch)
+{
+  struct batch **link = &engine->queue;
+
+  while (*link != batch)
+    link = &(*link)->next;
+  *link = batch->next;
+  if (!*link)
+    engine->queue_tail = link;
+}
+
+/* Take the next block of BATCH.  The batch is removed from the queue when its
+ * last untaken block is taken, and not later: the batch is on the stack of its
+ * thread, which can return as soon as all blocks of the batch are hashed.
  */
 static void
-take_group_locked (struct leaf_engine *engine, struct leaf_group *group)
+take_block_locked (struct leaf_engine *engine, struct batch *batch,
+                   struct leaf_group *group)
 {
-  for (group->count = 0; group->count < LEAF_GROUP && engine->queue;
-       group->count++) {
-    struct batch *batch = engine->queue;
+  while (batch->next_block->zero)
+    batch->next_block++;
+  group->batch[group->count] = batch;
+  group->block[group->count++] = batch->next_block++;
+  engine->queued--;
+  if (--batch->untaken == 0)
+    unqueue_locked (engine, batch);
+}
 
-    while (batch->next_block->zero)
-      batch->next_block++;
-    group->batch[group->count] = batch;
-    group->block[group->count] = batch->next_block++;
-    engine->queued--;
-    if (--batch->untaken == 0) {
-      engine->queue = batch->next;
-      if (!engine->queue)
-        engine->queue_tail = &engine->queue;
-    }
-  }
+/* Take the oldest blocks.  But if no other thread waits, take only those of
+ * OWNER: a thread whose last blocks were taken would have to wait for them,
+ * which takes longer than to hash them if they are small.
+ */
+static void
+take_group_locked (struct leaf_engine *engine, struct batch *owner,
+                   struct leaf_group *group)
+{
+  bool alone = !others_wait_locked (engine, owner);
+
+  group->count = 0;
+  while (group->count < LEAF_GROUP && (alone ? owner->untaken > 0
+                                             : engine->queue != NULL))
+    take_block_locked (engine, alone ? owner : engine->queue, group);
 }
 
 /* Wake the thread of the oldest waiting batch, if there is a free CPU. */
@@ -400,7 +433,7 @@ do_group_locked (struct leaf_engine *engine, struct batch *owner)
   size_t i;
   int err;
 
-  take_group_locked (engine, &group);
+  take_group_locked (engine, owner, &group);
   if (is_gathered (engine, &group))
     engine->backoff = 0;
   owner->hashing = true;

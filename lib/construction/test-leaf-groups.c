@@ -282,6 +282,28 @@ test_wake_next (void **state)
   destroy ();
 }
 
+/* While the thread of a batch hashes, another thread with a free CPU hashes its
+ * own blocks only, and waits for nobody.
+ */
+static void
+test_own_blocks (void **state)
+{
+  static struct batch large, small;
+
+  (void) state;
+  create ("md5", 2);
+  slow_md[0] = large.md[0];
+  slow_md[1] = large.md[LEAF_GROUP];
+  begin (&large, LEAF_GROUP + 1);
+  wait_for (&hashing, 1);
+  begin (&small, 3);
+  end (&small, 0);
+  assert_int_equal (waiting, 0);
+  slow_md[0] = slow_md[1] = NULL;
+  end (&large, 0);
+  destroy ();
+}
+
 /* ---- Waiting for others ---- */
 
 static unsigned waits;          /* number of waits that timed out */
@@ -476,6 +498,7 @@ main (void)
     cmocka_unit_test (test_no_memory),
     cmocka_unit_test (test_zeros),
     cmocka_unit_test (test_wake_next),
+    cmocka_unit_test (test_own_blocks),
     cmocka_unit_test (test_gather),
     cmocka_unit_test (test_taken),
   };
