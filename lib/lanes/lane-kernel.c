@@ -11,31 +11,10 @@
 #include <config.h>
 
 #include <assert.h>
+#include <endian.h>
 #include <string.h>
 
 #include "lanes/lane-kernel.h"
-
-static void
-store_be (unsigned char *p, uint64_t x, size_t size)
-{
-  for (; size > 0; x >>= 8)
-    p[--size] = x;
-}
-
-/* The sizes 4 and 8 are constants, so that the loop of store_be is unrolled. */
-static void
-store_word (const struct lane_hash *hash, unsigned char *p, uint64_t x)
-{
-  size_t i;
-
-  if (hash->kind == LANE_FIPS180 && hash->word == 4)
-    store_be (p, x, 4);
-  else if (hash->kind == LANE_FIPS180)
-    store_be (p, x, 8);
-  else
-    for (i = 0; i < hash->word; i++, x >>= 8)
-      p[i] = x;
-}
 
 static void
 set_initial_state (const struct lane_hash *hash, union lane_state *state,
@@ -44,10 +23,11 @@ set_initial_state (const struct lane_hash *hash, union lane_state *state,
   size_t word, end, i = 0;
 
   for (word = 0; word < hash->words; word++)
-    for (end = i + lanes; i < end; i++)
-      if (hash->word == sizeof state->word64[0])
+    if (hash->word == sizeof state->word64[0])
+      for (end = i + lanes; i < end; i++)
         state->word64[i] = hash->initial_state[word];
-      else
+    else
+      for (end = i + lanes; i < end; i++)
         state->word32[i] = hash->initial_state[word];
 }
 
@@ -56,13 +36,21 @@ static void
 get_digest (const struct lane_hash *hash, const union lane_state *state,
             size_t lanes, size_t i, unsigned char *md)
 {
-  size_t offset, index = i;
+  const unsigned char *end = md + hash->md;
 
-  assert (hash->md % hash->word == 0);
-  for (offset = 0; offset < hash->md; offset += hash->word, index += lanes)
-    store_word (hash, md + offset,
-                hash->word == sizeof state->word64[0] ? state->word64[index]
-                                                      : state->word32[index]);
+  if (hash->word == sizeof state->word32[0])
+    for (; md < end; md += sizeof state->word32[0], i += lanes) {
+      uint32_t word = htobe32 (state->word32[i]);
+
+      memcpy (md, &word, sizeof word);
+    }
+  else
+    for (; md < end; md += sizeof state->word64[0], i += lanes) {
+      uint64_t word = hash->kind == LANE_FIPS180 ? htobe64 (state->word64[i])
+                                                 : htole64 (state->word64[i]);
+
+      memcpy (md, &word, sizeof word);
+    }
 }
 
 /* Returns how many blocks of a message of LEN bytes are hashed without padding.
@@ -85,6 +73,7 @@ pad (const struct lane_hash *hash, unsigned char end[2 * LANE_MAX_BLOCK],
 {
   size_t rest = len - whole_blocks (hash, len) * hash->block;
   size_t blocks = rest + 1 + hash->length <= hash->block ? 1 : 2;
+  uint64_t bits = htobe64 ((uint64_t) len * 8);
 
   memset (end, 0, 2 * hash->block);
   if (rest > 0)
@@ -92,7 +81,7 @@ pad (const struct lane_hash *hash, unsigned char end[2 * LANE_MAX_BLOCK],
   if (hash->kind == LANE_BLAKE2B)
     return 1;
   end[rest] = 0x80;
-  store_be (end + blocks * hash->block - 8, (uint64_t) len * 8, 8);
+  memcpy (end + blocks * hash->block - sizeof bits, &bits, sizeof bits);
   return blocks;
 }
 
@@ -114,7 +103,9 @@ set_last (const struct lane_hash *hash, union lane_state *state, size_t lanes,
   }
 }
 
-/* A lane without a message hashes the message of the first lane again. */
+/* A lane without a message hashes the message of the first lane again.  If the
+ * messages end with a whole block, all have the same padding.
+ */
 void
 lane_kernel_hash (const struct lane_hash *hash,
                   const struct lane_kernel *kernel,
@@ -124,20 +115,20 @@ lane_kernel_hash (const struct lane_hash *hash,
   union lane_state state;
   unsigned char end[LANES_MAX][2 * LANE_MAX_BLOCK];
   const unsigned char *from[LANES_MAX] = { NULL };
-  const size_t lanes = kernel->lanes;
+  const size_t lanes = kernel->lanes, whole = whole_blocks (hash, len);
+  const size_t ends = whole * hash->block == len ? 1 : count;
   size_t i, blocks = 0;
 
   assert (count > 0 && count <= lanes && lanes <= LANES_MAX);
   set_initial_state (hash, &state, lanes);
   for (i = 0; i < lanes; i++)
     from[i] = data[i < count ? i : 0];
-  kernel->compress (&state, from, whole_blocks (hash, len));
+  kernel->compress (&state, from, whole);
 
-  for (i = 0; i < lanes; i++) {
-    if (i < count)
-      blocks = pad (hash, end[i], from[i], len);
-    from[i] = end[i < count ? i : 0];
-  }
+  for (i = 0; i < ends; i++)
+    blocks = pad (hash, end[i], from[i], len);
+  for (i = 0; i < lanes; i++)
+    from[i] = end[i < ends ? i : 0];
   set_last (hash, &state, lanes, len);
   kernel->compress (&state, from, blocks);
 
