@@ -245,7 +245,7 @@ start (struct blkhash *h, const struct blkhash_opts *opts)
                            leaf_zero_md (h->engine));
   if (!h->outer)
     return errno;
-  h->pool = pipeline_pool_create (opts->threads);
+  h->pool = pipeline_pool_create (opts->threads, opts->block_size);
   if (!h->pool)
     return errno;
   h->pipeline = pipeline_create (h->engine, h->outer, h->pool, opts->block_size,

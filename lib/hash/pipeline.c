@@ -51,6 +51,9 @@
 
 #define JOB_BYTES (2u << 20)    /* maximum bytes of data in a job, unless one
                                  * block is larger */
+#define TASK_BYTES (2u << 20)   /* maximum bytes of several small jobs that a
+                                 * thread takes at a time: fewer threads are
+                                 * woken */
 #define COPIES (48u << 20)      /* maximum bytes of all buffers for copies */
 #define JOB_BLOCKS 1024         /* maximum blocks in a job of data; bounds the
                                  * leaves of tiny blocks */
@@ -204,9 +207,10 @@ run_jobs (struct pool_task *tasks)
 }
 
 struct pool *
-pipeline_pool_create (unsigned threads)
+pipeline_pool_create (unsigned threads, uint32_t block_size)
 {
-  return pool_create (threads, LEAF_GROUP, run_jobs);
+  return pool_create (threads, MAX (TASK_BYTES / block_size, LEAF_GROUP),
+                      run_jobs);
 }
 
 /* ---- In the appending thread ---- */

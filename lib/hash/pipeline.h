@@ -25,10 +25,10 @@ struct pool;
 
 struct pipeline;
 
-/* Create a pool that runs the jobs of a pipeline, in up to THREADS threads.
- * Returns NULL with errno set on failure.
+/* Create a pool that runs the jobs of a pipeline with blocks of BLOCK_SIZE
+ * bytes, in up to THREADS threads.  Returns NULL with errno set on failure.
  */
-struct pool *pipeline_pool_create (unsigned threads);
+struct pool *pipeline_pool_create (unsigned threads, uint32_t block_size);
 
 /* ENGINE and OUTER must outlive the pipeline, and POOL must be freed before it.
  * LEAF_SIZE is in bytes.  The ring has room for 2 * THREADS + 2 + DEPTH jobs.
