@@ -157,15 +157,18 @@ remove_leaves (const struct leaf_tree *tree, struct bottom *bottom,
              (all - j) * leaf_size);
 }
 
-/* Make room for a leaf at index I of the array. */
+/* Make room for COUNT leaves at index I of the array. */
 static int
-insert_leaf (struct leaf_tree *tree, struct bottom *bottom, unsigned i)
+insert_leaves (struct leaf_tree *tree, struct bottom *bottom, unsigned i,
+               unsigned count)
 {
   size_t leaf_size = tree->leaf_size;
   unsigned all = __builtin_popcountll (bottom->data);
+  unsigned room = MAX (bottom->room, 1);
 
-  if (all == bottom->room) {
-    unsigned room = all ? 2 * all : 1;
+  while (room < all + count)
+    room *= 2;
+  if (room > bottom->room) {
     unsigned char *bigger = spare_take (spare_leaves (tree, room),
                                         array_size (tree, room));
 
@@ -178,8 +181,8 @@ insert_leaf (struct leaf_tree *tree, struct bottom *bottom, unsigned i)
     bottom->leaves = bigger;
     bottom->room = room;
   }
-  memmove (bottom->leaves + (i + 1) * leaf_size, bottom->leaves + i * leaf_size,
-           (all - i) * leaf_size);
+  memmove (bottom->leaves + (i + count) * leaf_size,
+           bottom->leaves + i * leaf_size, (all - i) * leaf_size);
   return 0;
 }
 
@@ -210,17 +213,20 @@ bottom_set (const struct leaf_tree *tree, struct bottom *bottom,
   set_bits (bottom, first, count, state);
 }
 
-/* Set a block to LEAF_DATA.  Returns 0 or ENOMEM. */
+/* Set blocks to LEAF_DATA.  Returns 0, or ENOMEM: then they are missing. */
 static int
-bottom_set_data (struct leaf_tree *tree, struct bottom *bottom, unsigned i,
-                 const unsigned char *leaf)
+bottom_set_data (struct leaf_tree *tree, struct bottom *bottom, unsigned first,
+                 unsigned count, const unsigned char *leaves)
 {
-  unsigned at = leaves_before (bottom, i);
+  unsigned i;
 
-  if (!(bottom->data >> i & 1) && insert_leaf (tree, bottom, at) != 0)
+  bottom_set (tree, bottom, first, count, LEAF_MISSING);
+  i = leaves_before (bottom, first);
+  if (insert_leaves (tree, bottom, i, count) != 0)
     return ENOMEM;
-  memcpy (bottom->leaves + at * tree->leaf_size, leaf, tree->leaf_size);
-  set_bits (bottom, i, 1, LEAF_DATA);
+  memcpy (bottom->leaves + i * tree->leaf_size, leaves,
+          count * tree->leaf_size);
+  set_bits (bottom, first, count, LEAF_DATA);
   return 0;
 }
 
@@ -484,28 +490,42 @@ leaf_tree_set (struct leaf_tree *tree, uint64_t first, uint64_t count,
   return set_slot (tree, &tree->root, tree->height, first, count, state);
 }
 
-int
-leaf_tree_set_data (struct leaf_tree *tree, uint64_t index,
-                    const unsigned char *leaf)
+/* Returns the bottom node of block INDEX, which is created if needed; or NULL.
+ */
+static struct bottom *
+make_bottom (struct leaf_tree *tree, uint64_t index)
 {
   void **slot = &tree->root;
   unsigned height;
-  struct bottom *bottom;
 
-  assert (index < tree->blocks);
-  if (grow (tree, index) != 0)
-    return ENOMEM;
   for (height = tree->height; height > 0; height--) {
     struct inner *inner = split_slot (tree, slot, height);
 
     if (!inner)
-      return ENOMEM;
+      return NULL;
     slot = &inner->slot[(index >> height * BITS) & (WAYS - 1)];
   }
-  bottom = split_slot (tree, slot, 0);
-  if (!bottom)
+  return split_slot (tree, slot, 0);
+}
+
+int
+leaf_tree_set_data (struct leaf_tree *tree, uint64_t first, uint64_t count,
+                    const unsigned char *leaves)
+{
+  assert (first <= tree->blocks && count <= tree->blocks - first);
+  if (count > 0 && grow (tree, first + count - 1) != 0)
     return ENOMEM;
-  return bottom_set_data (tree, bottom, index & (WAYS - 1), leaf);
+  while (count > 0) {
+    unsigned i = first & (WAYS - 1), n = MIN (count, WAYS - i);
+    struct bottom *bottom = make_bottom (tree, first);
+
+    if (!bottom || bottom_set_data (tree, bottom, i, n, leaves) != 0)
+      return ENOMEM;
+    first += n;
+    count -= n;
+    leaves += n * tree->leaf_size;
+  }
+  return 0;
 }
 
 struct leaf_run

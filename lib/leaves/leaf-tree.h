@@ -54,10 +54,11 @@ size_t leaf_tree_path_size (const struct leaf_tree *tree);
 int leaf_tree_set (struct leaf_tree *tree, uint64_t first, uint64_t count,
                    enum leaf_state state);
 
-/* Set block INDEX to LEAF_DATA, and store a copy of LEAF.  Returns 0 or ENOMEM.
+/* Set COUNT blocks, the first of which is FIRST, to LEAF_DATA, and store a copy
+ * of LEAVES.  Returns 0, or ENOMEM if some were not set.
  */
-int leaf_tree_set_data (struct leaf_tree *tree, uint64_t index,
-                        const unsigned char *leaf);
+int leaf_tree_set_data (struct leaf_tree *tree, uint64_t first, uint64_t count,
+                        const unsigned char *leaves);
 
 /* Returns the run that starts at block INDEX, which must be less than the
  * number of blocks.  The leaves of the run are valid until the tree changes.

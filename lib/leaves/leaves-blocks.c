@@ -85,19 +85,38 @@ leaves_set_locked (struct blkhash_leaves *l, uint64_t first, uint64_t count,
   return err ? leaves_set_error_locked (l, err) : 0;
 }
 
+static int
+store_leaves_locked (struct blkhash_leaves *l, uint64_t first, uint64_t count,
+                     const unsigned char *leaves)
+{
+  int err;
+
+  drop_partials_locked (l, first, count);
+  l->generation++;
+  err = leaf_tree_set_data (l->tree, first, count, leaves);
+  if (err)
+    return leaves_set_error_locked (l, err);
+  if (l->once)
+    l->unfolded += count;
+  return 0;
+}
+
+/* Store a run of COUNT blocks, all data or all zero.  The first is BLOCK, and
+ * the leaves of all follow that of the first.
+ */
+static int
+store_run_locked (struct blkhash_leaves *l, uint64_t first, uint64_t count,
+                  const struct leaf_block *block)
+{
+  return block->zero ? leaves_set_locked (l, first, count, LEAF_ZERO)
+                     : store_leaves_locked (l, first, count, block->md);
+}
+
 int
 leaves_store_locked (struct blkhash_leaves *l, uint64_t index,
                      const struct leaf_block *block)
 {
-  int err;
-
-  if (block->zero)
-    return leaves_set_locked (l, index, 1, LEAF_ZERO);
-  drop_partials_locked (l, index, 1);
-  l->generation++;
-  err = leaf_tree_set_data (l->tree, index, block->md);
-  l->unfolded += err == 0 && l->once;
-  return err ? leaves_set_error_locked (l, err) : 0;
+  return store_run_locked (l, index, 1, block);
 }
 
 /* Called when an observation contradicts the table: make the blocks missing,
@@ -146,37 +165,100 @@ check_new_locked (struct blkhash_leaves *l, uint64_t first, uint64_t count)
   return 0;
 }
 
-/* BLOCK is the observed content of block INDEX.  If it contradicts the table,
- * the block becomes missing, because it is not known whether the table or the
- * observed content is outdated.
+/* LEAVES is NULL for zeros. */
+static int
+put_leaves_locked (struct blkhash_leaves *l, uint64_t first, uint64_t count,
+                   const unsigned char *leaves)
+{
+  int err = check_new_locked (l, first, count);
+
+  if (err)
+    return err;
+  if (!leaves)
+    err = leaves_set_locked (l, first, count, LEAF_ZERO);
+  else if (l->once && !l->folding && first == l->folded)
+    err = leaves_fold_next_locked (l, count, leaves);
+  else
+    err = store_leaves_locked (l, first, count, leaves);
+  if (err == 0 && l->once)
+    err = leaves_fold_early_locked (l);
+  return err;
+}
+
+/* Returns the number of blocks at the start of BLOCKS, which has COUNT, that are
+ * all zeros, or all data.
+ */
+static size_t
+count_alike (const struct leaf_block *blocks, size_t count)
+{
+  size_t n = 1;
+
+  while (n < count && blocks[n].zero == blocks[0].zero)
+    n++;
+  return n;
+}
+
+/* Store the blocks of a batch, a run at a time. */
+static int
+give_batch_locked (struct blkhash_leaves *l, uint64_t index,
+                   const struct leaf_block *blocks, size_t count)
+{
+  size_t i, n;
+  int err = 0;
+
+  for (i = 0; i < count && err == 0; i += n) {
+    n = count_alike (blocks + i, count - i);
+    err = put_leaves_locked (l, index + i, n,
+                             blocks[i].zero ? NULL : blocks[i].md);
+  }
+  return err;
+}
+
+/* BLOCKS, COUNT of them, are the observed content from block INDEX on.  Put the
+ * first run of blocks that were missing, or one block that was not.  If that
+ * contradicts the table, it becomes missing, because it is not known whether
+ * the table or the observed content is outdated.  Store in *N the number of
+ * blocks.
  */
 static int
-observe_block_locked (struct blkhash_leaves *l, uint64_t index,
-                      const struct leaf_block *block)
+observe_run_locked (struct blkhash_leaves *l, uint64_t index,
+                    const struct leaf_block *blocks, size_t count, size_t *n)
 {
   struct leaf_run run = leaf_tree_run (l->tree, index);
   bool agrees = true;
 
+  *n = 1;
   switch (run.state) {
   case LEAF_MISSING:
-    break;
+    *n = count_alike (blocks, MIN (run.count, count));
+    return store_run_locked (l, index, *n, blocks);
   case LEAF_ZERO:
-    agrees = block->zero;
+    agrees = blocks->zero;
     break;
   case LEAF_DATA:
-    agrees = !block->zero &&
-      memcmp (run.leaves, block->md, l->leaf_size) == 0;
+    agrees = !blocks->zero &&
+      memcmp (run.leaves, blocks->md, l->leaf_size) == 0;
     break;
   case LEAF_PARTIAL:
-    agrees = partial_agrees (pieces_find (l->pieces, index), block->data,
-                             block->len, 0);
+    agrees = partial_agrees (pieces_find (l->pieces, index), blocks->data,
+                             blocks->len, 0);
     break;
   }
   if (!agrees)
     return contradict_locked (l, index, 1);
-  if (run.state == LEAF_ZERO || run.state == LEAF_DATA)
-    return 0;
-  return leaves_store_locked (l, index, block);
+  return run.state == LEAF_PARTIAL ? leaves_store_locked (l, index, blocks) : 0;
+}
+
+static int
+observe_batch_locked (struct blkhash_leaves *l, uint64_t index,
+                      const struct leaf_block *blocks, size_t count)
+{
+  size_t i, n;
+  int err = l->error;
+
+  for (i = 0; i < count && err == 0; i += n)
+    err = observe_run_locked (l, index + i, blocks + i, count - i, &n);
+  return err;
 }
 
 /* Hash and store up to LEAVES_BATCH blocks of data. */
@@ -199,13 +281,8 @@ put_data (struct blkhash_leaves *l, enum leaves_op op, const unsigned char *buf,
   SCOPED_LOCK (&l->lock);
   if (err)
     return leaves_set_error_locked (l, err);
-  err = check_new_locked (l, index, count);
-  for (i = 0; i < count && err == 0; i++)
-    err = op == OBSERVE ? observe_block_locked (l, index + i, &blocks[i])
-                        : leaves_store_locked (l, index + i, &blocks[i]);
-  if (err == 0 && l->once)
-    err = leaves_fold_early_locked (l);
-  return err;
+  return op == OBSERVE ? observe_batch_locked (l, index, blocks, count)
+                       : give_batch_locked (l, index, blocks, count);
 }
 
 static int
@@ -268,42 +345,6 @@ forget (struct blkhash_leaves *l, uint64_t index, uint64_t count)
   if (l->error)
     return l->error;
   return leaves_set_locked (l, index, count, LEAF_MISSING);
-}
-
-static int
-store_leaves_locked (struct blkhash_leaves *l, uint64_t first, uint64_t count,
-                     const unsigned char *leaves)
-{
-  uint64_t i;
-  int err = 0;
-
-  drop_partials_locked (l, first, count);
-  l->generation++;
-  for (i = 0; i < count && err == 0; i++) {
-    err = leaf_tree_set_data (l->tree, first + i, leaves + i * l->leaf_size);
-    l->unfolded += err == 0 && l->once;
-  }
-  return err ? leaves_set_error_locked (l, err) : 0;
-}
-
-/* LEAVES is NULL for zeros. */
-static int
-put_leaves_locked (struct blkhash_leaves *l, uint64_t first, uint64_t count,
-                   const unsigned char *leaves)
-{
-  int err = check_new_locked (l, first, count);
-
-  if (err)
-    return err;
-  if (!leaves)
-    err = leaves_set_locked (l, first, count, LEAF_ZERO);
-  else if (l->once && !l->folding && first == l->folded)
-    err = leaves_fold_next_locked (l, count, leaves);
-  else
-    err = store_leaves_locked (l, first, count, leaves);
-  if (err == 0 && l->once)
-    err = leaves_fold_early_locked (l);
-  return err;
 }
 
 /* Can COUNT leaves of LEAF_SIZE bytes, from block FIRST on, be put? */

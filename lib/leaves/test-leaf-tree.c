@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -71,6 +72,7 @@ change (struct leaf_tree *tree, struct model *model)
   static const enum leaf_state states[] = {
     LEAF_MISSING, LEAF_ZERO, LEAF_PARTIAL, LEAF_DATA
   };
+  static unsigned char leaves[BLOCKS * LEAF_SIZE];
   enum leaf_state state = states[rnd (4)];
   uint64_t first, count, i;
 
@@ -79,11 +81,11 @@ change (struct leaf_tree *tree, struct model *model)
     assert_int_equal (leaf_tree_set (tree, first, count, state), 0);
   for (i = first; i < first + count; i++) {
     model[i].state = state;
-    if (state == LEAF_DATA) {
-      model[i].leaf[rnd (LEAF_SIZE)] = rnd (256);
-      assert_int_equal (leaf_tree_set_data (tree, i, model[i].leaf), 0);
-    }
+    model[i].leaf[rnd (LEAF_SIZE)] = rnd (256);
+    memcpy (leaves + (i - first) * leaf_size, model[i].leaf, leaf_size);
   }
+  if (state == LEAF_DATA)
+    assert_int_equal (leaf_tree_set_data (tree, first, count, leaves), 0);
 }
 
 static void
@@ -161,7 +163,7 @@ test_sizes (void **state)
     assert_int_equal (leaf_tree_set (tree, 0, blocks, LEAF_ZERO), 0);
     run = leaf_tree_run (tree, 0);
     assert_int_equal (run.state, LEAF_ZERO);
-    assert_int_equal (leaf_tree_set_data (tree, blocks - 1,
+    assert_int_equal (leaf_tree_set_data (tree, blocks - 1, 1,
                                           (const void *) "12345"), 0);
     run = leaf_tree_run (tree, blocks - 1);
     assert_int_equal (run.state, LEAF_DATA);
@@ -193,8 +195,8 @@ grows_over (uint64_t first, enum leaf_state state)
       far = first;
     assert_int_equal (leaf_tree_set (tree, 0, first, state), 0);
     assert_int_equal (leaf_tree_run (tree, far).state, LEAF_MISSING);
-    assert_int_equal (leaf_tree_set_data (tree, far, (const void *) "54321"),
-                      0);
+    assert_int_equal (leaf_tree_set_data (tree, far, 1,
+                                          (const void *) "54321"), 0);
     for (i = 0; i < first; i += run.count) {
       run = leaf_tree_run (tree, i);
       assert_int_equal (run.state, state);
@@ -244,7 +246,7 @@ set_without_memory (uint64_t used, bool data, unsigned number)
   assert_int_equal (leaf_tree_set (tree, used, 1, LEAF_ZERO), 0);
   calls = 0;
   fail_at = number;
-  err = data ? leaf_tree_set_data (tree, index, (const void *) "54321")
+  err = data ? leaf_tree_set_data (tree, index, 1, (const void *) "54321")
              : leaf_tree_set (tree, index, 1, LEAF_ZERO);
   fail_at = 0;
   assert_int_equal (leaf_tree_run (tree, index).state,
