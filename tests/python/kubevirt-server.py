@@ -40,7 +40,7 @@ the data:
   closes         the connection is closed after each reply, without notice
 
 both:
-  forbidden      403
+  forbidden      403, with a reason that clears a terminal
   redirect       to the same path on another host
 """
 
@@ -102,7 +102,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         with lock, open(path("requests"), "a") as file:
             file.write(self.path + "\n")
         if fault == "forbidden":
-            return self.send_error(403)
+            return self.send_error(403, "\x1b[2J")
         if fault == "redirect":
             self.send_response(302)
             self.send_header("Location", f"https://localhost{self.path}")

@@ -193,7 +193,7 @@ refuses_map 'map at 0: not JSON'
 serve_backup hang-map
 refuses_map 'timed out' timeout=1
 serve_backup forbidden
-refuses_map 'map at 0: the server says 403'
+refuses_map 'map at 0: the server says 403$'
 serve_backup redirect
 refuses_map 'map at 0: the server says 302'
 serve_backup more-members
