@@ -25,7 +25,9 @@
 #define LANE_MAX_MD 64          /* maximum size of a digest, in bytes */
 #define LANE_MAX_WORDS 10       /* maximum number of words in a state */
 
-/* The states of all lanes, ordered by word: [words][lanes]. */
+/* The states of all lanes, ordered by word: [words][lanes]; or several such
+ * states, each at a multiple of 64 bytes.
+ */
 union lane_state {
   alignas (64) uint32_t word32[LANE_MAX_WORDS * LANES_MAX];
   uint64_t word64[LANE_MAX_WORDS * LANES_MAX];
@@ -44,6 +46,11 @@ struct lane_kernel {
    */
   void (*compress) (void *state, const unsigned char *const *data,
                     size_t blocks);
+  /* The same for COUNT states, one after the other, and the data of all their
+   * lanes.  NULL if COUNT calls of COMPRESS are as fast.
+   */
+  void (*compress_many) (void *states, const unsigned char *const *data,
+                         size_t blocks, size_t count);
 };
 
 /* The padding of a message, and the byte order of its words. */
@@ -97,8 +104,8 @@ bool lane_kernel_works (const struct lane_hash *hash,
                         const struct lane_kernel *kernel);
 
 /* The same as lanes_hash (see lanes.h), but hashes all COUNT messages with
- * KERNEL, which belongs to HASH.  COUNT is at least 1 and at most the number of
- * lanes.  This function is never inlined, not even by LTO, so that the code
+ * KERNEL, which belongs to HASH.  COUNT is at least 1, and at most the number
+ * of lanes, or a multiple of it up to LANES_MAX.  This function is never inlined, not even by LTO, so that the code
  * that passed the self-test is the code that hashes.
  */
 __attribute__ ((noinline))

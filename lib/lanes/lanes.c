@@ -338,13 +338,21 @@ lanes_hash (const struct lanes *lanes, const void *const data[], size_t len,
             unsigned char *const md[], size_t count)
 {
   const struct lane_plan *plan = current_plan (lanes);
-  const size_t n = MIN (count, LANES_MAX);
+  size_t left = MIN (count, LANES_MAX), n = plan->next[left];
+  const unsigned i = plan->kernel[left];
+  const struct lane_kernel *kernel;
 
-  if (plan->kernel[n] == LANE_NO_KERNEL)
+  if (i == LANE_NO_KERNEL)
     return 0;
-  lane_kernel_hash (lanes->hash, lanes->hash->kernels[plan->kernel[n]],
-                    data, len, md, plan->next[n]);
-  return plan->next[n];
+  kernel = lanes->hash->kernels[i];
+  /* Full calls of the same kernel are made together. */
+  left -= n;
+  if (n == kernel->lanes)
+    for (; left >= kernel->lanes && plan->kernel[left] == i &&
+           plan->next[left] == kernel->lanes; left -= kernel->lanes)
+      n += kernel->lanes;
+  lane_kernel_hash (lanes->hash, kernel, data, len, md, n);
+  return n;
 }
 
 size_t

@@ -39,6 +39,7 @@
 #define TARGET __attribute__ ((target ("avx512f,avx512bw,avx512vl,sha")))
 #define INLINE inline __attribute__ ((always_inline)) TARGET
 #define LANES 4
+#define STATE_WORDS (8 * LANES) /* 128 bytes, a multiple of 64 */
 #define AHEAD 256               /* prefetch distance in bytes; can pass the
                                  * end of the data */
 
@@ -284,56 +285,90 @@ two_blocks (struct lane *lane, const bool rounds, const struct schedule *from,
   ADD_ALL;
 }
 
-/* Hash PAIRS pairs of message blocks; PAIRS is at least 1. */
 static INLINE void
-hash (struct lane lane[LANES], const unsigned char *const *data, size_t pairs)
+load (struct lane lane[LANES], const uint32_t *state)
 {
-  const unsigned char *from[LANES] = { data[0], data[1], data[2], data[3] };
-  struct schedule schedule[2];
-  size_t i, n;
-
-  two_blocks (lane, false, NULL, &schedule[0], from);
-  for (i = 0; i < pairs; i++) {
-    if (i + 1 < pairs)          /* otherwise the last pair is loaded again, but
-                                 * not used */
-      for (n = 0; n < LANES; n++)
-        from[n] += 128;
-    two_blocks (lane, true, &schedule[i % 2], &schedule[(i + 1) % 2], from);
+#define S(word) state[(word) * LANES + n]
+  for (size_t n = 0; n < LANES; n++) {
+    lane[n].abef = _mm_set_epi32 (S (0), S (1), S (4), S (5));
+    lane[n].cdgh = _mm_set_epi32 (S (2), S (3), S (6), S (7));
   }
 }
 
-static TARGET void
-compress (void *to, const unsigned char *const *data, size_t blocks)
+static INLINE void
+store (uint32_t *state, const struct lane lane[LANES])
 {
-  uint32_t *state = to;
-  struct lane lane[LANES];
-  const unsigned char *last[LANES];
-  size_t n;
-
-#define S(word) state[(word) * LANES + n]
-  if (blocks > 1) {
-    for (n = 0; n < LANES; n++) {
-      lane[n].abef = _mm_set_epi32 (S (0), S (1), S (4), S (5));
-      lane[n].cdgh = _mm_set_epi32 (S (2), S (3), S (6), S (7));
-    }
-    hash (lane, data, blocks / 2);
-    for (n = 0; n < LANES; n++) {
-      S (0) = _mm_extract_epi32 (lane[n].abef, 3);
-      S (1) = _mm_extract_epi32 (lane[n].abef, 2);
-      S (4) = _mm_extract_epi32 (lane[n].abef, 1);
-      S (5) = _mm_extract_epi32 (lane[n].abef, 0);
-      S (2) = _mm_extract_epi32 (lane[n].cdgh, 3);
-      S (3) = _mm_extract_epi32 (lane[n].cdgh, 2);
-      S (6) = _mm_extract_epi32 (lane[n].cdgh, 1);
-      S (7) = _mm_extract_epi32 (lane[n].cdgh, 0);
-    }
+  for (size_t n = 0; n < LANES; n++) {
+    S (0) = _mm_extract_epi32 (lane[n].abef, 3);
+    S (1) = _mm_extract_epi32 (lane[n].abef, 2);
+    S (4) = _mm_extract_epi32 (lane[n].abef, 1);
+    S (5) = _mm_extract_epi32 (lane[n].abef, 0);
+    S (2) = _mm_extract_epi32 (lane[n].cdgh, 3);
+    S (3) = _mm_extract_epi32 (lane[n].cdgh, 2);
+    S (6) = _mm_extract_epi32 (lane[n].cdgh, 1);
+    S (7) = _mm_extract_epi32 (lane[n].cdgh, 0);
   }
 #undef S
-  if (blocks % 2) {
-    for (n = 0; n < LANES; n++)
-      last[n] = data[n] + (blocks - 1) * 64;
-    sha256_shani_x4.compress (state, last, 1);
+}
+
+/* Compress PAIRS pairs of message blocks, at least one, for each of COUNT
+ * states.  While the last pair of a state is compressed, the schedule of the
+ * first pair of the next state is computed.
+ */
+static TARGET void
+hash (uint32_t *state, const unsigned char *const *data, size_t pairs,
+      size_t count)
+{
+  const unsigned char *from[LANES] = { data[0], data[1], data[2], data[3] };
+  struct schedule schedule[2];
+  struct lane lane[LANES];
+  size_t i, n, pair = 0;
+
+  load (lane, state);
+  two_blocks (lane, false, NULL, &schedule[0], from);
+  for (i = 0; i < pairs * count; i++) {
+    pair++;
+    if (pair < pairs)
+      for (n = 0; n < LANES; n++)
+        from[n] += 128;
+    else if (i + 1 < pairs * count) { /* otherwise the last pair is loaded
+                                       * again, but not used */
+      data += LANES;
+      for (n = 0; n < LANES; n++)
+        from[n] = data[n];
+    }
+    two_blocks (lane, true, &schedule[i % 2], &schedule[(i + 1) % 2], from);
+    if (pair < pairs)
+      continue;
+    store (state, lane);
+    state += STATE_WORDS;
+    pair = 0;
+    if (i + 1 < pairs * count)
+      load (lane, state);
   }
+}
+
+static void
+compress_many (void *to, const unsigned char *const *data, size_t blocks,
+               size_t count)
+{
+  const unsigned char *last[LANES];
+  uint32_t *state = to;
+  size_t i, n;
+
+  if (blocks > 1)
+    hash (state, data, blocks / 2, count);
+  for (i = 0; i < count && blocks % 2; i++) {
+    for (n = 0; n < LANES; n++)
+      last[n] = data[i * LANES + n] + (blocks - 1) * 64;
+    sha256_shani_x4.compress (state + i * STATE_WORDS, last, 1);
+  }
+}
+
+static void
+compress (void *to, const unsigned char *const *data, size_t blocks)
+{
+  compress_many (to, data, blocks, 1);
 }
 
 const struct lane_kernel sha256_avx512sha_x4 = {
@@ -342,6 +377,7 @@ const struct lane_kernel sha256_avx512sha_x4 = {
   .cpu = CPU_AVX512 | CPU_SHANI | CPU_AMD,
   .cost = 127,
   .compress = compress,
+  .compress_many = compress_many,
 };
 
 #endif /* __x86_64__ */

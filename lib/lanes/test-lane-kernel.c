@@ -105,6 +105,13 @@ check_at (const struct lane_kernel *kernel, size_t offset, size_t len,
   check (kernel, data, len, count);
 }
 
+/* Returns the maximum number of messages that all have a lane. */
+static size_t
+all_lanes (const struct lane_kernel *kernel)
+{
+  return LANES_MAX / kernel->lanes * kernel->lanes;
+}
+
 static void
 test_lengths (void **state)
 {
@@ -115,8 +122,10 @@ test_lengths (void **state)
   };
   size_t len, i;
 
-  for (len = 0; len <= 3 * hash->block + 1; len++)
+  for (len = 0; len <= 3 * hash->block + 1; len++) {
     check_at (kernel, 0, len, kernel->lanes);
+    check_at (kernel, 0, len, all_lanes (kernel));
+  }
   for (i = 0; i < sizeof more / sizeof more[0]; i++)
     check_at (kernel, 0, more[i], kernel->lanes);
 }
@@ -127,7 +136,8 @@ test_counts (void **state)
   const struct lane_kernel *kernel = kernel_of (state);
   size_t count;
 
-  for (count = 1; count <= kernel->lanes; count++) {
+  for (count = 1; count <= all_lanes (kernel);
+       count += count < kernel->lanes ? 1 : kernel->lanes) {
     check_at (kernel, count, 0, count);
     check_at (kernel, count, 2 * hash->block + 1, count);
     check_at (kernel, count, 4096, count);
@@ -143,9 +153,10 @@ test_alignments (void **state)
 
   for (offset = 0; offset < 64; offset++) {
     check_at (kernel, offset, 300, kernel->lanes);
-    for (i = 0; i < kernel->lanes; i++) /* the same alignment in all lanes */
+    for (i = 0; i < all_lanes (kernel); i++) /* the same in all lanes */
       data[i] = noise + i * 4096 + offset;
     check (kernel, data, 300, kernel->lanes);
+    check (kernel, data, 300, all_lanes (kernel));
   }
 }
 
@@ -167,12 +178,14 @@ test_guard_pages (void **state)
   assert_int_equal (mprotect (memory + 2 * page, page, PROT_NONE), 0);
   for (len = 0; len <= 3 * hash->block + 1; len++) {
     /* Even lanes end before a guard page, odd lanes start after one. */
-    for (i = 0; i < kernel->lanes; i++)
+    for (i = 0; i < all_lanes (kernel); i++)
       data[i] = memory + page + (i % 2 == 0 ? page - len : 0);
     check (kernel, data, len, kernel->lanes);
-    for (i = 0; i < kernel->lanes; i++)
+    check (kernel, data, len, all_lanes (kernel));
+    for (i = 0; i < all_lanes (kernel); i++)
       data[i] = memory + page + (i % 2 == 1 ? page - len : 0);
     check (kernel, data, len, kernel->lanes);
+    check (kernel, data, len, all_lanes (kernel));
   }
   for (i = 0; i < kernel->lanes; i++)
     data[i] = memory + page;
@@ -254,6 +267,13 @@ compress_two_mistaken (void *state, const unsigned char *const *data,
 }
 
 static void
+compress_many_but_last (void *states, const unsigned char *const *data,
+                        size_t blocks, size_t count)
+{
+  good->compress_many (states, data, blocks, count - 1);
+}
+
+static void
 test_self_test (void **state)
 {
   struct lane_kernel bad = *kernel_of (state);
@@ -266,6 +286,11 @@ test_self_test (void **state)
     bad.compress = compress_two_mistaken;
     assert_false (lane_kernel_works (hash, &bad));
   }
+  if (!good->compress_many)
+    return;
+  bad = *good;
+  bad.compress_many = compress_many_but_last;
+  assert_false (lane_kernel_works (hash, &bad));
 }
 
 struct test {
