@@ -55,6 +55,9 @@
  *                                  which is used        old file: a client may
  *                                                       have changed the disk
  *
+ * What blkhash export writes is like a manifest, but has no judge: an existing
+ * file stays.
+ *
  * Here is only the mechanism.  What may be replaced, and all messages, are the
  * users': tools/io/new-file.c, tools/job/manifest-file.c and
  * filter/common/output-file.c.
@@ -409,8 +412,9 @@ replace_without_exchange (const char *from, const char *path,
   return failed (from);
 }
 
-/* Rename the file FROM to PATH.  After REPLACE_FAILED and REPLACE_REFUSED, FROM
- * has been removed, unless that failed.
+/* Rename the file FROM to PATH.  Without a judge no names are exchanged.  After
+ * REPLACE_FAILED and REPLACE_REFUSED, FROM has been removed, unless that
+ * failed.
  */
 static enum replace_result
 replace_file (const char *from, const char *path, replace_judge *judge,
@@ -419,6 +423,8 @@ replace_file (const char *from, const char *path, replace_judge *judge,
   struct stat new;
   int tries;
 
+  if (!judge)
+    return rename_new (from, path) == 0 ? REPLACE_DONE : failed (from);
   if (lstat (from, &new) == -1)
     return failed (from);
   for (tries = 0; tries < MAX_TRIES; tries++) {

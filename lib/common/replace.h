@@ -71,9 +71,10 @@ enum replace_result {
 };
 
 /* Sync the file, put it at its path, and sync the directory.  A file that is
- * there is replaced only if JUDGE accepts it.  *OLD is set to the descriptor
- * that JUDGE returned, which the caller closes after any result, or to -1.  A
- * reader of the path always finds a file, if there was one before.
+ * there is replaced only if JUDGE accepts it.  If JUDGE is NULL, no file is
+ * replaced: the result is REPLACE_FAILED with EEXIST.  *OLD is set to the
+ * descriptor that JUDGE returned, which the caller closes after any result, or
+ * to -1.  A reader of the path always finds a file, if there was one before.
  */
 enum replace_result replacement_publish (struct replacement *new,
                                          replace_judge *judge, void *opaque,

@@ -410,6 +410,44 @@ test_no_file (void **state)
   }
 }
 
+/* Without a judge no file is replaced, and none comes out for a moment. */
+static void
+test_no_judge (void **state)
+{
+  struct replacement new;
+  int old;
+
+  (void) state;
+  for (unsigned i = 0; i < 3; i++) {
+    can_exchange = i == 0;
+    can_link = i == 1;
+    unlink (PATH);
+    new = open_new ();
+    assert_int_equal (replacement_publish (&new, NULL, NULL, &old),
+                      REPLACE_DONE);
+    assert_int_equal (old, -1);
+    replacement_close (&new);
+    assert_has (PATH, "new");
+    assert_has (FROM, NULL);
+
+    for (unsigned j = 0; j < 2; j++) {
+      unlink (PATH);
+      if (j == 0)
+        put_theirs ();
+      before_rename = put_theirs;
+      new = open_new ();
+      assert_int_equal (replacement_publish (&new, NULL, NULL, &old),
+                        REPLACE_FAILED);
+      assert_int_equal (errno, EEXIST);
+      assert_null (strstr (calls, "exchange"));
+      replacement_close (&new);
+      assert_has (PATH, "theirs");
+      assert_has (FROM, NULL);
+    }
+  }
+  before_rename = NULL;
+}
+
 /* ---- The new file ---- */
 
 static bool
@@ -816,6 +854,7 @@ main (void)
     cmocka_unit_test (test_appears),
     cmocka_unit_test (test_while_judging),
     cmocka_unit_test (test_no_file),
+    cmocka_unit_test (test_no_judge),
     cmocka_unit_test (test_unnamed),
     cmocka_unit_test (test_order),
     cmocka_unit_test (test_examined),

@@ -158,7 +158,7 @@ new_file_publish (struct replacement *file, new_file_check *check,
   struct judge ours = { file->path, check, opaque, error };
   int old, r = -1;
 
-  switch (replacement_publish (file, judge, &ours, &old)) {
+  switch (replacement_publish (file, check ? judge : NULL, &ours, &old)) {
   case REPLACE_DONE:
     r = 0;
     break;

@@ -39,9 +39,9 @@ int new_file_open (struct replacement *file, const char *path,
 
 /* Sync the file, rename it to its final name, and sync the directory, so that a
  * crash does not bring back the old file.  A file that has the name by now is
- * replaced only if CHECK accepts it.  Returns 0, or -1 with the reason.  After
- * an error the file may have its final name or not.  new_file_close must be
- * called in both cases.
+ * replaced only if CHECK accepts it, and never if CHECK is NULL.  Returns 0, or
+ * -1 with the reason.  After an error the file may have its final name or not.
+ * new_file_close must be called in both cases.
  */
 int new_file_publish (struct replacement *file, new_file_check *check,
                       const void *opaque, struct error *error);
