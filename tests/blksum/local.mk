@@ -105,5 +105,4 @@ EXTRA_DIST += \
 	blksum/page-cache.c \
 	blksum/qcow2-compressed.py \
 	blksum/qcow2-random.py \
-	blksum/rounds.py \
 	blksum/vhdx-edit.py
