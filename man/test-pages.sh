@@ -43,6 +43,7 @@ limit () {
     blkhash-update.1) echo 320 ;;
     blkhash-parts.1) echo 250 ;;
     blkhash-repair.1) echo 280 ;;
+    blkhash-export.1) echo 200 ;;
     blkhash-images.7) echo 430 ;;
     blkhash-json.5) echo 130 ;;
     blkhash-format.7) echo 330 ;;
@@ -124,6 +125,7 @@ page_has_options blkhash-compare.pod "blkhash compare"
 page_has_options blkhash-update.pod "blkhash update"
 page_has_options blkhash-parts.pod "blkhash parts" "blkhash merge"
 page_has_options blkhash-repair.pod "blkhash repair"
+page_has_options blkhash-export.pod "blkhash export"
 
 # page_has_parameters PAGE HEADER: a filter's page explains the parameters that the
 # filter has, to the letter, and no others.

@@ -19,6 +19,7 @@ static const struct command *const commands[] = {
 #ifdef HAVE_LINUX_LOOP_H
   &cmd_repair,
 #endif
+  &cmd_export,
 };
 
 #define NR_COMMANDS (sizeof commands / sizeof commands[0])

@@ -12,6 +12,7 @@ both_tests += \
 	blkhash/test-bitmap.sh \
 	blkhash/test-compare-random.sh \
 	blkhash/test-compare-size.sh \
+	blkhash/test-export.sh \
 	blkhash/test-mapfile.sh \
 	blkhash/test-merge-random.sh \
 	blkhash/test-repair-device.sh \
@@ -29,6 +30,7 @@ once_tests += \
 	blkhash/test-compare-many.sh \
 	blkhash/test-compare-nbd.sh \
 	blkhash/test-compare-silent.sh \
+	blkhash/test-export-random.sh \
 	blkhash/test-locate.sh \
 	blkhash/test-repair-limit.sh \
 	blkhash/test-repair-race.sh \
@@ -39,6 +41,7 @@ once_tests += \
 EXTRA_DIST += \
 	blkhash/audit.py \
 	blkhash/compare-random.py \
+	blkhash/export-random.py \
 	blkhash/locate.py \
 	blkhash/merge-random.py \
 	blkhash/parts-runs.py \

@@ -175,10 +175,10 @@ prints_kind words '' "$dir/fifo" --check --manifest "$dir/fifo.blkm" -
 # blkhash completes its commands, and then the options of the command.
 program=blkhash
 prints_kind words '' ''
-words_are compare update parts merge repair
+words_are compare update parts merge repair export
 prints_kind words '' -
 has compare --help --version
-for command in compare update parts merge repair; do
+for command in compare update parts merge repair export; do
   table_options blkhash $command > "$dir/options"
   prints_kind words '' $command -
   LC_ALL=C sort "$dir/words" | grep -v '=$' | diff -u "$dir/options" - ||
@@ -186,6 +186,8 @@ for command in compare update parts merge repair; do
 done
 prints_kind words '' compare --output ''
 words_are human json mapfile
+prints_kind words '' export --to ''
+words_are verity fsverity leaves
 prints_kind files '' compare --quiet a ''
 prints_kind files manifest: compare manifest:a manifest:b
 prints_kind words '' repair --from a --fr

@@ -43,6 +43,14 @@ ends_by HUP 1
 ends_by INT 2
 ends_by TERM 15
 
+# The same of blkhash export.
+blksum -b 4k --manifest "$dir/m" "$dir/image" > "$dir/sum"
+run 143 midway "ls > $dir/files; kill -TERM \$pid" \
+  blkhash export --to verity "$dir/m" a
+[ ! -s "$dir/stdout" ] || fail "printed a root hash"
+grep -q '^a[.]' "$dir/files" || fail "the file had no name: $(cat "$dir/files")"
+[ -z "$(ls)" ] || fail "left behind: $(ls)"
+
 # On a file system that hosts or containers share, another blksum with the same
 # process id may be writing: its file is not changed.
 run 0 sh -c 'echo theirs > a.$$.new; exec blksum --manifest a "$1"' sh "$dir/image"

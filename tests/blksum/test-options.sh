@@ -58,7 +58,7 @@ run 0 blksum "$dir/missing" -V
 run 0 blkhash --version
 grep -qx "blkhash (blkhash) [0-9.]*" "$dir/stdout" || fail "no version"
 run 0 blkhash --help
-for command in compare update parts merge repair; do
+for command in compare update parts merge repair export; do
   grep -q "^  $command  " "$dir/stdout" || fail "--help without $command"
 done
 run 0 blkhash compare -h
@@ -71,6 +71,8 @@ run 0 blkhash merge -h
 options_are manifest output progress
 run 0 blkhash repair -h
 options_are manifest sum from limit dry-run output format $input
+run 0 blkhash export -h
+options_are to uuid no-superblock descriptor image output progress
 
 refuses "a command is missing; try 'blkhash --help'" blkhash
 refuses "'disk.raw' is not a command; blksum prints" blkhash disk.raw

@@ -133,6 +133,23 @@ m none blkhash update --changed all --manifest beside/m of.large large
 part-000000-of-000002.blkm plan\|part-000001.* blkhash parts --part 0/2 large beside
 END
 
+# blkhash export replaces no file at all, not even an empty one, or a manifest.
+truncate -s 1m small
+blksum -d sha256/4k --manifest small.blkm small > stdout
+: > empty
+for other in empty small.blkm small; do
+  cp $other m
+  for to in "verity small.blkm m" "leaves whole m" \
+            "fsverity --descriptor m small.blkm"; do
+    keeps "m exists, and is not replaced" m blkhash export --to $to
+  done
+done
+rm -rf beside/*
+run 2 midway "echo notes > beside/m" blkhash export --to leaves of.large beside/m
+says "beside/m: writing [0-9]* bytes" "cannot create beside/m: File exists"
+[ ! -s stdout ] && [ "$(cat beside/m)" = notes ] || fail "a file was replaced"
+[ "$(ls beside)" = m ] || fail "left behind: $(ls beside)"
+
 # An image of several files: none of them is replaced.
 requires_qemu
 : > base

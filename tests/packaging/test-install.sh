@@ -42,8 +42,8 @@ grep -q '^    sudo ldconfig' "$abs_top_srcdir/README.md" ||
   echo libblkhash
   if [ -e "$abs_top_builddir/man/blksum.1" ]; then
     printf '%s\n' blksum.1 blkhash.1 blkhash-compare.1 blkhash-update.1 \
-           blkhash-parts.1 blkhash-merge.1 blkhash-repair.1 blkhash.3 \
-           blkhash-leaves.3 blkhash-json.5 blkhash-manifest.5 blkhash-format.7 \
+           blkhash-parts.1 blkhash-merge.1 blkhash-repair.1 \
+           blkhash-export.1 blkhash.3 blkhash-leaves.3 blkhash-json.5 blkhash-manifest.5 blkhash-format.7 \
            blkhash-images.7
   fi
   if [ -d "$abs_top_builddir/filter/.libs" ]; then

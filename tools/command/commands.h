@@ -9,7 +9,7 @@
 
 struct command;
 
-extern const struct command cmd_blksum, cmd_compare, cmd_merge, cmd_parts,
-  cmd_repair, cmd_update;
+extern const struct command cmd_blksum, cmd_compare, cmd_export, cmd_merge,
+  cmd_parts, cmd_repair, cmd_update;
 
 #endif /* BLKSUM_COMMANDS_H */

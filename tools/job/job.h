@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: LGPL-2.1-or-later
  *
  * The jobs, with their requests and results.  Each job is in the file with its
- * name; job_hash and job_expect are in sum.c.
+ * name; job_hash and job_expect are in sum.c, job_export in manifest-export.c.
  *
  * A job returns 0, or -1 with the reason in ERROR.  A job that has a parameter
  * OPERAND sets *OPERAND to the operand that the reason is about.
@@ -157,6 +157,35 @@ struct update_request {
                                  * millionths of a percent */
 };
 
+/* What blkhash export makes of a manifest. */
+enum export_form {
+  EXPORT_VERITY,                /* the hash device of dm-verity */
+  EXPORT_FSVERITY,              /* the digest of fs-verity and its descriptor */
+  EXPORT_LEAVES,                /* the leaves and the length: the message whose
+                                 * digest is the sum */
+  EXPORT_FORMS
+};
+
+#define EXPORT_UUID_SIZE 16
+#define EXPORT_BLOCK_SIZE 4096  /* of dm-verity and fs-verity, for data too */
+
+/* The request of blkhash export. */
+struct export_request {
+  struct hash_request hash;     /* how to read the image */
+  enum export_form form;
+  const char *manifest;         /* operand: PATH or manifest:PATH */
+  const char *out;              /* file to write, which must not exist; for
+                                 * EXPORT_FSVERITY the descriptor, or NULL */
+  const char *image;            /* for EXPORT_FSVERITY: the raw image, of which
+                                 * a short last block is read; or NULL */
+  bool superblock;              /* for EXPORT_VERITY: OUT begins with one, */
+  unsigned char uuid[EXPORT_UUID_SIZE]; /* and this is in it */
+
+  /* Called before OUT is written, with its size in bytes. */
+  void (*begin) (void *opaque, uint64_t size);
+  void *opaque;
+};
+
 /* ---- Results, and what jobs pass to the callbacks in their requests ---- */
 
 /* The sum of one source, and statistics about it. */
@@ -257,6 +286,16 @@ void expect_result_set (struct expect_result *result,
                         const struct expected_sum *expected,
                         const struct sum *sum);
 
+/* The result of blkhash export. */
+struct export_result {
+  struct sum sum;               /* of the manifest: the sum, its hash
+                                 * parameters, the size of the image, and the
+                                 * time */
+  unsigned char root[BLKHASH_MAX_MD_SIZE]; /* the root of the tree; of fs-verity
+                                            * the digest of the file */
+  uint64_t out_size;            /* of OUT, bytes; 0 if there is none */
+};
+
 /* What a job returns that can find a difference. */
 enum job_status {
   JOB_FAILED = -1,              /* ERROR has the reason */
@@ -312,5 +351,14 @@ enum job_status job_merge (const struct merge_request *request,
  */
 enum job_status job_update (const struct update_request *request,
                             struct sum *sum, struct error *error);
+
+/* Make another form of the manifest.  All of it was verified when the job
+ * returns JOB_DONE, and OUT is complete.  Returns JOB_DIFFERS if the short last
+ * block of the image does not have its leaf.  The caller frees the hash
+ * parameters in RESULT after JOB_DONE.
+ */
+enum job_status job_export (const struct export_request *request,
+                            struct export_result *result,
+                            const char **operand, struct error *error);
 
 #endif /* BLKSUM_JOB_H */

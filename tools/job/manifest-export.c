@@ -1,0 +1,665 @@
+/* SPDX-FileCopyrightText: The blkhash authors
+ * SPDX-License-Identifier: LGPL-2.1-or-later
+ *
+ * The job: make of a manifest what other programs verify an image with.
+ *
+ *     verity     superblock │ hash tree, the highest level first
+ *     fsverity   the digest of a descriptor, which has the root of the same
+ *                tree; the tree is not stored
+ *     leaves     leaves │ le64 (length): its digest is the sum
+ *
+ * The leaves of blocks of 4 KiB are the lowest level of both trees, so the
+ * image is not read.  But fs-verity pads the last block of the file with zeros,
+ * and a leaf is that of the block without padding.  So a short last block that
+ * is not zero is read from the image, and compared with its leaf first.
+ *
+ * The manifest is read once, so that it can be a pipe: its sum is verified when
+ * all leaves have been written.  OUT gets its name only then.  The manifest is
+ * untrusted: it can say that the image has 2^63 bytes of zeros.  The space for
+ * OUT is allocated before anything is written, if the file system can do that.
+ */
+
+#include <config.h>
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../lib/common/clock.h"
+#include "../lib/common/util.h"
+#include "../lib/digest/digest.h"
+#include "../lib/manifest/manifest-format.h"
+#include "../lib/manifest/manifest-sum.h"
+#include "blkhash-manifest.h"
+#include "io/file.h"
+#include "io/new-file.h"
+#include "job/hash-tree.h"
+#include "job/job.h"
+#include "job/manifest-operand.h"
+#include "job/overlay-runs.h"
+#include "read/scan.h"
+#include "source/source.h"
+#include "util/error.h"
+
+#define BLOCK_SIZE EXPORT_BLOCK_SIZE
+#define BLOCK_SIZE_LOG 12
+#define BUFFER_SIZE (1024 * 1024)
+#define LENGTH_SIZE 8           /* of the length after the leaves */
+
+struct export {
+  const struct export_request *request;
+  struct export_result *result;
+  const char **operand;
+  struct error *error;
+
+  /* From the manifest. */
+  const struct blkhash_opts *opts;
+  const char *digest_name;
+  uint64_t size;                /* of the image, bytes */
+  uint64_t count;               /* blocks */
+  struct manifest_zeros zeros;
+
+  struct digest *digest;
+  struct hash_tree *tree;       /* NULL for EXPORT_LEAVES */
+  uint64_t tree_start;          /* of its first block in OUT, bytes */
+  struct source *image;         /* NULL if there is none */
+  bool differs;                 /* its last block does not have its leaf */
+
+  /* The file OUT; its fd is -1 if there is none. */
+  struct replacement file;
+  unsigned char *buffer;        /* what is not yet written: */
+  size_t len;                   /* this many bytes, */
+  uint64_t offset;              /* from this offset of the file on */
+};
+
+static bool
+has_tree (const struct export *export)
+{
+  return export->request->form != EXPORT_LEAVES;
+}
+
+/* ---- What can be exported ---- */
+
+static int
+check_tree (const struct export *export)
+{
+  bool can = strcmp (export->digest_name, "sha256") == 0 ||
+    strcmp (export->digest_name, "sha512") == 0;
+  char tag[BLKHASH_MAX_TAG_SIZE] = "";
+
+  if (can && blkhash_opts_get_block_size (export->opts) == BLOCK_SIZE)
+    return 0;
+  blkhash_opts_get_tag (export->opts, tag, sizeof tag);
+  return error_set (export->error, "is a manifest of %s, not of sha256 or "
+                    "sha512 with blocks of 4k; make it by blksum -d sha256/4k "
+                    "--manifest FILE, or in the filter by "
+                    "blkhash-digest=sha256/4k", tag);
+}
+
+static int
+check_verity (const struct export *export)
+{
+  if (export->size == 0)
+    return error_set (export->error, "is of an empty image, and dm-verity "
+                      "needs a block");
+  if (export->size % BLOCK_SIZE != 0)
+    return error_set (export->error, "is of an image of %" PRIu64 " bytes, and "
+                      "dm-verity has whole blocks of %d; extend the image to a "
+                      "multiple of that, and hash it again", export->size,
+                      BLOCK_SIZE);
+  return 0;
+}
+
+static int
+check_leaves (const struct export *export)
+{
+  char tag[BLKHASH_MAX_TAG_SIZE] = "";
+
+  if (blkhash_opts_get_digest_size (export->opts) == 0)
+    return error_set (export->error, "has no leaves: the digest is %s",
+                      export->digest_name);
+  if (!blkhash_opts_get_linear (export->opts) &&
+      blkhash_opts_get_streams (export->opts) == 0)
+    return 0;
+  blkhash_opts_get_tag (export->opts, tag, sizeof tag);
+  return error_set (export->error, "is a manifest of %s, whose sum is not the "
+                    "digest of the leaves and the length; make it by blksum -d "
+                    "with DIGEST/SIZE alone", tag);
+}
+
+static int
+check (const struct export *export,
+       const struct blkhash_manifest_reader *reader)
+{
+  if (!blkhash_manifest_reader_is_complete (reader))
+    return error_set (export->error, "is the manifest of a part of an image; "
+                      "blkhash merge makes that of the image");
+  if (has_tree (export) && check_tree (export) == -1)
+    return -1;
+  switch (export->request->form) {
+  case EXPORT_VERITY: return check_verity (export);
+  case EXPORT_LEAVES: return check_leaves (export);
+  default: return 0;
+  }
+}
+
+/* ---- OUT ---- */
+
+/* Returns an errno value that is not the reason: that is in export->error. */
+static int
+write_failed (const struct export *export, int err)
+{
+  error_errno (export->error, err, "cannot write %s", export->request->out);
+  return ECANCELED;
+}
+
+static int
+flush (struct export *export)
+{
+  const unsigned char *bytes = export->buffer;
+
+  while (export->len > 0) {
+    ssize_t n = pwrite (export->file.fd, bytes, export->len, export->offset);
+
+    if (n == -1 && errno == EINTR)
+      continue;
+    if (n <= 0)
+      return write_failed (export, n == 0 ? EIO : errno);
+    bytes += n;
+    export->len -= n;
+    export->offset += n;
+  }
+  return 0;
+}
+
+/* Write LEN bytes at OFFSET of the file.  What continues the buffer is
+ * collected there.  Returns 0, or ECANCELED.
+ */
+static int
+put (struct export *export, const void *bytes, size_t len, uint64_t offset)
+{
+  const unsigned char *from = bytes;
+  int err = 0;
+
+  if (offset != export->offset + export->len) {
+    err = flush (export);
+    export->offset = offset;
+  }
+  while (len > 0 && err == 0) {
+    size_t n = MIN (len, BUFFER_SIZE - export->len);
+
+    memcpy (export->buffer + export->len, from, n);
+    export->len += n;
+    from += n;
+    len -= n;
+    if (export->len == BUFFER_SIZE)
+      err = flush (export);
+  }
+  return err;
+}
+
+/* The same for COUNT times the SIZE bytes of UNIT, a leaf or a hash block. */
+static int
+put_repeated (struct export *export, const void *unit, size_t size,
+              uint64_t count, uint64_t offset)
+{
+  unsigned char units[4 * BLOCK_SIZE];
+  uint64_t n = MIN (count, sizeof units / size);
+  int err = 0;
+
+  for (size_t i = 0; i < n; i++)
+    memcpy (units + i * size, unit, size);
+  for (; count > 0 && err == 0; count -= n, offset += n * size) {
+    n = MIN (n, count);
+    err = put (export, units, n * size, offset);
+  }
+  return err;
+}
+
+/* Allocate the space, so that a lack of it is known now.  Not all file systems
+ * can do that.
+ */
+static int
+allocate (struct export *export, uint64_t size)
+{
+#ifdef FALLOC_FL_KEEP_SIZE
+  if (size > 0 && fallocate (export->file.fd, 0, 0, size) == -1 &&
+      (errno == ENOSPC || errno == EDQUOT || errno == EFBIG)) {
+    write_failed (export, errno);
+    return -1;
+  }
+#else
+  (void) export; (void) size;
+#endif
+  return 0;
+}
+
+static int
+open_out (struct export *export, uint64_t size)
+{
+  const struct export_request *request = export->request;
+  struct stat st;
+
+  if (lstat (request->out, &st) == 0)
+    return error_set (export->error, "%s exists, and is not replaced; give a "
+                      "new name", request->out);
+  export->buffer = malloc (BUFFER_SIZE);
+  if (!export->buffer)
+    return error_errno (export->error, errno, "cannot export");
+  if (new_file_open (&export->file, request->out, export->error) == -1) {
+    export->file.fd = -1;
+    return -1;
+  }
+  export->result->out_size = size;
+  request->begin (request->opaque, size);
+  return allocate (export, size);
+}
+
+/* ---- The image, for the last block of fs-verity ---- */
+
+static int
+check_image (const struct export *export)
+{
+  const struct source *image = export->image;
+
+  if (strcmp (image->format, "raw") != 0)
+    return error_set (export->error, "is a %s image, and fs-verity is of the "
+                      "file, not of the disk in it; only a raw image has the "
+                      "content of the manifest", image->format);
+  if (!image->files || image->sequential)
+    return error_set (export->error, "is not a file; fs-verity is of files");
+  if (image->size != export->size)
+    return error_set (export->error, "has %" PRIu64 " bytes, %s %" PRIu64,
+                      image->size, export->request->manifest, export->size);
+  return 0;
+}
+
+/* Only a regular file is opened, because to open a FIFO can wait. */
+static int
+open_image (struct export *export)
+{
+  const struct export_request *request = export->request;
+  struct stat st;
+  int r;
+
+  if (!request->image)
+    return 0;
+  *export->operand = request->image;
+  if (stat (request->image, &st) == -1)
+    return error_errno (export->error, errno, "cannot open");
+  if (!S_ISREG (st.st_mode))
+    return error_set (export->error, "is not a file; fs-verity is of files");
+  if (source_open (&request->hash.source, request->image, &export->image,
+                   export->error) == -1) {
+    export->image = NULL;
+    return -1;
+  }
+  r = check_image (export);
+  if (r == 0)
+    *export->operand = request->manifest;
+  return r;
+}
+
+static int
+hash (const struct export *export, const void *bytes, size_t len,
+      unsigned char *md)
+{
+  struct digest_ctx *ctx = digest_ctx_create (export->digest);
+  int err = ctx ? digest_init (ctx) : errno;
+
+  if (err == 0)
+    err = digest_update (ctx, bytes, len);
+  if (err == 0)
+    err = digest_final (ctx, md);
+  digest_ctx_free (ctx);
+  return err ? error_errno (export->error, err, "cannot hash") : 0;
+}
+
+/* Read the last LEN bytes of the image into BLOCK. */
+static int
+read_tail (const struct export *export, unsigned char *block, size_t len)
+{
+  struct scan scan;
+  int r;
+
+  scan_init_copy (&scan, BLOCK_SIZE, block, len, export->size - len);
+  r = source_scan (export->image, &scan);
+  error_copy (export->error, &scan.error);
+  scan_destroy (&scan);
+  return r == -1 ? -1 : source_check_unchanged (export->image, export->error);
+}
+
+/* Store in PADDED the digest of the last block with padding.  Without it the
+ * block is short, and should have the digest LEAF; if not, the manifest is
+ * verified before that is reported.
+ */
+static int
+hash_tail (struct export *export, const unsigned char *leaf,
+           unsigned char *padded)
+{
+  unsigned char block[BLOCK_SIZE] = { 0 }, found[BLKHASH_MAX_MD_SIZE];
+  size_t len = export->size % BLOCK_SIZE;
+
+  if (!export->image)
+    return error_set (export->error, "is of an image of %" PRIu64 " bytes, "
+                      "whose last block is short; fs-verity pads it, so it "
+                      "must be read: give --image FILE, the raw image",
+                      export->size);
+  *export->operand = export->request->image;
+  if (read_tail (export, block, len) == -1 ||
+      hash (export, block, len, found) == -1)
+    return -1;
+  *export->operand = export->request->manifest;
+  export->differs = memcmp (leaf, found, export->zeros.leaf_size) != 0;
+  return hash (export, block, sizeof block, padded);
+}
+
+static enum job_status
+report_difference (const struct export *export)
+{
+  uint64_t len = export->size % BLOCK_SIZE;
+
+  *export->operand = export->request->image;
+  error_set (export->error, "%" PRIu64 " bytes at %" PRIu64 " differ from %s",
+             len, export->size - len, export->request->manifest);
+  return JOB_DIFFERS;
+}
+
+/* ---- Leaves ---- */
+
+static int
+write_tree (void *opaque, const unsigned char *block, uint64_t count,
+            uint64_t index)
+{
+  struct export *export = opaque;
+
+  return put_repeated (export, block, BLOCK_SIZE, count,
+                       export->tree_start + index * BLOCK_SIZE);
+}
+
+/* Returns an errno value, or 0. */
+static int
+put_leaves (struct export *export, const struct blkhash_manifest_run *run)
+{
+  const struct manifest_zeros *zeros = &export->zeros;
+  size_t size = zeros->leaf_size;
+  bool is_short = run->first + run->count - 1 == zeros->short_block;
+  uint64_t offset = run->first * size;
+  int err;
+
+  if (run->leaves)
+    return put (export, run->leaves, run->count * size, offset);
+  err = put_repeated (export, zeros->full_leaf, size, run->count - is_short,
+                      offset);
+  if (is_short && err == 0)
+    err = put (export, zeros->short_leaf, size,
+               offset + (run->count - 1) * size);
+  return err;
+}
+
+/* Zeros in a short block are zeros with padding, too. */
+static int
+add_to_tree (struct export *export, const struct blkhash_manifest_run *run)
+{
+  bool is_short = run->leaves &&
+    run->first + run->count - 1 == export->zeros.short_block;
+  unsigned char padded[BLKHASH_MAX_MD_SIZE];
+  uint64_t count = run->count - is_short;
+  int err;
+
+  if (!run->leaves)
+    err = hash_tree_append_repeated (export->tree, export->zeros.full_leaf,
+                                     count);
+  else
+    err = hash_tree_append (export->tree, run->leaves, count);
+  if (err == 0 && is_short) {
+    if (hash_tail (export, run->leaves + count * run->leaf_size, padded) == -1)
+      return -1;
+    err = hash_tree_append (export->tree, padded, 1);
+  }
+  return err ? error_errno (export->error, err, "cannot hash") : 0;
+}
+
+static int
+add (struct export *export, const struct blkhash_manifest_run *run)
+{
+  if (has_tree (export))
+    return add_to_tree (export, run);
+  return put_leaves (export, run) ? -1 : 0;
+}
+
+/* Read all runs, at whose end the sum is verified. */
+static int
+read_runs (struct export *export, struct blkhash_manifest_reader *reader)
+{
+  struct sum *sum = &export->result->sum;
+  struct blkhash_manifest_run run;
+  struct manifest_runs runs;
+  const struct progress *progress =
+    progress_begin (&export->request->hash.progress, export->size);
+  int r = 0, err = 0;
+
+  manifest_runs_init (&runs, reader, NULL, export->size, progress,
+                      export->error);
+  while (r == 0 && (err = runs.runs.next (&runs.runs, &run)) == 0)
+    r = add (export, &run);
+  if (err && err != ENOENT)
+    r = -1;
+  progress_end (progress, r == 0);
+  if (r == 0)
+    err = blkhash_manifest_reader_sum (reader, sum->md, &sum->md_len);
+  assert (r == -1 || err == 0);
+  return r;
+}
+
+/* ---- The rest of each form ---- */
+
+static int
+put_superblock (struct export *export)
+{
+  unsigned char block[BLOCK_SIZE] = "verity\0";
+  const struct export_request *request = export->request;
+
+  if (!request->superblock)
+    return 0;
+  manifest_put (block + 8, 1, 4);       /* version of the superblock */
+  manifest_put (block + 12, 1, 4);      /* type of the tree: not Chrome OS's */
+  memcpy (block + 16, request->uuid, EXPORT_UUID_SIZE);
+  memcpy (block + 32, export->digest_name, strlen (export->digest_name));
+  manifest_put (block + 64, BLOCK_SIZE, 4); /* of data */
+  manifest_put (block + 68, BLOCK_SIZE, 4); /* of the tree */
+  manifest_put (block + 72, export->count, 8);
+  return put (export, block, sizeof block, 0);
+}
+
+/* The size of a descriptor is that of the structure of the kernel; after the
+ * root are room for a salt and reserved bytes.
+ */
+#define DESCRIPTOR_SIZE 256
+
+/* ROOT becomes the digest of the descriptor. */
+static int
+finish_descriptor (struct export *export, unsigned char *root)
+{
+  unsigned char descriptor[DESCRIPTOR_SIZE] = {
+    1,                                  /* version */
+    strcmp (export->digest_name, "sha256") == 0 ? 1 : 2,
+    BLOCK_SIZE_LOG,
+  };
+
+  manifest_put (descriptor + 8, export->size, 8);
+  memcpy (descriptor + 16, root, export->zeros.leaf_size);
+  if (export->request->out &&
+      put (export, descriptor, sizeof descriptor, 0) != 0)
+    return -1;
+  return hash (export, descriptor, sizeof descriptor, root);
+}
+
+static int
+put_length (struct export *export)
+{
+  unsigned char length[LENGTH_SIZE];
+
+  manifest_put (length, export->size, sizeof length);
+  return put (export, length, sizeof length,
+              export->count * export->zeros.leaf_size);
+}
+
+static int
+finish_form (struct export *export)
+{
+  unsigned char *root = export->result->root;
+  int err = export->tree ? hash_tree_finish (export->tree, root) : 0;
+
+  if (err)
+    return error_errno (export->error, err, "cannot hash");
+  switch (export->request->form) {
+  case EXPORT_VERITY: err = put_superblock (export); break;
+  case EXPORT_FSVERITY: err = finish_descriptor (export, root); break;
+  default: err = put_length (export); break;
+  }
+  return err ? -1 : 0;
+}
+
+/* Set the size of OUT in *SIZE.  Returns 0, or -1 with the reason. */
+static int
+get_out_size (const struct export *export, uint64_t *size)
+{
+  uint64_t unit = export->zeros.leaf_size, count = export->count;
+  uint64_t more = LENGTH_SIZE;
+
+  if (export->request->form == EXPORT_VERITY) {
+    unit = BLOCK_SIZE;
+    count = hash_tree_blocks (export->tree);
+    more = export->tree_start;
+  }
+  else if (export->request->form == EXPORT_FSVERITY) {
+    *size = DESCRIPTOR_SIZE;
+    return 0;
+  }
+  if (!__builtin_mul_overflow (unit, count, size) &&
+      !__builtin_add_overflow (*size, more, size) && *size <= INT64_MAX)
+    return 0;
+  return error_errno (export->error, EFBIG, "cannot write %s",
+                      export->request->out);
+}
+
+/* ---- The job ---- */
+
+static int
+open_tree (struct export *export)
+{
+  bool stored = export->request->form == EXPORT_VERITY;
+
+  if (!has_tree (export))
+    return 0;
+  export->tree_start = export->request->superblock ? BLOCK_SIZE : 0;
+  export->tree = hash_tree_create (export->digest, export->count,
+                                   stored ? write_tree : NULL, export);
+  return export->tree ? 0
+    : error_errno (export->error, errno, "cannot export");
+}
+
+static int
+prepare (struct export *export)
+{
+  uint64_t size;
+  int err = manifest_zeros_init (&export->zeros, export->opts, export->size);
+
+  if (err == 0)
+    err = manifest_zeros_hash (&export->zeros);
+  export->digest = err ? NULL : digest_create (export->digest_name);
+  if (!export->digest)
+    return error_errno (export->error, err ? err : errno, "cannot export");
+  if (open_image (export) == -1 || open_tree (export) == -1)
+    return -1;
+  if (!export->request->out)
+    return 0;
+  return get_out_size (export, &size) == -1 ? -1 : open_out (export, size);
+}
+
+static int
+publish (struct export *export)
+{
+  struct sum *sum = &export->result->sum;
+
+  sum->size = export->size;
+  sum->hash = blkhash_opts_copy (export->opts);
+  if (!sum->hash)
+    return error_errno (export->error, errno, "cannot export");
+  if (!export->request->out ||
+      (flush (export) == 0 &&
+       new_file_publish (&export->file, NULL, NULL, export->error) == 0))
+    return 0;
+  blkhash_opts_free (sum->hash);
+  return -1;
+}
+
+static enum job_status
+export_manifest (struct export *export, struct blkhash_manifest_reader *reader)
+{
+  export->opts = blkhash_manifest_reader_opts (reader);
+  export->digest_name = blkhash_opts_get_digest_name (export->opts);
+  export->size = blkhash_manifest_reader_size (reader);
+  export->count = DIV_ROUND_UP (export->size,
+                                blkhash_opts_get_block_size (export->opts));
+  if (check (export, reader) == -1 || prepare (export) == -1 ||
+      read_runs (export, reader) == -1)
+    return JOB_FAILED;
+  if (export->differs)
+    return report_difference (export);
+  return finish_form (export) == -1 || publish (export) == -1 ? JOB_FAILED
+                                                              : JOB_DONE;
+}
+
+static enum job_status
+export_file (struct export *export, int fd)
+{
+  char reason[BLKHASH_MAX_REASON_SIZE];
+  struct blkhash_manifest_reader *reader =
+    blkhash_manifest_reader_new (fd, 0, reason, sizeof reason);
+  enum job_status r = reader ? export_manifest (export, reader)
+    : error_set (export->error, "%s", reason);
+
+  if (export->file.fd != -1)
+    new_file_close (&export->file);
+  free (export->buffer);
+  hash_tree_free (export->tree);
+  digest_free (export->digest);
+  if (export->image)
+    source_close (export->image);
+  blkhash_manifest_reader_free (reader);
+  return r;
+}
+
+enum job_status
+job_export (const struct export_request *request,
+            struct export_result *result, const char **operand,
+            struct error *error)
+{
+  struct export export = {
+    .request = request, .result = result, .operand = operand, .error = error,
+    .file.fd = -1,
+  };
+  bool is_stdin = job_manifest_is_stdin (request->manifest);
+  double start = clock_seconds ();
+  int fd = is_stdin ? STDIN_FILENO
+    : open (job_manifest_file (request->manifest), O_RDONLY | O_CLOEXEC);
+  enum job_status r;
+
+  *operand = request->manifest;
+  *result = (struct export_result) { .sum.format = "manifest" };
+  if (fd == -1)
+    return error_errno (error, errno, "cannot open");
+  r = export_file (&export, fd);
+  if (!is_stdin)
+    close (fd);
+  result->sum.seconds = clock_seconds () - start;
+  return r;
+}
