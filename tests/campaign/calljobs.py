@@ -10,6 +10,7 @@ import time
 
 import reference
 import refmanifest
+import refverity
 
 LIMIT = 300                     # timeout in seconds, far above a passing run
 
@@ -81,6 +82,15 @@ class Repair(Job):
 
     def is_right_again(self, right, again):
         return again.status == 0 and again.stdout in (right.stdout, b"disk: OK\n")
+
+
+class Export(Job):
+    """It replaces no file, so after an error that comes when the file is complete
+    the next run says that it exists."""
+
+    def is_right_again(self, right, again):
+        return super().is_right_again(right, again) or \
+            again.status == 2 and "exists, and is not replaced" in again.stderr
 
 
 class Example(Job):
@@ -163,6 +173,11 @@ class Files:
         self.blksum("--manifest", self.path("raw.blkm"), self.path("raw"))
         self.blksum("--manifest", self.path("changed.blkm"),
                     self.path("changed"))
+        self.blocks = content[:len(content) // 4096 * 4096]
+        write_sparse(self.path("blocks"), self.blocks)
+        for name in "raw", "blocks":
+            self.blksum("-d", "sha256/4k", "--manifest",
+                        self.path(name + "-4k.blkm"), self.path(name))
         self.write("changes", refmanifest.changes(
             len(content), [(655360, 131072)]).encode())
         os.mkdir(self.path("parts"))
@@ -304,6 +319,14 @@ def blksum_jobs(files, programs):
               printed=tagged(raw, files.sum))
     yield Job("merge", blkhash, "merge", "--manifest", "m", files.part(0),
               files.part(1), printed=tagged("manifest:m", files.sum))
+    yield Export("export verity", blkhash, "export", "--to", "verity",
+                 path("blocks-4k.blkm"), "tree",
+                 printed=refverity.root(files.blocks).hex())
+    yield Export("export fsverity", blkhash, "export", "--to", "fsverity",
+                 "--image", raw, "--descriptor", "d", path("raw-4k.blkm"),
+                 printed="sha256:%s %s" % (refverity.fsverity(files.content), raw))
+    yield Export("export leaves", blkhash, "export", "--to", "leaves",
+                 path("raw.blkm"), "leaves", printed=tagged(manifest, files.sum))
     yield Job("merge, one missing", blkhash, "merge", "--manifest", "m",
               files.part(1), status=2)
 

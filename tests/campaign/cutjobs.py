@@ -3,6 +3,7 @@
 """The jobs of our programs for test-power-cuts.py: what they may leave on storage
 that forgets, and how the next run must go on."""
 
+import hashlib
 import os
 import re
 import shutil
@@ -10,6 +11,7 @@ import subprocess
 
 import reference
 import refmanifest
+import refverity
 from forgetful import LIMIT, Failed
 
 DIGEST, BLOCK = "md5", 64       # many records for a small image
@@ -57,6 +59,22 @@ class Images:
             self.parts["part-%06d-of-000002.blkm" % i] = refmanifest.part(
                 [bytes(self.content("image"))], first, blocks, DIGEST, BLOCK,
                 plan=self.plan)
+
+        self.make_exports(rng.randbytes(300 * refverity.BLOCK))
+
+    def make_exports(self, blocks):
+        """The manifest of another image, and what blkhash export makes of it:
+        the content of the file, and what is printed."""
+        with open(self.path("blocks.blkm"), "wb") as f:
+            f.write(refmanifest.write([blocks], "sha256", refverity.BLOCK))
+        leaves = b"".join(hashlib.sha256(blocks[at:at + refverity.BLOCK]).digest()
+                          for at in range(0, len(blocks), refverity.BLOCK))
+        leaves += len(blocks).to_bytes(8, "little")
+        self.exports = {
+            "verity": (refverity.verity(blocks), refverity.root(blocks).hex()),
+            "fsverity": (refverity.descriptor(blocks),
+                         "sha256:" + refverity.fsverity(blocks)),
+            "leaves": (leaves, hashlib.sha256(leaves).hexdigest())}
 
     def make(self, name, data):
         data = bytes(data)
@@ -153,3 +171,25 @@ class Job:
         need(content(os.path.join(store, self.target)) == self.right,
              "next run: another manifest")
         return RIGHT
+
+
+class NewFile(Job):
+    """The file replaces none: a run after one that has published it is an error."""
+
+    @staticmethod
+    def exists(outcome):
+        return outcome.status == 2 and "exists, and is not replaced" in outcome.err
+
+    def judge(self, store, outcome, was_cut, events):
+        if not self.exists(outcome):
+            return super().judge(store, outcome, was_cut, events)
+        need(content(os.path.join(store, self.target)) == self.right,
+             "another file exists")
+        return RIGHT
+
+    def judge_next(self, store):
+        if content(os.path.join(store, self.target)) is None:
+            return super().judge_next(store)
+        outcome = self.run(store)
+        need(self.exists(outcome), "next run:", outcome)
+        return self.judge(store, outcome, False, [])

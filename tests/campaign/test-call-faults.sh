@@ -27,7 +27,8 @@ if is_long; then
 else
   # No sync may fail in silence.
   (unset BLKHASH_ROUNDS
-   faults --function fsync --job manifest --job update --job part)
+   faults --function fsync --job manifest --job update --job part \
+         --job "export leaves")
   BLKHASH_ROUNDS=${BLKHASH_ROUNDS:-120}
   faults
 fi

@@ -33,7 +33,7 @@ import time
 import cutmodel
 import faultreport
 import forgetful
-from cutjobs import ERROR, RIGHT, SPEC, Images, Job
+from cutjobs import ERROR, RIGHT, SPEC, Images, Job, NewFile
 from forgetful import KEEPS, RANDOM_KEEPS, Failed, Mount
 
 WORKERS = 6                     # they mostly wait
@@ -135,6 +135,12 @@ class Campaign:
         yield Job("update, another file", [*update, "%s/old", changed], "m",
                   images.changed_manifest, images.changed_sum,
                   {"old": images.manifest})
+        for to, (data, first) in images.exports.items():
+            yield NewFile("export " + to, [
+                blkhash, "export", "--to", to, *(
+                    ["--descriptor", "%s/out"] if to == "fsverity" else []),
+                images.path("blocks.blkm"), *(
+                    [] if to == "fsverity" else ["%s/out"])], "out", data, first)
         if self.args.filter:
             import cutfilter
             yield from cutfilter.jobs(self.args.filter, self.rng)
