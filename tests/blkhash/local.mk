@@ -38,6 +38,9 @@ once_tests += \
 	blkhash/test-repair-storage.sh \
 	blkhash/test-repair.sh
 
+long_tests += \
+	blkhash/test-export-kernel.sh
+
 EXTRA_DIST += \
 	blkhash/audit.py \
 	blkhash/compare-random.py \
