@@ -12,5 +12,6 @@ once_tests += \
 	docs/test-wrap.sh
 
 EXTRA_DIST += \
+	docs/guide-functions.sh \
 	docs/run-container.py \
 	docs/slurm-functions.sh
