@@ -45,9 +45,46 @@ exec tail "$@"
 END
 chmod +x "$dir/bin/tail"
 
-# page NAME PROGRAM...: runs the commands of docs/NAME.md, which need these
-# programs; of its sections, only those before $end.
+# commands PROMPT: writes the commands of docs/$page.md that begin with PROMPT to
+# $dir/commands, and what they should print to $dir/expected; only those from $start on,
+# and before $end.
+start=
 end=
+commands () {
+  # Each command is numbered, before its line and before its output.  A command
+  # whose first line ends with { is a function, until a line with only }.
+  awk -v prompt="    $1 " -v start="$start" -v end="$end" \
+      -v commands="$dir/commands" -v expected="$dir/expected" \
+      -v doctest="python3 -m doctest '$abs_top_srcdir/docs/$page.md'" '
+    function unfinished () {
+      if (/^ *[}]$/)
+        in_function = 0
+      return in_function || /(\\|&&|\|\|)$/
+    }
+    BEGIN         { printf "" > commands; printf "" > expected }
+    end != "" && $0 == end { exit }
+    $0 == start   { start = "" }
+    start != ""   { next }
+    more          { print substr ($0, 5) > commands; more = unfinished (); next }
+    /^    # [a-z]+\.py$/                      { file = $2 }
+    file != "" && /^(    |$)/ && !/^    \$ /  { print substr ($0, 5) > file; next }
+                  { file = "" }
+    /^    >>> /   { if (!python++) {
+                      print "echo command " ++n ":\n" doctest > commands
+                      print "command " n ":" > expected
+                    }
+                    in_session = 0; next }
+    index ($0, prompt) == 1 {
+                    print "echo command " ++n ":\n" substr ($0, 7) > commands
+                    print "command " n ":" > expected
+                    in_session = 1; in_function = /[{]$/; more = unfinished (); next }
+    /^    /       { if (in_session) print substr ($0, 5) > expected; next }
+                  { in_session = 0 }
+  ' "$abs_top_srcdir/docs/$page.md"
+}
+
+# page NAME PROGRAM...: runs the commands of docs/NAME.md, which need these
+# programs.
 page () {
   page=$1
   shift
@@ -56,30 +93,7 @@ page () {
   done
   mkdir "$dir/$page"
   cd "$dir/$page"
-  # Each command is numbered, before its line and before its output.  A command
-  # whose first line ends with { is a function, until a line with only }.
-  awk -v end="$end" -v doctest="python3 -m doctest '$abs_top_srcdir/docs/$page.md'" '
-    function unfinished () {
-      if (/^ *[}]$/)
-        in_function = 0
-      return in_function || /(\\|&&|\|\|)$/
-    }
-    end != "" && $0 == end { exit }
-    more          { print substr ($0, 5) > "../commands"; more = unfinished (); next }
-    /^    # [a-z]+\.py$/                      { file = $2 }
-    file != "" && /^(    |$)/ && !/^    \$ /  { print substr ($0, 5) > file; next }
-                  { file = "" }
-    /^    >>> /   { if (!python++) {
-                      print "echo command " ++n ":\n" doctest > "../commands"
-                      print "command " n ":" > "../expected"
-                    }
-                    in_session = 0; next }
-    /^    \$ /    { print "echo command " ++n ":\n" substr ($0, 7) > "../commands"
-                    print "command " n ":" > "../expected"
-                    in_session = 1; in_function = /[{]$/; more = unfinished (); next }
-    /^    /       { if (in_session) print substr ($0, 5) > "../expected"; next }
-                  { in_session = 0 }
-  ' "$abs_top_srcdir/docs/$page.md"
+  commands '$'
   timeout $limit sh ../commands > ../got 2>&1 || :
   [ "$(grep -c '^command' ../got)" -gt 5 ] ||
     fail "$page.md: its commands were not found"

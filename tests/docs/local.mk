@@ -11,6 +11,9 @@ once_tests += \
 	docs/test-slurm.sh \
 	docs/test-wrap.sh
 
+long_tests += \
+	docs/test-kernel.sh
+
 EXTRA_DIST += \
 	docs/guide-functions.sh \
 	docs/run-container.py \

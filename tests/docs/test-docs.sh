@@ -3,13 +3,16 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
 # The guides in docs/ are right: each line that begins with "$ " is run, all
-# lines of a page in one shell, and prints the lines below it.  A block that begins with
+# lines of a page in one shell, and prints the lines below it.  Those that begin with "# "
+# are run by test-kernel.sh.  A block that begins with
 # "# NAME.py" is that file.  Lines that begin with ">>> " are one session of Python, run
 # where the first of them stands.  The same for the recording in README.md.
 
 . "$(dirname "$0")/../functions.sh"
 . "$abs_top_srcdir/tests/repair-functions.sh"
 . "$abs_top_srcdir/tests/docs/guide-functions.sh"
+. "$abs_top_srcdir/tests/unpacked.sh"
+PATH=$PATH:/usr/sbin:/sbin
 
 # recording PROGRAM...: runs the commands that docs/media/blksum.svg shows.
 recording () {
@@ -82,6 +85,15 @@ else
       skip_page "no plugin curl of nbdkit"
     done
   fi
+  page=kernel
+  HOME=$dir/tmp                   # where oras and cosign keep files
+  export HOME
+  if ! command -v oras > /dev/null || ! command -v cosign > /dev/null; then
+    end='## In a registry'
+    skip_page "no oras or no cosign"
+  fi
+  page kernel fsverity jq nbdcopy openssl veritysetup
+  end=
   page=migration
   if "$PYTHON" -c 'import nbd' 2> /dev/null; then
     ln -s "$PYTHON" "$dir/bin/python3"          # which nbdsh runs
@@ -118,7 +130,6 @@ end=
 # All hosts are this one, and the home directory, in which parallel keeps files,
 # is in $dir.  parallel runs jobs by $SHELL, which is /bin/false for the user of
 # CI.
-. "$abs_top_srcdir/tests/unpacked.sh"
 cat > "$dir/bin/ssh" << 'END'
 #!/bin/sh
 # ssh HOST -- COMMAND
