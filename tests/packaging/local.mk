@@ -5,6 +5,7 @@ once_tests += \
 	packaging/test-aarch64.sh \
 	packaging/test-install.sh \
 	packaging/test-deb.sh \
+	packaging/test-archive.sh \
 	packaging/test-in-tree.sh \
 	packaging/test-files.sh \
 	packaging/test-rpm.sh \
