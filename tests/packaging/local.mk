@@ -8,6 +8,7 @@ once_tests += \
 	packaging/test-archive.sh \
 	packaging/test-in-tree.sh \
 	packaging/test-files.sh \
+	packaging/test-licenses.sh \
 	packaging/test-rpm.sh \
 	packaging/test-pip.sh \
 	packaging/test-pkgconfig.sh \
