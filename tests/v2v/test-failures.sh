@@ -159,5 +159,5 @@ mkdir without
 ln -s "$nbdkit" without/nbdkit
 if ! "$nbdkit" --filter=blkhash null --version > /dev/null 2>&1; then
   refused env PATH="$dir/without:$PATH" blkhash-v2v $touch_ran
-  complains 'no filter blkhash'
+  complains 'cannot load the filters blkhash'
 fi
