@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 #
 # "make install" installs the files that users need, and no more; the installed
-# programs work; "make uninstall" removes all files.  README.md has these
-# commands.
+# programs work; another version of nbdkit refuses the filters; "make uninstall" removes
+# all files.  README.md has these commands.
 
 . "$(dirname "$0")/../functions.sh"
 unset MAKEFLAGS MAKELEVEL MFLAGS
@@ -101,6 +101,15 @@ if [ -n "$filter" ] && [ "$SANITIZE" = no ] && command -v nbdkit; then
   run 0 nbdkit --filter="$verify" null --version
   grep -q '^blkhash-verify ' "$dir/stdout" ||
     fail "nbdkit does not load the verify filter"
+
+  # In these filters each digit of the version is another one.
+  version=$(nbdkit --version | sed 's/^[^0-9]*\([0-9.]*\).*/\1/')
+  for file in "$filter" "$verify"; do
+    sed "s/$version/$(echo "$version" | tr 0-9 1-90)/" "$file" > "$dir/other-filter.so"
+    run 1 nbdkit --filter="$dir/other-filter.so" null --version
+    grep 'filter is incompatible with this version of nbdkit' "$dir/stderr" ||
+      fail "no message about another version of nbdkit"
+  done
 fi
 
 # Python finds the module, if it searches below the prefix: Debian's in
