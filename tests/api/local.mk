@@ -7,6 +7,7 @@ both_tests += \
 once_tests += \
 	api/test-abi.sh \
 	api/test-headers.sh \
+	api/test-interface.sh \
 	api/test-soname.sh \
 	api/test-symbols.sh
 
@@ -14,8 +15,10 @@ long_tests += \
 	api/test-slow.sh
 
 EXTRA_DIST += \
+	api/interface.txt \
 	api/upstream-api.h \
-	api/upstream-program.c
+	api/upstream-program.c \
+	api/v1
 
 check_PROGRAMS += test-api
 test_api_SOURCES = api/test-api.c
@@ -23,4 +26,7 @@ test_api_SOURCES = api/test-api.c
 # Updates lib/abi: see HACKING.md.
 update-abi:
 	BLKHASH_UPDATE_ABI=1 $(srcdir)/api/test-abi.sh
-.PHONY: update-abi
+# Updates interface.txt, in a build with nbdkit.
+update-interface:
+	BLKHASH_UPDATE_INTERFACE=1 $(srcdir)/api/test-interface.sh
+.PHONY: update-abi update-interface
