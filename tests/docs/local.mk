@@ -7,6 +7,7 @@ once_tests += \
 	docs/test-kubernetes.sh \
 	docs/test-kubernetes-schema.sh \
 	docs/test-layers.sh \
+	docs/test-readme.sh \
 	docs/test-recipes.sh \
 	docs/test-slurm.sh \
 	docs/test-wrap.sh
