@@ -27,10 +27,12 @@ grep -qx "blksum (blkhash) [0-9.]*" "$dir/stdout" || fail "no version by -V"
 run 0 blksum --help
 [ ! -s "$dir/stderr" ] || fail "help on stderr"
 # api/test-interface.sh has the options.
-is_narrow () {
+fits_screen () {
   [ "$(wc -L < "$dir/stdout")" -le 80 ] || fail "--help is too wide"
+  [ "$(wc -l < "$dir/stdout")" -le $lines ] || fail "--help is too long"
 }
-is_narrow
+lines=40                        # README.md names these limits
+fits_screen
 cp "$dir/stdout" "$dir/help"
 # Options are aligned, and all letters and names are unique.
 grep '^  \(-.,\|   \) --' "$dir/help" > "$dir/rows"
@@ -50,12 +52,14 @@ run 0 blksum "$dir/missing" -V
 
 run 0 blkhash --version
 grep -qx "blkhash (blkhash) [0-9.]*" "$dir/stdout" || fail "no version"
+lines=24
 run 0 blkhash --help
+fits_screen
 cp "$dir/stdout" "$dir/help"
 for command in compare update parts merge repair export; do
   grep -q "^  $command  " "$dir/help" || fail "--help without $command"
   run 0 blkhash $command -h
-  is_narrow
+  fits_screen
 done
 
 refuses "a command is missing; try 'blkhash --help'" blkhash
