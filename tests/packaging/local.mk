@@ -13,7 +13,8 @@ once_tests += \
 	packaging/test-pip.sh \
 	packaging/test-pkgconfig.sh \
 	packaging/test-portable.sh \
-	packaging/test-quickstart.sh
+	packaging/test-quickstart.sh \
+	packaging/test-quickstart-user.sh
 
 EXTRA_DIST += \
 	packaging/portability.sh \
