@@ -90,6 +90,15 @@ run 0 "$PYTHON" "$bench/bench-python" --build "$abs_top_builddir" \
 [ "$(grep -c '^| [a-z]*, threads: [12] |' "$dir/stdout")" = 4 ] &&
   grep -q '^| scaling of put |' "$dir/stdout" || fail "bench-python: other rows"
 
+# bench-also prints a row for each comparison.
+if command -v openssl > /dev/null; then
+  run 0 "$PYTHON" "$bench/bench-also" --build "$abs_top_builddir" \
+    --runs 1 --size 8 "$dir"
+  for name in sha256 md5,sha256 holes; do
+    grep -q "^$name  *[0-9.]*  peak" "$dir/stdout" || fail "bench-also: no $name"
+  done
+fi
+
 run 0 "$PYTHON" "$bench/bench-report" "$dir"/results/*.json
 for name in data zero hole null digest; do
   grep -q "^results: $name:" "$dir/stdout" || fail "no table for $name"

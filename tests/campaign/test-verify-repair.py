@@ -250,7 +250,7 @@ def main():
             print(failure, flush=True)
     for what in sorted(tally):
         print("%8d  %s" % (tally[what], what))
-    faultreport.add("sources lie, fail or stall: repair by blkhash-verify",
+    faultreport.add("sources lie or change: repair by blkhash-verify",
                     rounds - len(failures), 0, len(failures))
     if failures:
         sys.exit("%d runs failed: %s" % (len(failures), " ".join(failures)))
