@@ -16,6 +16,9 @@ once_tests += \
 	packaging/test-quickstart.sh \
 	packaging/test-quickstart-user.sh
 
+long_tests += \
+	packaging/test-home.sh
+
 EXTRA_DIST += \
 	packaging/portability.sh \
 	packaging/portable.h
