@@ -88,6 +88,15 @@ done
 prints_sum "$(reference -d sha512-256 "$dir/image")" \
            blksum -d SHA2-512/256 "$dir/image"
 
+# nbdcopy itself, if it is as new.
+if command -v nbdcopy > /dev/null && nbdcopy --help | grep -q -e --blkhash; then
+  for spec in sha256/64k sha512/4k md5/16m; do
+    run 0 nbdcopy --blkhash=$spec -- "$dir/image" null:
+    grep -q "$(reference $(of_spec $spec) "$dir/image")" "$dir/stdout" ||
+      fail "nbdcopy --blkhash=$spec prints another sum"
+  done
+fi
+
 # nbdcopy --blkhash-file writes the sum alone: these were written by version
 # 1.24.
 printf hello > "$dir/hello"

@@ -87,6 +87,14 @@ found=$(grep -l '\(^\|[^a-z]\)next->[a-z_]* (' $(grep ^filter/ "$dir/files") |
         sed 's|.*/||; s|\.c$||' | sort)
 [ "$(echo $found)" = "$callers" ] || complain "these call the plugin:" $found
 
+# CONTRIBUTING.md has the licenses.
+! while read -r file; do
+    or='\|LGPL-2.1-or-later'
+    case $file in filter/*) or= ;; esac
+    head -n 3 "$file" | grep -q "SPDX-License-Identifier:.* \(BSD-3-Clause$or\)$" ||
+      echo "$file"
+  done < "$dir/all" | grep . || complain "another license, or none"
+
 found=$(sed 's|\.[ch]$||' "$dir/all" | sort -u | sed 's|.*/||' | sort | uniq -d)
 [ "$(echo $found)" = "$twice" ] || complain "these base names stand twice:" $found
 
