@@ -61,6 +61,9 @@ while IFS= read -r wrong; do
   not "good.blkm: \(its sum is not\|its digest, block size or\|--sum: \)" \
     blkhash repair --manifest good.blkm --sum "$wrong" $from
 done < sums
+# The disk is not even opened.
+refuses "good.blkm: its sum is not that of --sum" \
+        blkhash repair --manifest good.blkm --sum "$zeros" --from good none
 # Digits alone are a sum by the default digest.
 for kind in "-b 4k" "-d blake2b512" "-d sha256/64k/s8"; do
   blksum $kind --manifest kind.blkm good > stdout

@@ -3,6 +3,7 @@
 
 once_tests += \
 	docs/test-backup-chain.sh \
+	docs/test-claims.sh \
 	docs/test-docs.sh \
 	docs/test-kubernetes.sh \
 	docs/test-kubernetes-schema.sh \
@@ -16,6 +17,7 @@ long_tests += \
 	docs/test-kernel.sh
 
 EXTRA_DIST += \
+	docs/claims.py \
 	docs/guide-functions.sh \
 	docs/run-container.py \
 	docs/slurm-functions.sh

@@ -25,6 +25,14 @@ copy "$dir/image" "$uri"
 wait_for_sum "$dir/image"
 stop
 
+# Nothing is read back.
+truncate -s $size "$dir/new"
+serve --filter=stats file "$dir/new" statsfile="$dir/stats" blkhash-file="$sums"
+copy "$dir/image" "$uri"
+wait_for_sum "$dir/image"
+stop
+! grep '^read:' "$dir/stats" || fail "the filter read"
+
 # From standard input: in order, on one connection.
 serve memory $size blkhash-file="$sums"
 copy - "$uri" < "$dir/image"

@@ -24,6 +24,7 @@ sed -n '/^## Install in detail/,/^License/s/^    //p' "$abs_top_srcdir/README.md
 [ "$(wc -l < commands)" = 2 ] || fail "README.md has other commands"
 sed -n 1p commands > configure
 run 0 sh -e ./configure
+cp "$dir/stdout" configured
 run 0 make -j2
 sed -n 2p commands > install
 run 0 sh -e ./install
@@ -42,6 +43,8 @@ done
 [ -e "$HOME/.local/share/zsh/site-functions/_blksum" ] ||
   fail "no completion for zsh: $(find "$HOME" -name '*blksum*')"
 if grep -q '^pythondir = .' python/Makefile; then
+  grep -q "$HOME/.local/lib/python[0-9.]*/site-packages" configured ||
+    fail "configure does not print where the module is installed"
   run 0 env LD_LIBRARY_PATH="$HOME/.local/lib" "$PYTHON" -c 'import blkhash
 print(blkhash.new(data=b"hello").hexdigest())'
   [ "$(cat "$dir/stdout")" = $sum ] || fail "another sum in Python"
