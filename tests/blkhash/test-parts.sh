@@ -330,6 +330,16 @@ is_silent blkhash parts -U --state x --part 0/1 image parts
 
 # ---- The audit ----
 
+# By default there is one, which reads at least 64 blocks.
+head -c 4194304 image > few
+head -c 4194304 other > few.other
+fresh
+for i in 0 1; do
+  is_silent blkhash parts --state x --part $i/2 few parts
+done
+run 1 blkhash parts --state x few.other parts
+grep -q "few.other: 65536 bytes at 65536 differ" stderr || fail "no audit"
+
 # An image that differs, with the same name of its state.
 fresh
 for i in 0 1 2 3; do
