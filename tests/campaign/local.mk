@@ -16,6 +16,11 @@ once_tests += \
 	campaign/test-migration.sh \
 	campaign/test-verify.sh
 
+# Tests of other folders that write a line of the table, too.
+reporting_tests = \
+	blkhash/test-repair-random.sh \
+	blksum/test-blkverify.sh
+
 EXTRA_DIST += \
 	campaign/call-faults-libc.c \
 	campaign/call-faults-libs.c \
@@ -86,7 +91,8 @@ check-campaign:
 	rm -f campaign.tsv
 	status=0; BLKHASH_REPORT=$(abs_builddir)/campaign.tsv \
 	$(MAKE) check \
-	  TESTS='$(filter campaign/%, $(once_tests) $(both_tests))' || status=1; \
+	  TESTS='$(filter campaign/%, $(once_tests) $(both_tests)) $(reporting_tests)' || \
+	  status=1; \
 	$(PYTHON) $(srcdir)/faultreport.py campaign.tsv || status=1; exit $$status
 
 .PHONY: check-campaign
