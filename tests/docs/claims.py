@@ -80,7 +80,9 @@ def check_names(page):
     """Files and links that a page names."""
     text = read(page)
     for name in re.findall(r"`([\w./-]+/[\w.-]+\.\w+)`", text):
-        if name.split("/")[0] in FOLDERS and not exists(name):
+        beside = os.path.join(os.path.dirname(page), name)
+        if name.split("/")[0] in FOLDERS and "NAME" not in name and \
+           not exists(name) and not exists(beside):
             complain(page + ": no such file:", name)
     for target in re.findall(r"\]\(([^():]+)\)", text):
         name, _, anchor = target.partition("#")
@@ -112,6 +114,10 @@ for section, page, words, shown in rows():
 for page in pages:
     if page not in with_claims:
         complain(page + ": has no row in tests/CLAIMS.md")
+for page in pages + ["HACKING.md"] + [
+        os.path.join(folder, "README.md")
+        for folder in (*FOLDERS, "examples/slurm", "examples/kubernetes")
+        if exists(os.path.join(folder, "README.md"))]:
     check_names(page)
 
 print("\n".join(wrong or figures + ["%d claims" % claims]))
