@@ -76,3 +76,12 @@ refuses "/etc/passwd.*-f qcow2.*-f raw" blksum "$dir/guest"
 prints_sum "$(reference "$dir/guest")" blksum -f raw "$dir/guest"
 from_stdin () { blksum < "$1" 2> "$dir/note"; }
 prints_sum "$(reference "$dir/guest")" from_stdin "$dir/guest"
+
+# Beyond the first 512 bytes, and before the last, such a header is data.
+head -c 65536 "$dir/guest" > "$dir/header"
+for at in 1 511 512 4096 32768 65536 8323071; do
+  make_image "$dir/guest"
+  dd if="$dir/header" of="$dir/guest" bs=64k seek=$at oflag=seek_bytes \
+    conv=notrunc status=none
+  prints_sum "$(reference "$dir/guest")" blksum "$dir/guest"
+done
