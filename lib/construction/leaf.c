@@ -9,9 +9,10 @@
  * are hashing than there are CPUs, a thread takes a group of blocks from the
  * queue, and hashes them itself.  If other threads wait, it takes the oldest
  * blocks, which can belong to their batches; their data is not copied.  The
- * other threads wait until their batches are done.  After leaf_enable_gather, a batch that does
- * not fill the lanes (see lanes.h) waits up to GATHER_TIMEOUT for other
- * batches, so that groups are full even if each thread has only a few blocks.
+ * other threads wait until their batches are done.  After leaf_enable_gather, a
+ * batch that does not fill the lanes (see lanes.h) waits up to GATHER_TIMEOUT
+ * for other batches, so that groups are full even if each thread has only a few
+ * blocks.
  *
  * The benefit of that wait was measured on a busy Rocket Lake machine with 2
  * CPUs.  nbdcopy read 512 MiB from a file in memory through the filter, in

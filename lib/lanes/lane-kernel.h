@@ -105,8 +105,9 @@ bool lane_kernel_works (const struct lane_hash *hash,
 
 /* The same as lanes_hash (see lanes.h), but hashes all COUNT messages with
  * KERNEL, which belongs to HASH.  COUNT is at least 1, and at most the number
- * of lanes, or a multiple of it up to LANES_MAX.  This function is never inlined, not even by LTO, so that the code
- * that passed the self-test is the code that hashes.
+ * of lanes, or a multiple of it up to LANES_MAX.  This function is never
+ * inlined, not even by LTO, so that the code that passed the self-test is the
+ * code that hashes.
  */
 __attribute__ ((noinline))
 void lane_kernel_hash (const struct lane_hash *hash,

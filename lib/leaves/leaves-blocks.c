@@ -185,8 +185,8 @@ put_leaves_locked (struct blkhash_leaves *l, uint64_t first, uint64_t count,
   return err;
 }
 
-/* Returns the number of blocks at the start of BLOCKS, which has COUNT, that are
- * all zeros, or all data.
+/* Returns the number of blocks at the start of BLOCKS, which has COUNT, that
+ * are all zeros, or all data.
  */
 static size_t
 count_alike (const struct leaf_block *blocks, size_t count)
