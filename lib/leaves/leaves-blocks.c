@@ -198,13 +198,15 @@ count_alike (const struct leaf_block *blocks, size_t count)
   return n;
 }
 
-/* Store the blocks of a batch, a run at a time. */
+/* Store the blocks of a batch, a run at a time.  If one of them was already
+ * given, EEXIST is returned before any is stored.
+ */
 static int
 give_batch_locked (struct blkhash_leaves *l, uint64_t index,
                    const struct leaf_block *blocks, size_t count)
 {
   size_t i, n;
-  int err = 0;
+  int err = check_new_locked (l, index, count);
 
   for (i = 0; i < count && err == 0; i += n) {
     n = count_alike (blocks + i, count - i);

@@ -222,6 +222,35 @@ test_called_early (void **state)
   blkhash_leaves_free (l);
 }
 
+/* If one block of a batch was already given, the sink gets none of the others,
+ * and they can be given in another call.
+ */
+static void
+test_given_twice (void **state)
+{
+  struct blkhash_leaves *l = image_table (5 * BLOCK, 0, BLKHASH_LEAVES_ONCE);
+  struct log log = { .next = 0 };
+  uint64_t start, len;
+
+  (void) state;
+  memset (image, 1, sizeof image);
+  memset (image + BLOCK, 0, BLOCK);
+  set_log (l, &log);
+  assert_int_equal (blkhash_leaves_data (l, image + 3 * BLOCK, BLOCK,
+                                         3 * BLOCK), 0);
+  assert_int_equal (blkhash_leaves_data (l, image, 5 * BLOCK, 0), EEXIST);
+  assert_int_equal (log.parts, 0);
+  assert_int_equal (blkhash_leaves_next_missing (l, 0, &start, &len), 0);
+  assert_int_equal (start, 0);
+  assert_int_equal (len, 3 * BLOCK);
+  assert_int_equal (blkhash_leaves_data (l, image, 3 * BLOCK, 0), 0);
+  assert_int_equal (blkhash_leaves_data (l, image + 4 * BLOCK, BLOCK,
+                                         4 * BLOCK), 0);
+  check_fold (l, 5 * BLOCK, 0);
+  check_log (&log, 5 * BLOCK);
+  blkhash_leaves_free (l);
+}
+
 /* The sink gets a run of zeros in one call, although it is folded in steps. */
 static void
 test_long_run (void **state)
@@ -588,6 +617,7 @@ main (void)
     cmocka_unit_test (test_random),
     cmocka_unit_test (test_folded_again),
     cmocka_unit_test (test_called_early),
+    cmocka_unit_test (test_given_twice),
     cmocka_unit_test (test_long_run),
     cmocka_unit_test (test_no_sum),
     cmocka_unit_test (test_when),
