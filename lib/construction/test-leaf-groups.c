@@ -116,13 +116,19 @@ run (void *opaque)
 }
 
 static void
-begin (struct batch *batch, size_t count)
+fill (struct batch *batch, size_t count)
 {
   batch->count = count;
   memset (batch->data, 7, sizeof batch->data);
   memset (batch->md, 0, sizeof batch->md);
   for (size_t i = 0; i < count; i++)
     batch->data[i][0] = i;
+}
+
+static void
+begin (struct batch *batch, size_t count)
+{
+  fill (batch, count);
   assert_int_equal (pthread_create (&batch->thread, NULL, run, batch), 0);
 }
 
@@ -282,26 +288,37 @@ test_wake_next (void **state)
   destroy ();
 }
 
-/* While the thread of a batch hashes, another thread with a free CPU hashes its
- * own blocks only, and waits for nobody.
+/* While the threads of the other batches hash, a thread with a free CPU hashes
+ * its own blocks only, and waits for nobody.  Its batch leaves the queue from
+ * any place in it, and the batches before and after it stay there.
  */
 static void
 test_own_blocks (void **state)
 {
-  static struct batch large, small;
+  static struct batch first, second, small;
 
   (void) state;
-  create ("md5", 2);
-  slow_md[0] = large.md[0];
-  slow_md[1] = large.md[LEAF_GROUP];
-  begin (&large, LEAF_GROUP + 1);
+  alarm (300);
+  create ("md5", 3);
+  slow_md[0] = first.md[0];
+  slow_md[1] = first.md[LEAF_GROUP];
+  begin (&first, LEAF_GROUP + 1);
   wait_for (&hashing, 1);
+  fill (&small, 3);
+  run (&small);                 /* it is the last in the queue */
+  assert_int_equal (small.result, 0);
+  slow_md[2] = second.md[0];
+  begin (&second, LEAF_GROUP + 1);
+  wait_for (&hashing, 2);
+  slow_md[0] = slow_md[1] = NULL;
+  end (&first, 0);              /* it was the first */
   begin (&small, 3);
   end (&small, 0);
   assert_int_equal (waiting, 0);
-  slow_md[0] = slow_md[1] = NULL;
-  end (&large, 0);
+  slow_md[2] = NULL;
+  end (&second, 0);
   destroy ();
+  alarm (0);
 }
 
 /* ---- Waiting for others ---- */
