@@ -589,6 +589,65 @@ test_without_lock (void **state)
   sem_destroy (&given);
 }
 
+static void *
+fold_once (void *opaque)
+{
+  static int err;
+  unsigned char md[BLKHASH_MAX_MD_SIZE];
+
+  err = blkhash_leaves_fold (opaque, md, NULL);
+  return &err;
+}
+
+/* A block of data is changed in one of four ways while its leaf is folded. */
+static int
+change_while_folding (unsigned way)
+{
+  struct blkhash_leaves *l = image_table (3 * BLOCK, 0, 0);
+  struct blkhash_leaf_sink sink = {
+    .data = wait_for_other, .zero = log_zero, .opaque = NULL
+  };
+  pthread_t thread;
+  void *result;
+  int err;
+
+  sem_init (&called, 0, 0);
+  sem_init (&given, 0, 0);
+  assert_int_equal (blkhash_leaves_data (l, image, 3 * BLOCK, 0), 0);
+  assert_int_equal (blkhash_leaves_set_sink (l, &sink), 0);
+  alarm (300);
+  assert_int_equal (pthread_create (&thread, NULL, fold_once, l), 0);
+  while (sem_wait (&called) == -1)
+    ;
+  switch (way) {
+  case 0: err = blkhash_leaves_data (l, image + BLOCK, BLOCK, 0); break;
+  case 1: err = blkhash_leaves_zero (l, BLOCK, 0); break;
+  case 2: err = blkhash_leaves_forget (l, BLOCK, 0); break;
+  default: err = blkhash_leaves_data (l, image + BLOCK, 1, 0);
+  }
+  sem_post (&given);
+  pthread_join (thread, &result);
+  alarm (0);
+  assert_int_equal (err, 0);
+  blkhash_leaves_free (l);
+  sem_destroy (&called);
+  sem_destroy (&given);
+  return *(int *) result;
+}
+
+/* No sum is computed from the leaves of two contents. */
+static void
+test_changed (void **state)
+{
+  unsigned way;
+
+  (void) state;
+  memset (image, 1, BLOCK);
+  memset (image + BLOCK, 2, 2 * BLOCK);
+  for (way = 0; way < 4; way++)
+    assert_int_equal (change_while_folding (way), EBUSY);
+}
+
 static void
 test_batch (void **state)
 {
@@ -626,6 +685,7 @@ main (void)
     cmocka_unit_test (test_threads_give),
     cmocka_unit_test (test_threads_fold),
     cmocka_unit_test (test_without_lock),
+    cmocka_unit_test (test_changed),
     cmocka_unit_test (test_batch),
   };
 
