@@ -64,6 +64,10 @@ for kind in deb rpm; do
   done < "$dir/$kind"
 done
 
-# lintian warns of this, but only packagers run it.
+# lintian and rpmlint complain of these, but only packagers run them.
 ! grep -n '^ .\{80\}' "$abs_top_srcdir/packaging/debian/control" ||
   fail "a line of a description is longer than 80 characters"
+sed -n '/^%description/,/^%[^d]/p' "$abs_top_srcdir/packaging/blkhash.spec" > "$dir/stdout"
+[ -s "$dir/stdout" ] || fail "cannot read the descriptions of the RPMs"
+! grep -n '^.\{80\}' "$dir/stdout" ||
+  fail "a line of a description is longer than 79 characters"
