@@ -75,7 +75,7 @@ cluster () {
 
 # Clusters that are next to each other in the file, but not on the disk, are read
 # with one request: 16 at a time.
-if [ -z "$wrapper" ] && [ "$SANITIZE" = no ] && command -v strace > stdout
+if [ -z "$wrapper" ] && [ "$SANITIZE" = no ] && command -v strace > /dev/null
 then
   truncate -s 8m "$dir/scattered"
   for n in $(seq 0 31); do

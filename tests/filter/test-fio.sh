@@ -51,7 +51,7 @@ run_job () {
     echo "mounts are not tested: $(cat "$dir/nbdfuse.log")"
     mounts=no
   else
-    run 0 timeout $limit fio --output="$dir/fio.out" ${job#* }
+    run 0 timeout $limit fio --output="$dir/fio.out" --aux-path="$dir" ${job#* }
     ! grep 'err= *[1-9]' "$dir/fio.out" || fail "fio failed"
     if [ "$1" = mount ]; then
       fusermount3 -u "$dir/mount"
