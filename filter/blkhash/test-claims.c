@@ -82,12 +82,6 @@ start (const char *missing)
   start_with (missing, SIZE, BLOCK, true);
 }
 
-static void
-stop (void)
-{
-  result_stop (NULL);
-}
-
 /* Check that the claim at OFFSET is reported as wrong for the export NAME, and
  * that no export has a sum.
  */
@@ -1169,7 +1163,7 @@ random_case (void)
     if (!result_has_sum (names[i]))
       complain ("no sum", 0);
   }
-  stop ();
+  result_stop (NULL);
 }
 
 /* Threads query and read.  The order of their requests does not matter. */
@@ -1213,7 +1207,7 @@ random_threads (void)
   for (i = 0; i < 4; i++)
     pthread_join (threads[i], NULL);
   check_sums (truthful);
-  stop ();
+  result_stop (NULL);
 }
 
 /* ---- Processes ---- */
@@ -1248,7 +1242,7 @@ run_missing_fail (void)
 {
   start ("fail");
   current_case ();
-  stop ();
+  result_stop (NULL);
 }
 
 static void
@@ -1256,7 +1250,7 @@ run_missing_read (void)
 {
   start ("read");
   current_case ();
-  stop ();
+  result_stop (NULL);
 }
 
 static void
@@ -1266,7 +1260,7 @@ run_large (void)
 
   start_with ("read", wide ? 65536 : 4100 * 1024, wide ? 65536 : 1024, true);
   current_case ();
-  stop ();
+  result_stop (NULL);
 }
 
 struct one {

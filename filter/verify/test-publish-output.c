@@ -358,7 +358,7 @@ end_disk (void)
   check_result ();
   check_status ();
   check_mapfile ();
-  stop ();
+  unload ();
   plugin_destroy (&plugin);
   free (sum);
 }
@@ -819,7 +819,7 @@ test_unwritable (void **state)
                            "blkhash-verify-mapfile: cannot write /tmp/"));
   assert_string_equal (content (map), "");
   check_status ();
-  stop ();
+  unload ();
   assert_int_equal (rmdir (beside), 0);
   plugin_destroy (&plugin);
   free (sum);

@@ -241,7 +241,7 @@ static void
 stop_thread (void)
 {
   filter->cleanup (NULL);
-  stop ();
+  unload ();
 }
 
 /* ---- A client ---- */
@@ -373,13 +373,13 @@ test_check (void **state)
     assert_non_null (strstr (last_error, ": cannot create "));
     for (j = 0; j < OUTPUTS; j++)
       assert_string_not_equal (content (outputs[j].path), "");
-    stop ();
+    unload ();
 
     remove_files ();
     assert_int_equal (start_outputs (), -1);
-    assert_no_files ();         /* before stop calls .unload: after a failed
+    assert_no_files ();         /* before unload calls .unload: after a failed
                                  * start nbdkit does not call it */
-    stop ();
+    unload ();
     block_output (i, false);
   }
 }
@@ -398,7 +398,7 @@ test_check_again (void **state)
     block_output (i, true);
     assert_int_equal (filter->after_fork (NULL), -1);
     assert_non_null (strstr (last_error, outputs[i].param));
-    stop ();
+    unload ();
     block_output (i, false);
   }
 }
@@ -415,7 +415,7 @@ test_empty (void **state)
   assert_int_equal (start_outputs (), 0);
   for (i = 0; i < OUTPUTS; i++)
     assert_string_equal (content (outputs[i].path), "");
-  stop ();
+  unload ();
 }
 
 /* If the emptied files cannot be synced, their old content could come back
@@ -430,14 +430,14 @@ test_not_empty (void **state)
   syncs = 0;
   assert_int_equal (start_outputs (), 0);
   count = syncs;
-  stop ();
+  unload ();
   assert_in_range (count, OUTPUTS, 10 * OUTPUTS);
   for (i = 1; i <= count; i++) {
     syncs = 0;
     failing_sync = i;
     assert_int_equal (start_outputs (), -1);
     assert_non_null (strstr (last_error, ": cannot empty "));
-    stop ();
+    unload ();
   }
 }
 
@@ -672,7 +672,7 @@ test_sync (void **state)
   write_result ("blk-sha256/4k (a)");
   disconnect (first);
   disconnect (last);
-  stop ();
+  unload ();
 }
 
 static int

@@ -155,7 +155,7 @@ static void
 stop_exports (void)
 {
   filter->cleanup (NULL);
-  stop ();
+  unload ();
 }
 
 /* ---- Clients ---- */
@@ -560,7 +560,7 @@ test_ranges (void **state)
   assert_int_equal (count (text, "\"missing\" }"), STATUS_MAX_RANGES);
   assert_int_equal (count (text, "\"ranges-complete\": true"), 1);
   assert_int_equal (count (text, "\"ranges-complete\": false"), 1);
-  stop ();
+  unload ();
 }
 
 /* Add COUNT exports to the list, as if clients had used them. */
@@ -596,7 +596,7 @@ test_limit (void **state)
   assert_refused ("c", "too many exports are in use");
   knock ("a");
   knock ("b");
-  stop ();
+  unload ();
 }
 
 /* ---- Manifests that are not proven yet ---- */

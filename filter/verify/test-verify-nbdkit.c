@@ -367,7 +367,7 @@ start (const char *key, ...)
 }
 
 void
-stop (void)
+unload (void)
 {
   filter->unload ();
   while (nr_interned > 0)

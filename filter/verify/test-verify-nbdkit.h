@@ -96,7 +96,7 @@ int config (const char *key, const char *value);
 int start (const char *key, ...);
 
 /* Unload the filter, and free what nbdkit_strdup_intern returned. */
-void stop (void);
+void unload (void);
 
 /* Returns the handle of a client that asks for the export NAME, or NULL if
  * .open fails.

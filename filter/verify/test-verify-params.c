@@ -90,7 +90,7 @@ test_values (void **state)
   (void) state;
   assert_int_equal (start (NULL, NULL), -1);
   assert_refused ("blkhash-verify-manifest is missing");
-  stop ();
+  unload ();
   assert_int_equal (start (MANIFEST, NULL), -1);
   assert_refused ("blkhash-verify-sum is missing; give the sum that proves "
                   "the manifest, or none to trust it");
@@ -102,7 +102,7 @@ test_values (void **state)
   assert_bad_value ("blkhash-verify-zero", "no", "unknown value: no");
   assert_bad_value ("blkhash-verify-retry", "-1", "could not parse");
   assert_bad_value ("blkhash-verify-retry", "1001", "must be from 0 to 1000");
-  stop ();
+  unload ();
 
   assert_int_equal (START ("blkhash-verify-sum", "none",
                            "blkhash-verify-fail", "warn",
@@ -113,7 +113,7 @@ test_values (void **state)
   assert_true (verify_params.truncate);
   assert_int_equal (verify_params.zero, ZERO_READ);
   assert_int_equal (verify_params.retry, 1000);
-  stop ();
+  unload ();
   assert_int_equal (START ("file", "x", "blkhash-verify-sum", "none",
                            "blkhash-verify-fail", "stop",
                            "blkhash-verify-fail", "error", "x", "",
@@ -123,7 +123,7 @@ test_values (void **state)
                            "blkhash-verify-retry", "0"), 0);
   assert_int_equal (verify_params.fail, FAIL_ERROR);
   assert_string_equal (passed_on, "file=x;x=;blkhash-verify=x;");
-  stop ();
+  unload ();
 }
 
 static void
@@ -134,7 +134,7 @@ test_twice (void **state)
   assert_int_equal (START ("blkhash-verify-sum", "none"), -1);
   assert_refused ("--filter=blkhash-verify can be given only once");
   filter->unload ();
-  stop ();
+  unload ();
 }
 
 static int
@@ -158,7 +158,7 @@ test_closed (void **state)
   (void) state;
   assert_int_equal (START ("blkhash-verify-sum", "none"), 0);
   assert_int_not_equal (next_fd (), fd);
-  stop ();
+  unload ();
   assert_int_equal (next_fd (), fd);
 }
 
@@ -185,7 +185,7 @@ start_with_sums (const char *hex, int expected)
       fail_msg ("%s: %s", text, last_error);
     if (expected == -1)
       assert_refused ("its sum is not blkhash-verify-sum");
-    stop ();
+    unload ();
   }
 }
 
@@ -232,37 +232,37 @@ test_sums (void **state)
   for (i = 0; i < sizeof none / sizeof none[0]; i++) {
     assert_int_equal (START ("blkhash-verify-sum", none[i].text), -1);
     assert_refused (none[i].why);
-    stop ();
+    unload ();
   }
   /* Too short, too long, and followed by a space. */
   snprintf (text, sizeof text, "%.*s", (int) strlen (sum) - 1, sum);
   assert_int_equal (START ("blkhash-verify-sum", text), -1);
   assert_refused ("it has 63 digits");
-  stop ();
+  unload ();
   snprintf (text, sizeof text, "%s0", sum);
   assert_int_equal (START ("blkhash-verify-sum", text), -1);
   assert_refused ("it has 65 digits");
-  stop ();
+  unload ();
   snprintf (text, sizeof text, "%s ", sum);
   assert_int_equal (START ("blkhash-verify-sum", text), -1);
   assert_refused ("it is not 'blk-");
-  stop ();
+  unload ();
   /* Without a tag it is of blksum's parameters, not of the manifest's. */
   assert_int_equal (START ("blkhash-verify-sum", hex), -1);
   assert_refused ("its digest, block size or construction is not that of "
                   "blkhash-verify-sum");
-  stop ();
+  unload ();
   /* Another block size or construction. */
   snprintf (text, sizeof text, "blk-sha256/64k:%s", hex);
   assert_int_equal (START ("blkhash-verify-sum", text), -1);
   assert_refused ("its digest, block size or construction is not that of "
                   "blkhash-verify-sum");
-  stop ();
+  unload ();
   snprintf (text, sizeof text, "blk-sha256/4k/linear:%s", hex);
   assert_int_equal (START ("blkhash-verify-sum", text), -1);
   assert_refused ("its digest, block size or construction is not that of "
                   "blkhash-verify-sum");
-  stop ();
+  unload ();
   free (hex);
 }
 
@@ -290,7 +290,7 @@ test_no_memory (void **state)
   assert_int_equal (START ("blkhash-verify-sum", sum), -1);
   assert_refused (strerror (ENOMEM));
   no_memory = false;
-  stop ();
+  unload ();
 }
 
 /* ---- The manifest ---- */
@@ -303,7 +303,7 @@ assert_bad_manifest (const char *file, const char *with_sum, const char *why)
   assert_refused (why);
   if (!strstr (last_error, file))
     fail_msg ("no name: %s", last_error);
-  stop ();
+  unload ();
 }
 
 /* Write a manifest of zeros to FILE. */
@@ -425,7 +425,7 @@ check_names (const char *key, const char *value, const char *export,
     assert_null (handle);
     assert_refused ("clients can use only the export ");
   }
-  stop ();
+  unload ();
 }
 
 static void
@@ -460,7 +460,7 @@ check_size (int more, bool truncate, bool right)
   else
     assert_refused ("blkhash-verify: the disk has ");
   filter->close (handle);
-  stop ();
+  unload ();
   plugin.size = SIZE;
 }
 
@@ -516,7 +516,7 @@ test_features (void **state)
   check_constraints (0, 0, 0, BLOCK);
   check_constraints (1, 512, 65536, BLOCK);
   check_constraints (512, 65536, UINT32_MAX, 65536);
-  stop ();
+  unload ();
 
   assert_int_equal (START ("blkhash-verify-sum", "none",
                            "blkhash-verify-zero", "read",
@@ -527,7 +527,7 @@ test_features (void **state)
   plugin.multi_conn = 1;
   assert_int_equal (filter->can_multi_conn (&plugin.next, handle), 1);
   filter->close (handle);
-  stop ();
+  unload ();
 }
 
 /* ---- Extents ---- */
@@ -588,7 +588,7 @@ test_extents (void **state)
                    any (2) ? NBDKIT_FLAG_REQ_ONE : 0);
   }
   filter->close (handle);
-  stop ();
+  unload ();
 }
 
 /* A request for extents fails if the manifest was changed, or if there are more
@@ -616,7 +616,7 @@ test_extents_fail (void **state)
                                      &extents, &err), -1);
   assert_int_equal (err, ENOMEM);
   filter->close (handle);
-  stop ();
+  unload ();
 }
 
 /* With blkhash-verify-fail=stop, all requests fail after a bad block, even
@@ -656,7 +656,7 @@ test_stop (void **state)
   assert_int_equal (err, EIO);
   assert_int_equal (errors, 1);
   filter->close (handle);
-  stop ();
+  unload ();
 }
 
 /* An empty disk. */
@@ -675,13 +675,13 @@ test_empty (void **state)
   assert_int_equal (prepared, 0);
   assert_int_equal (filter->get_size (&plugin.next, handle), 0);
   filter->close (handle);
-  stop ();
+  unload ();
   /* The hash parameters are those of blksum. */
   assert_int_equal (START ("blkhash-verify-sum", strrchr (empty, ' ') + 1), 0);
-  stop ();
+  unload ();
   snprintf (named, sizeof named, "%s  disk.img\n", strrchr (empty, ' ') + 1);
   assert_int_equal (START ("blkhash-verify-sum", named), 0);
-  stop ();
+  unload ();
   free (empty);
   blkhash_opts_free (opts);
 }

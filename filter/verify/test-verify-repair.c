@@ -192,7 +192,7 @@ start_server (void)
 static void
 stop_server (void)
 {
-  stop ();
+  unload ();
   plugin_destroy (&plugin);
   free (sum);
   sum = NULL;
