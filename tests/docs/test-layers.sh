@@ -91,7 +91,7 @@ found=$(grep -l '\(^\|[^a-z]\)next->[a-z_]* (' $(grep ^filter/ "$dir/files") |
 ! while read -r file; do
     or='\|LGPL-2.1-or-later'
     case $file in filter/*) or= ;; esac
-    head -n 3 "$file" | grep -q "SPDX-License-Identifier:.* \(BSD-3-Clause$or\)$" ||
+    head -n 3 "$file" | grep -q "SPDX-License-Identifier[:].* \(BSD-3-Clause$or\)$" ||
       echo "$file"
   done < "$dir/all" | grep . || complain "another license, or none"
 
