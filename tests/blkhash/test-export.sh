@@ -331,6 +331,19 @@ for output in human json; do
   leaves_nothing
   [ $output = human ] || grep -q '"result":"differs"}$' stdout || fail "no result"
 done
+# Zeros in the manifest are compared, too.
+for size in 3 8195; do
+  rm other
+  truncate -s $size other
+  manifest other
+  run 0 blkhash export --to fsverity --image other m
+  [ "$(cat stdout)" = "sha256:$(refverity digest sha256 other) other" ] ||
+    fail "another digest of zeros"
+  printf x | dd of=other bs=1 seek=$((size - 1)) conv=notrunc status=none
+  run 1 blkhash export --to fsverity --image other m
+  says_once "other: 3 bytes at $((size - 3)) differ from m"
+done
+manifest short
 # Of a manifest that is not verified nothing differs.
 "$PYTHON" - << 'END'
 import refmanifest
@@ -338,6 +351,8 @@ data = open("m", "rb").read()
 # The end is a record with the sum, and a CRC that continues that of the header.
 open("wrong", "wb").write(data[:-56] + refmanifest.end(data[:512], 200, bytes(32)))
 END
+cp short other
+printf x | dd of=other bs=1 seek=819100 conv=notrunc status=none
 refuses "wrong: .*sum" blkhash export --to fsverity --image other wrong
 rm wrong
 # What is not the last block is not read.

@@ -11,7 +11,8 @@
  * The leaves of blocks of 4 KiB are the lowest level of both trees, so the
  * image is not read.  But fs-verity pads the last block of the file with zeros,
  * and a leaf is that of the block without padding.  So a short last block that
- * is not zero is read from the image, and compared with its leaf first.
+ * is not zero is read from the image, and compared with its leaf first.  If an
+ * image is given, zeros there are compared, too: its name is printed.
  *
  * The manifest is read once, so that it can be a pipe: its sum is verified when
  * all leaves have been written.  OUT gets its name only then.  The manifest is
@@ -403,23 +404,26 @@ put_leaves (struct export *export, const struct blkhash_manifest_run *run)
   return err;
 }
 
-/* Zeros in a short block are zeros with padding, too. */
+/* Zeros in a short block are zeros with padding, too: then an image is not
+ * needed, but one that was given is compared.
+ */
 static int
 add_to_tree (struct export *export, const struct blkhash_manifest_run *run)
 {
-  bool is_short = run->leaves &&
-    run->first + run->count - 1 == export->zeros.short_block;
+  const struct manifest_zeros *zeros = &export->zeros;
+  bool compare = run->first + run->count - 1 == zeros->short_block &&
+    (run->leaves || export->image);
   unsigned char padded[BLKHASH_MAX_MD_SIZE];
-  uint64_t count = run->count - is_short;
+  uint64_t count = run->count - compare;
   int err;
 
   if (!run->leaves)
-    err = hash_tree_append_repeated (export->tree, export->zeros.full_leaf,
-                                     count);
+    err = hash_tree_append_repeated (export->tree, zeros->full_leaf, count);
   else
     err = hash_tree_append (export->tree, run->leaves, count);
-  if (err == 0 && is_short) {
-    if (hash_tail (export, run->leaves + count * run->leaf_size, padded) == -1)
+  if (err == 0 && compare) {
+    if (hash_tail (export, run->leaves ? run->leaves + count * run->leaf_size
+                                       : zeros->short_leaf, padded) == -1)
       return -1;
     err = hash_tree_append (export->tree, padded, 1);
   }
