@@ -265,6 +265,8 @@ for usage in "--to FORM is missing:--uuid $nil m out" \
     "superblock is for --to verity:--to fsverity --no-superblock m" \
     "descriptor is for --to fsverity:--to verity --descriptor d m out" \
     "image is for --to fsverity:--to leaves --image image m out" \
+    "format is for --image:--to fsverity -f raw m" \
+    "the format bochs cannot be read:--to fsverity --image image -f bochs m" \
     "standard output:--to leaves m -" "standard output:--to fsverity --descriptor - m"
 do
   fails "${usage%%:-*}" blkhash export -${usage#*:-}
@@ -361,6 +363,16 @@ printf x | dd of=other bs=1 seek=100 conv=notrunc status=none
 run 0 blkhash export --to fsverity --image other m
 [ "$(cat stdout)" = "sha256:$(refverity digest sha256 short) other" ] ||
   fail "another digest"
+# A raw disk that begins like an image in another format, and ends with data.
+printf 'QED\0' > other
+truncate -s 8195 other
+write_data other 8192 3
+blksum -d sha256/4k -f raw --manifest m other > sum
+refuses "other: .*looks like a qed image.*-f raw" \
+        blkhash export --to fsverity --image other m
+run 0 blkhash export --to fsverity --image other -f raw m
+[ "$(cat stdout)" = "sha256:$(refverity digest sha256 other) other" ] ||
+  fail "another digest of a disk like an image"
 if command -v qemu-img > /dev/null && (requires_qemu) > log; then
   qemu-img create -q -f qcow2 qcow2 64k
   truncate -s 256k raw

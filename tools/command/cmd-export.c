@@ -87,6 +87,8 @@ static const struct option_row rows[] = {
     FIELD (descriptor) },
   { 0, "image", "FILE", "fsverity: the raw image, whose last block is\nread if "
     "it is short", FIELD (image) },
+  { 'f', "format", "FMT", "of --image: raw; default: probe",
+    OPTION_FIELD (struct input_options, hash.source.format) },
   OUTPUT_ROW,
   PROGRESS_ROW,
   { .name = NULL },
@@ -117,6 +119,8 @@ check_usage (const struct export_options *options, const char *out,
     usage_error ("--descriptor is for --to fsverity");
   if (options->image && !fsverity)
     usage_error ("--image is for --to fsverity");
+  if (options->input.hash.source.format && !options->image)
+    usage_error ("--format is for --image");
   if (fsverity && nr_operands == 2)
     usage_error ("--to fsverity has one operand, the manifest; --descriptor "
                  "OUT writes a file");
