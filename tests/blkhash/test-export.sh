@@ -409,6 +409,14 @@ if [ "$(id -u)" != 0 ]; then
         blkhash export --to leaves m readonly/out
 fi
 
+# Only the result cannot be printed: the file is complete, and stays.
+if [ -c /dev/full ]; then
+  run 2 sh -c 'blkhash export --to leaves m out > /dev/full'
+  says "out: writing 6408 bytes" "write error: No space left on device"
+  [ "$(sha256sum < out)" = "${sum#blk-sha256/4k:}  -" ] || fail "other leaves"
+  rm out
+fi
+
 # A damaged manifest, also one whose sum alone is wrong: after the leaves.
 "$PYTHON" - << 'END'
 import refmanifest
