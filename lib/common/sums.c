@@ -496,7 +496,8 @@ why_refused (const struct sums_line *line)
   return line->foreign
     ? "it is the sum of a file; blk-DIGEST/SIZE = HEX is that of the disk in "
       "the file, which is different"
-    : "it is not 'HEX' or 'blk-DIGEST/SIZE = HEX'";
+    : "it is not 'HEX' or 'blk-DIGEST/SIZE = HEX'; give the text of a file, not "
+      "its name";
 }
 
 void

@@ -187,6 +187,8 @@ done
 is_usage_error "there is no sum" blksum --expect ""
 is_usage_error "there is no sum" blksum --expect "# a comment$nl"
 is_usage_error "there are two sums" blksum --expect "$sum  a$nl$sum  a"
+is_usage_error "--expect is given twice" blksum --expect "${sum#?}0" --expect "$sum"
+is_usage_error "the text of a file, not its name" blksum --expect disk.sum
 for words in "unknown a: 5 bytes at 0 cannot be read: EIO" "incomplete a: why"; do
   for text in "$sum  a$nl# $words" "# $words$nl$sum  a" "# $words"; do
     is_usage_error "'# unknown' says that there is no sum" \

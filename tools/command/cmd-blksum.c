@@ -86,6 +86,17 @@ set_also (void *options, const struct option_use *use)
   input->output.tag = true;
 }
 
+/* A second sum would replace the first, which could be the right one. */
+static void
+set_expect (void *opaque, const struct option_use *use)
+{
+  struct blksum_options *options = opaque;
+
+  if (options->expect)
+    usage_error ("--expect is given twice");
+  options->expect = use->arg;
+}
+
 static const struct option_row sum_rows[] = {
   DIGEST_ROW ("DIGEST[/SIZE[/sN|/linear]]; default sha256/64k"),
   { 'l', "list-digests", NULL, "list the digests and exit",
@@ -117,7 +128,7 @@ static const struct option_row check_rows[] = {
   { 0, "check", NULL, "check the sums in the LISTs",
     FIELD (check), .value = true, .selects = MODE_CHECK },
   { 0, "expect", "SUM", "check one image; SUM as any program here prints it",
-    FIELD (expect), .selects = MODE_EXPECT },
+    .set = set_expect, .selects = MODE_EXPECT },
   { 0, "part", "I/N", "read only part I of N, from 0; needs manifests",
     .set = input_set_part, .modes = MODE_CHECK | MODE_EXPECT },
   { 'q', "quiet", NULL, "do not print OK",

@@ -101,7 +101,8 @@ sums_list_next (struct sums_list *list, struct sums_line *line,
                       "manifest:FILE checks an image with it");
   if (end == LINE_NUL)
     return error_set (error, "line %" PRIu64 " has a NUL character: the lines "
-                      "of a list end with newlines", list->number);
+                      "of a list end with newlines; --expect SUM checks one "
+                      "image", list->number);
   if (is_long)
     *line = (struct sums_line) {
       .type = SUMS_DAMAGED, .why = "it is longer than 65536 bytes"
