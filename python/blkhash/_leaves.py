@@ -45,9 +45,12 @@ class Leaves:
 
     A range can have any offset and length, and replaces what was there.
     Leaves are kept, but not the content: if a part of a block of data is
-    replaced, the rest of the block is missing.  The content of blocks that are
-    not complete is kept up to 64 MiB; if there is more, the oldest of these
-    blocks are missing again.  missing() tells it.
+    replaced, the rest of the block is missing.  Blocks that are not complete
+    are kept in 64 MiB, in which each counts as a whole block, with at most one
+    piece for each 128 bytes (64 to 4096 pieces).  If there are more, the oldest
+    of these blocks are missing again, and no call fails: read what missing()
+    returns again.  After a MemoryError, or an OSError of the digest, all calls
+    but close() raise it.
 
     spec, size and block_size are attributes.  close(), or the end of "with",
     frees the memory; it raises RuntimeError if a thread is in a call.  A forked

@@ -47,6 +47,8 @@ class Reader:
     def __init__(self, file: File) -> None:
         self.name = "descriptor %d" % file if isinstance(file, int) \
             else os.fsdecode(file)
+        if isinstance(file, int):
+            os.fstat(file)      # EBADF: it is no file that does not exist
         path = "/proc/self/fd/%d" % file if isinstance(file, int) else file
         # O_NONBLOCK: do not wait for a writer of a FIFO.
         self.fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
@@ -157,7 +159,8 @@ def check_replaced(path: str) -> None:
 
 class Manifest:
     """The manifest of an image, the leaves (digests) of its blocks, in FILE:
-    the path of a regular file, or a descriptor, which must remain open.
+    the path of a regular file, or a descriptor, which must remain open.  Calls
+    open it again: a path that is not absolute depends on the current directory.
 
     First the whole file is read, and the sum of the image computed again from
     the leaves, unless VERIFY is false.  ManifestError: it is wrong.  A small

@@ -524,9 +524,8 @@ class ManifestTest(InDirectory):
         for wrong in None, True, 1.5, ["x"]:
             with self.assertRaises(TypeError):
                 blkhash.Manifest(wrong)
-        for wrong in self.path + "x", 10**6, -1:
-            with self.assertRaises(FileNotFoundError):
-                blkhash.Manifest(wrong)
+        with self.assertRaises(FileNotFoundError):
+            blkhash.Manifest(self.path + "x")
 
     def test_part(self):
         path = self.write(refmanifest.part(IMAGE, 3, 5, "sha256", 4096))
@@ -568,6 +567,13 @@ class ManifestTest(InDirectory):
         os.mkfifo(os.path.join(self.dir, "fifo"))
         with self.assertRaises(blkhash.ManifestError):
             blkhash.Manifest(os.path.join(self.dir, "fifo"))
+        # No FileNotFoundError, which could mean that there is no manifest yet.
+        closed = os.open(self.dir, os.O_RDONLY)
+        os.close(closed)
+        for descriptor in closed, 10**6, -1:
+            with self.assertRaises(OSError) as raised:
+                blkhash.Manifest(descriptor)
+            self.assertEqual(raised.exception.errno, errno.EBADF)
 
     def test_iterators(self):
         """They are independent of each other."""
