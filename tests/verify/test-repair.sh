@@ -110,14 +110,14 @@ final_status 'e["repaired-bytes"] == e["size"] - 65536' \
 
 # With "warn" a client that has closed its side of the connection, and waits for
 # the reply, does not get a bad block that the source has.  The read is held
-# until then.
+# until then.  nbdkit can abort a wait of the filter: then the error is another.
 cp "$image" disk
 cp "$image" twin
 damage disk 2
 repair --filter=log --filter=pause file disk pause-control="$pause" \
        logfile="$dir/log" blkhash-verify-fail=warn blkhash-verify-repair=twin
 client "" "
-import socket, time
+import errno, socket, time
 buf = nbd.Buffer(65536)
 pause()
 read = h.aio_pread(buf, 2 * 65536)
@@ -131,7 +131,7 @@ try:
     while not h.aio_command_completed(read):
         h.poll(-1)
 except nbd.Error as e:
-    assert e.errnum == 5, e
+    assert e.errnum in (errno.EIO, errno.ESHUTDOWN), e
     os._exit(0)
 assert False, 'it was served'"
 final_status 'ranges("differs") == [(2, 1)]'
