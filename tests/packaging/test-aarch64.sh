@@ -59,9 +59,10 @@ cross PKG_CONFIG_LIBDIR="$libs/pkgconfig" PKG_CONFIG_SYSROOT_DIR="$sysroot" \
       --without-zlib --without-zstd > /dev/null ||
   fail "configure for aarch64"
 
-# cross_make DIRECTORY TARGET...
+# cross_make DIRECTORY TARGET...  qemu-aarch64 7.2 aborts in the child of a fork that
+# starts threads, so test-hash-fork is left out.
 cross_make () {
-  cross make -j"$(nproc)" VERBOSE=1 \
+  cross BLKHASH_NO_FORK=1 make -j"$(nproc)" VERBOSE=1 \
         LOG_COMPILER="${qemu%% *}" LOG_FLAGS="${qemu#* }" -C "$@" ||
     fail "make for aarch64: $*"
 }
