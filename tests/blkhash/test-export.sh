@@ -77,12 +77,12 @@ verity () {
 # fsverity_of DIGEST: of "image".
 fsverity_of () {
   exports out blkhash export --to fsverity --image image --descriptor out m
-  [ "$(cat stdout)" = "$1:$(refverity digest $1 image) image" ] ||
+  [ "$(cat stdout)" = "$1:$(refverity digest $1 image)" ] ||
     fail "another digest"
   refverity descriptor $1 image | cmp - out || fail "another descriptor"
   have fsverity || return 0
   fsverity digest --hash-alg $1 --out-descriptor=other image > log
-  cmp stdout log || fail "not the digest of fsverity"
+  [ "$(cat stdout) image" = "$(cat log)" ] || fail "not the digest of fsverity"
   cmp out other || fail "not the descriptor of fsverity"
   rm other
 }
@@ -212,7 +212,7 @@ json "\"verity\":{$of_verity,\"hash-start-block\":0,\"table\":\"0 1600 verity 1 
      blkhash export --to verity --no-superblock m out
 json "\"fsverity\":{\"digest\":\"sha256:$digest\",\"block-size\":4096}" \
      blkhash export --to fsverity m
-json "\"fsverity\":{\"digest\":\"sha256:$digest\",\"block-size\":4096,\"image\":\"image\"}" \
+json "\"fsverity\":{\"digest\":\"sha256:$digest\",\"block-size\":4096}" \
      blkhash export --to fsverity --image image m
 rm out
 json "\"leaves\":{\"digest\":\"sha256:${sum#blk-sha256/4k:}\",\"size\":6408}" \
@@ -227,15 +227,6 @@ run 0 sh -c 'cat m | blkhash export --to leaves manifest:- out'
 [ "$(cat stdout)" = "blk-sha256/4k (manifest:-) = ${sum#blk-sha256/4k:}" ] ||
   fail "another sum from a pipe"
 rm out
-# A name with a newline.
-mv image 'a
-b'
-run 0 blkhash export --to fsverity --image 'a
-b' m
-[ "$(cat stdout)" = "\\sha256:$digest a\\nb" ] || fail "the name is not escaped"
-mv 'a
-b' image
-
 # ---- Errors: they leave nothing ----
 
 # leaves_nothing: but what was there.
@@ -339,7 +330,7 @@ for size in 3 8195; do
   truncate -s $size other
   manifest other
   run 0 blkhash export --to fsverity --image other m
-  [ "$(cat stdout)" = "sha256:$(refverity digest sha256 other) other" ] ||
+  [ "$(cat stdout)" = "sha256:$(refverity digest sha256 other)" ] ||
     fail "another digest of zeros"
   printf x | dd of=other bs=1 seek=$((size - 1)) conv=notrunc status=none
   run 1 blkhash export --to fsverity --image other m
@@ -357,11 +348,12 @@ cp short other
 printf x | dd of=other bs=1 seek=819100 conv=notrunc status=none
 refuses "wrong: .*sum" blkhash export --to fsverity --image other wrong
 rm wrong
-# What is not the last block is not read.
+# What is not the last block is not read.  So the name of the file is not printed, as
+# fsverity does: this is not its digest.
 cp short other
 printf x | dd of=other bs=1 seek=100 conv=notrunc status=none
 run 0 blkhash export --to fsverity --image other m
-[ "$(cat stdout)" = "sha256:$(refverity digest sha256 short) other" ] ||
+[ "$(cat stdout)" = "sha256:$(refverity digest sha256 short)" ] ||
   fail "another digest"
 # A raw disk that begins like an image in another format, and ends with data.
 printf 'QED\0' > other
@@ -371,7 +363,7 @@ blksum -d sha256/4k -f raw --manifest m other > sum
 refuses "other: .*looks like a qed image.*-f raw" \
         blkhash export --to fsverity --image other m
 run 0 blkhash export --to fsverity --image other -f raw m
-[ "$(cat stdout)" = "sha256:$(refverity digest sha256 other) other" ] ||
+[ "$(cat stdout)" = "sha256:$(refverity digest sha256 other)" ] ||
   fail "another digest of a disk like an image"
 if command -v qemu-img > /dev/null && (requires_qemu) > log; then
   qemu-img create -q -f qcow2 qcow2 64k

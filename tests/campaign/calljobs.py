@@ -78,7 +78,7 @@ class Repair(Job):
             left_bad or super().has_failed(outcome))
 
     def may_print(self, right, stdout):
-        return stdout in (b"", b"disk: FAILED (1 block bad)\n")
+        return stdout in (b"", b"disk: FAILED (1 block without a source)\n")
 
     def is_right_again(self, right, again):
         return again.status == 0 and again.stdout in (right.stdout, b"disk: OK\n")
@@ -324,7 +324,7 @@ def blksum_jobs(files, programs):
                  printed=refverity.root(files.blocks).hex())
     yield Export("export fsverity", blkhash, "export", "--to", "fsverity",
                  "--image", raw, "--descriptor", "d", path("raw-4k.blkm"),
-                 printed="sha256:%s %s" % (refverity.fsverity(files.content), raw))
+                 printed="sha256:" + refverity.fsverity(files.content))
     yield Export("export leaves", blkhash, "export", "--to", "leaves",
                  path("raw.blkm"), "leaves", printed=tagged(manifest, files.sum))
     yield Job("merge, one missing", blkhash, "merge", "--manifest", "m",

@@ -168,19 +168,6 @@ print_verity_json (const struct export_request *request,
 }
 
 static void
-print_fsverity_json (const struct export_request *request, const char *digest,
-                     const char *hex)
-{
-  printf (",\"fsverity\":{\"digest\":\"%s:%s\",\"block-size\":%d", digest, hex,
-          EXPORT_BLOCK_SIZE);
-  if (request->image) {
-    fputs (",\"image\":", stdout);
-    json_string (stdout, request->image);
-  }
-  putchar ('}');
-}
-
-static void
 print_json (const struct export_request *request,
             const struct export_result *result, const char *name,
             const char *digest, const char *hex)
@@ -196,7 +183,8 @@ print_json (const struct export_request *request,
     print_verity_json (request, result, digest, hex);
     break;
   case EXPORT_FSVERITY:
-    print_fsverity_json (request, digest, hex);
+    printf (",\"fsverity\":{\"digest\":\"%s:%s\",\"block-size\":%d}", digest,
+            hex, EXPORT_BLOCK_SIZE);
     break;
   default:
     printf (",\"leaves\":{\"digest\":\"%s:%s\",\"size\":%" PRIu64 "}", digest,
@@ -208,20 +196,10 @@ print_json (const struct export_request *request,
     putchar ('\n');
 }
 
-/* Print the digest of fs-verity, with the name of the image, if it is given. */
-static void
-print_fsverity (const char *image, const char *digest, const char *hex)
-{
-  char *escaped = image ? sum_line_escape (image) : NULL;
-
-  if (image && !escaped)
-    report_write_failed (ENOMEM);
-  printf ("%s%s:%s%s%s\n", escaped && strcmp (escaped, image) != 0 ? "\\" : "",
-          digest, hex, escaped ? " " : "", escaped ? escaped : "");
-  free (escaped);
-}
-
-/* Print the RESULT for the manifest NAME, or as a sum that of the leaves. */
+/* Print the RESULT for the manifest NAME, or as a sum that of the leaves.  The
+ * name of an image is not beside the digest of fs-verity, as fsverity(1) prints
+ * it: only the last block of the image was compared.
+ */
 static void
 print_result (const struct export_options *options,
               const struct export_request *request,
@@ -244,7 +222,7 @@ print_result (const struct export_options *options,
     free (line);
   }
   else if (request->form == EXPORT_FSVERITY)
-    print_fsverity (request->image, digest, hex);
+    printf ("%s:%s\n", digest, hex);
   else
     puts (hex);
   program_flush ();

@@ -12,7 +12,7 @@
  * image is not read.  But fs-verity pads the last block of the file with zeros,
  * and a leaf is that of the block without padding.  So a short last block that
  * is not zero is read from the image, and compared with its leaf first.  If an
- * image is given, zeros there are compared, too: its name is printed.
+ * image is given, zeros there are compared, too.
  *
  * The manifest is read once, so that it can be a pipe: its sum is verified when
  * all leaves have been written.  OUT gets its name only then.  The manifest is
