@@ -32,7 +32,7 @@ from repairdisk import RepairDisk
 from repairsource import NO, YES, Source
 from server import Aborted, Failed, Server, keep_files
 from verifyclients import Clients
-from verifyfiles import FAIL, PASS
+from verifyfiles import FAIL, MAY, PASS
 
 
 class Params:
@@ -166,13 +166,14 @@ class Run:
         self.server.check_log()
 
     def check_block(self, block, state):
-        """STATE: in the status; "+" if it is right or missing."""
+        """STATE: in the status.  A block that is bad in one read and right in
+        another resets the states of all others: they are missing."""
         disk = self.disk
         base, has = disk.base[block], disk.has[block]
         self.tally["blocks: " + state] += 1
         bad = {NO: "du", YES: "r"}.get(has, "dur")
-        if state not in ("+" if base == PASS else bad if base == FAIL
-                         else "+" + bad):
+        if state not in ("+m" if base == PASS else bad if base == FAIL
+                         else "+m" + bad) + "m" * (MAY in disk.base):
             raise Failed("WRONG STATE: block %d (base %d, has %d) is %s" % (
                 block, base, has, state))
 
@@ -195,7 +196,7 @@ class Run:
         stopped = params.fail == "stop" and max(disk.outcomes) != PASS
         if export["ranges-complete"] and not stopped:
             for block, state in enumerate(states):
-                self.check_block(block, state.replace("m", "+"))
+                self.check_block(block, state)
         self.tally["result: " + export["result"]] += 1
 
     def run(self):
