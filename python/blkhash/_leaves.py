@@ -150,7 +150,15 @@ class Leaves:
         The file gets its name when it is complete and synced.  It replaces a
         manifest, or an empty file.  FileExistsError: another file is there,
         which is not touched.  Only the owner can read the file."""
-        real = os.path.realpath(os.fsdecode(path))
+        try:
+            return self._write(os.path.realpath(os.fsdecode(path)))
+        except OSError as e:
+            if e.errno is not None:     # else it is that of a signal's handler
+                e.filename = os.fspath(path)    # instead of a temporary one
+                del e.filename2
+            raise
+
+    def _write(self, real: str) -> bytes:
         directory = os.path.dirname(real)
         _manifest.check_replaced(real)
         fd, temporary = tempfile.mkstemp(".new", ".blkhash-", directory)

@@ -16,6 +16,7 @@ import hashlib
 import itertools
 import mmap
 import os
+import pathlib
 import pickle
 import pydoc
 import signal
@@ -454,6 +455,41 @@ class LeavesTest(InDirectory):
             with open(self.path, "rb") as f:
                 self.assertEqual(f.read(), old)
 
+    def test_error_names_file(self):
+        """An error names the file as it was given, and no temporary one."""
+        t = blkhash.Leaves(SPEC, 0)
+        link = os.path.join(self.dir, "link")
+        os.symlink(self.write(b"disk", "disk.raw"), link)
+        none = os.path.join(self.dir, "none", "disk.blkm")
+
+        def replace(source, target):
+            return function(source, os.path.join(target, "x"))
+
+        def fails(path, name):
+            with self.assertRaises(OSError) as raised:
+                t.write_manifest(path)
+            e = raised.exception
+            self.assertEqual((e.filename, e.filename2), (name, None))
+            self.assertTrue(str(e).endswith(": %r" % (name,)), str(e))
+            return type(e)
+
+        for path in none, os.fsencode(none):
+            self.assertIs(fails(path, path), FileNotFoundError)
+        self.assertIs(fails(pathlib.Path(none), none), FileNotFoundError)
+        self.assertIs(fails(link, link), FileExistsError)
+        with replaced(os, "replace", replace) as function:
+            self.assertIs(fails(self.path, self.path), FileNotFoundError)
+        with replaced(_lib.lib, "blkhash_leaves_save", lambda *_: errno.ENOSPC):
+            self.assertIs(fails(self.path, self.path), OSError)
+
+        def late(fd):
+            raise late_error
+        # The exception of a handler of a signal stays as it is.
+        late_error = TimeoutError("too late")
+        with replaced(os, "fsync", late), self.assertRaises(TimeoutError) as e:
+            t.write_manifest(self.path)
+        self.assertIs(e.exception, late_error)
+        self.assertEqual(str(late_error), "too late")
 
     def test_replaced_meanwhile(self):
         """A disk that appears at the path while the manifest is written
