@@ -165,7 +165,10 @@ def create(spec: str, threads: Optional[int],
         if pointer:
             return pointer, Parameters(opts)
         err = ctypes.get_errno()
-        raise ValueError("no such hash here: %r" % spec) \
+        raise ValueError(
+            "no such hash here: %r; it is DIGEST[/SIZE[/sN|/linear]], with one "
+            "of digests_available, the block size a power of two from 4 to 16m,"
+            " and N from 1 to 1024" % spec) \
             if err == errno.EINVAL else error(err)
     finally:
         lib.blkhash_opts_free(opts)

@@ -120,6 +120,10 @@ class HashTest(unittest.TestCase):
         for spec in None, 1, b"sha256":
             with self.assertRaises(TypeError):
                 blkhash.new(spec)
+        for create in blkhash.new, lambda spec: blkhash.Leaves(spec, 1):
+            with self.assertRaisesRegex(ValueError, "'sha256/3k'.* power of "
+                                        "two from 4 to 16m"):
+                create("sha256/3k")
 
     def test_threads(self):
         for threads in 1, 2, 128:
