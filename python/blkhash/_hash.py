@@ -142,16 +142,18 @@ def new(spec: str = DEFAULT_SPEC, data: ReadableBuffer = b"", *,
     """The Hash of an image whose first bytes are DATA.
 
     SPEC is what "blksum -d" takes: DIGEST[/SIZE[/sN|/linear]], where DIGEST is
-    one of digests_available, and SIZE the block size, by default 64k: "sha256",
-    "blake3/1m".  THREADS (1 to 128) hash, by default as many as there are CPUs,
-    at most 16; they do not change the digest."""
+    one of digests_available, and SIZE the block size, a power of two from 4 to
+    16m, by default 64k: "sha256", "blake3/1m".  The digest "null", which is not
+    in the list, computes nothing, for benchmarks.  THREADS (1 to 128) hash, by
+    default as many as there are CPUs, at most 16; they do not change the
+    digest."""
     return Hash(spec, data, threads=threads)
 
 
 def _digests() -> FrozenSet[str]:
     names = (ctypes.c_char_p * lib.blkhash_digests(None, 0))()
     lib.blkhash_digests(names, len(names))
-    return frozenset(name.decode() for name in names if name)
+    return frozenset(name.decode() for name in names if name) - {"null"}
 
 
 digests_available = _digests()
