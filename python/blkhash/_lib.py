@@ -77,8 +77,9 @@ def load() -> ctypes.CDLL:
     try:
         library = ctypes.CDLL(NAME, use_errno=True)
     except OSError as e:
-        raise ImportError("blkhash needs the C library %s: %s" % (NAME, e),
-                          name="blkhash") from None
+        raise ImportError("blkhash needs the C library %s: %s; if it is "
+                          "installed, run ldconfig, or set LD_LIBRARY_PATH"
+                          % (NAME, e), name="blkhash") from None
     for name, (result, *parameters) in FUNCTIONS.items():
         function = getattr(library, "blkhash_" + name, None)
         if function is None:

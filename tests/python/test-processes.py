@@ -196,6 +196,8 @@ def main():
             f.write("not a library")
         run("not a library", IMPORT, directory, "blkhash needs the C library "
             "libblkhash.so.0", LD_LIBRARY_PATH=empty)
+        run("not a library, what helps", IMPORT, directory,
+            "run ldconfig, or set LD_LIBRARY_PATH", LD_LIBRARY_PATH=empty)
         with open(os.path.join(directory, "old.c"), "w") as f:
             f.write(TOO_OLD)
         try:
