@@ -13,14 +13,17 @@ import contextlib
 import copy
 import errno
 import hashlib
+import io
 import itertools
 import mmap
 import os
 import pathlib
 import pickle
 import pydoc
+import random
 import signal
 import stat
+import sys
 import tempfile
 import threading
 import time
@@ -974,6 +977,71 @@ class SignalTest(InDirectory):
         self.assertIn("in progress", answers[1])
         self.assertEqual(answers[2:], [None, [(4096, 2**30 - 4096)]])
         self.assertEqual(h.hexdigest(), reference.blkhash([10], "sha256", 4096))
+
+
+class GuideTest(InDirectory):
+    """incremental.py of docs/python.md makes the manifest of the whole disk,
+    whatever has changed, or none."""
+
+    def setUp(self):
+        super().setUp()
+        guide = os.path.join(os.path.dirname(__file__), "..", "..", "docs",
+                             "python.md")
+        with open(guide, encoding="utf-8") as f:
+            text = f.read().split("    # incremental.py\n")[1]
+        lines = itertools.takewhile(
+            lambda line: not line or line.startswith("    "), text.split("\n"))
+        self.program = compile("\n".join(line[4:] for line in lines),
+                               "incremental.py", "exec")
+        self.new = os.path.join(self.dir, "new.blkm")
+
+    def run_program(self, disk, changes):
+        self.write(disk, "disk.raw")
+        text = "".join("%d %d\n" % change for change in changes)
+        names = [os.path.join(self.dir, name)
+                 for name in ("disk.blkm", "disk.raw", "new.blkm")]
+        stdout = io.StringIO()
+        with replaced(sys, "argv", ["incremental.py", *names]), \
+                replaced(sys, "stdin", io.StringIO(text)), \
+                contextlib.redirect_stdout(stdout):
+            exec(self.program, {})
+        return stdout.getvalue()
+
+    def test_changes(self):
+        rng = random.Random(1)
+        for size in (0, 1, 4096, 4097, 8192, len(IMAGE) - 5000, len(IMAGE),
+                     len(IMAGE) + 1, len(IMAGE) + 9000) * 5:
+            disk = bytearray((IMAGE + bytes(3000) + b"x" * 6000)[:size])
+            changes = []
+            for _ in range(rng.randrange(4)):
+                start = rng.randrange(len(IMAGE))
+                length = rng.choice((1, 2, 4096, rng.randrange(60000)))
+                end = min(start + length, size)
+                disk[start:end] = rng.choice((bytes, rng.randbytes))(
+                    max(0, end - start))
+                changes.append((start, length))
+            self.manifest()
+            output = self.run_program(disk, changes)
+            self.assertEqual(output, reference.blkhash(
+                bytes(disk), "sha256", 4096) + "\n", (size, changes))
+            with open(self.new, "rb") as f:
+                self.assertEqual(f.read(), refmanifest.write(
+                    bytes(disk), "sha256", 4096), (size, changes))
+
+    def test_failures(self):
+        """A read that is short; a manifest that changes meanwhile."""
+        self.manifest()
+        with replaced(os, "pread", lambda *_: b""), \
+                self.assertRaisesRegex(SystemExit, "ends at 4096"):
+            self.run_program(IMAGE, [(5000, 5000)])
+
+        def put_leaves(*arguments):
+            os.utime(self.path, ns=(1, 1))
+            return function(*arguments)
+        with replaced(blkhash.Leaves, "put_leaves", put_leaves) as function, \
+                self.assertRaisesRegex(blkhash.ManifestError, "changed"):
+            self.run_program(IMAGE[:8192], [])
+        self.assertFalse(os.path.exists(self.new))
 
 
 class HelpTest(unittest.TestCase):
