@@ -143,6 +143,23 @@ write_data dst 100000000 100000
 run 0 blkhash-v2v --sums sums fake-v2v "$dir/src" "$dir/dst"
 echo "blk-sha256/64k ($dir/dst) = $wanted" | sums_are sums ||
   fail "the sums of a larger disk differ"
+run 0 blksum --check --size "$(wc -c < src)" sums
+
+# Also if the source is a file, by nbdcopy alone, and ends within a block.
+for size in 100m 10000001; do
+  cp src odd.raw
+  truncate -s $size odd.raw
+  empty dst
+  truncate -s 1g dst
+  start_nbdkit file "$dir/dst"
+  run 0 blkhash-v2v --sums sums nbdcopy odd.raw "$uri"
+  echo "blk-sha256/64k ($uri) = $(reference odd.raw)" | sums_are sums ||
+    fail "the sums of a larger disk than the file differ"
+done
+# The size of a pipe is not known.
+mkfifo pipe
+run 2 blkhash-v2v nbdcopy pipe "$uri"
+complains "pipe: is no file"
 
 # The destination keeps no data: only the copy itself can be hashed.
 PLUGIN='null size=7E'
