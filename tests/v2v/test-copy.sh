@@ -183,3 +183,14 @@ export SOURCE DESTINATION
 run 0 blkhash-v2v other-v2v 'two words' "it's" '' "$newline" < input
 printf '%s|' 'two words' "it's" '' "$newline" | cat - input | cmp - stdout ||
   fail "arguments or standard input differ"
+
+# The version is that of the other programs.
+for option in -V --version; do
+  run 0 blkhash-v2v $option
+  blksum --version | sed 's/^blksum/blkhash-v2v/' | cmp - stdout ||
+    fail "$option prints another version"
+done
+for option in -h --help; do
+  run 0 blkhash-v2v $option
+  grep -q '^Usage: blkhash-v2v' stdout || fail "$option prints no usage"
+done
