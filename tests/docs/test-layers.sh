@@ -34,7 +34,7 @@ callers="blkhash-filter finish pass verify-check verify-filter" # of the plugin,
 # Base names that stand twice; there must be no new ones.
 twice=""
 several="" # parts whose Makefile.am may have a file in several lists
-nameless="lib/leaves/test-observe" # unit tests without the name of their unit
+nameless="" # unit tests without the name of their unit
 
 status=0
 complain () {
