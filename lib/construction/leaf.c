@@ -112,19 +112,6 @@ return_hasher (struct hashers *hashers, struct hasher *hasher)
   hashers->idle = hasher;
 }
 
-static int
-hash_one (struct digest_ctx *ctx, const struct leaf_block *block)
-{
-  int err;
-
-  err = digest_init (ctx);
-  if (err == 0)
-    err = digest_update (ctx, block->data, block->len);
-  if (err == 0)
-    err = digest_final (ctx, block->md);
-  return err;
-}
-
 /* Hash COUNT full blocks. */
 static int
 hash_full (const struct hashers *hashers, struct digest_ctx *ctx,
@@ -144,7 +131,7 @@ hash_full (const struct hashers *hashers, struct digest_ctx *ctx,
     n = hashers->lanes ? lanes_hash (hashers->lanes, data + i, len, md + i,
                                      count - i) : 0;
     if (n == 0) {
-      err = hash_one (ctx, blocks[i]);
+      err = digest_message (ctx, data[i], len, md[i]);
       n = 1;
     }
   }
@@ -172,7 +159,8 @@ hashers_hash (struct hashers *hashers, struct leaf_block *const *blocks,
     if (blocks[i]->len == hashers->block_size)
       full[n++] = blocks[i];
     else
-      err = hash_one (hasher->ctx, blocks[i]);
+      err = digest_message (hasher->ctx, blocks[i]->data, blocks[i]->len,
+                            blocks[i]->md);
   }
   if (err == 0)
     err = hash_full (hashers, hasher->ctx, full, n);

@@ -56,4 +56,18 @@ int digest_init (struct digest_ctx *ctx);
 int digest_update (struct digest_ctx *ctx, const void *buf, size_t len);
 int digest_final (struct digest_ctx *ctx, unsigned char *md);
 
+/* The same for a message of LEN bytes. */
+static inline int
+digest_message (struct digest_ctx *ctx, const void *buf, size_t len,
+                unsigned char *md)
+{
+  int err = digest_init (ctx);
+
+  if (err == 0)
+    err = digest_update (ctx, buf, len);
+  if (err == 0)
+    err = digest_final (ctx, md);
+  return err;
+}
+
 #endif /* BLKHASH_DIGEST_H */

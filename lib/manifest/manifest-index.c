@@ -197,12 +197,9 @@ pinned_file_digest (const struct pinned_file *file,
 {
   struct digest_ctx *ctx = digest_ctx_create (file->digest);
   uint64_t pieces = DIV_ROUND_UP (file->size, PINNED_PIECE);
-  int err = ctx ? digest_init (ctx) : ENOMEM;
+  int err = ctx ? digest_message (ctx, file->sums,
+                                  pieces * sizeof file->sums[0], md) : ENOMEM;
 
-  if (err == 0)
-    err = digest_update (ctx, file->sums, pieces * sizeof file->sums[0]);
-  if (err == 0)
-    err = digest_final (ctx, md);
   digest_ctx_free (ctx);
   return err;
 }

@@ -19,6 +19,8 @@ cd "$abs_top_srcdir"
 # USER/FUNCTION.
 own_uses="
 digest_list/digest_create
+digest_message/digest_final
+digest_message/digest_update
 leaf_engine_create/leaf_hash_zeros
 time_call/lane_time
 "

@@ -103,12 +103,8 @@ end_blocks (struct hash_tree *tree, unsigned i, uint64_t count)
 {
   struct level *level = &tree->levels[i];
   unsigned char md[BLKHASH_MAX_MD_SIZE];
-  int err = digest_init (tree->ctx);
+  int err = digest_message (tree->ctx, level->block, sizeof level->block, md);
 
-  if (err == 0)
-    err = digest_update (tree->ctx, level->block, sizeof level->block);
-  if (err == 0)
-    err = digest_final (tree->ctx, md);
   if (err == 0 && tree->write)
     err = tree->write (tree->opaque, level->block, count, level->next);
   level->next += count;

@@ -312,12 +312,8 @@ hash (const struct export *export, const void *bytes, size_t len,
       unsigned char *md)
 {
   struct digest_ctx *ctx = digest_ctx_create (export->digest);
-  int err = ctx ? digest_init (ctx) : errno;
+  int err = ctx ? digest_message (ctx, bytes, len, md) : errno;
 
-  if (err == 0)
-    err = digest_update (ctx, bytes, len);
-  if (err == 0)
-    err = digest_final (ctx, md);
   digest_ctx_free (ctx);
   return err ? error_errno (export->error, err, "cannot hash") : 0;
 }

@@ -165,9 +165,8 @@ set_id (struct plan *plan, struct error *error)
   struct digest *digest = digest_create ("sha256");
   struct digest_ctx *ctx = digest ? digest_ctx_create (digest) : NULL;
   unsigned char md[PLAN_ID_SIZE / 2];
-  bool done = ctx && digest_init (ctx) == 0 &&
-    digest_update (ctx, plan->text, strlen (plan->text)) == 0 &&
-    digest_final (ctx, md) == 0;
+  bool done = ctx &&
+    digest_message (ctx, plan->text, strlen (plan->text), md) == 0;
 
   digest_ctx_free (ctx);
   digest_free (digest);
