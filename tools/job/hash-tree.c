@@ -6,7 +6,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -92,8 +91,8 @@ hash_tree_blocks (const struct hash_tree *tree)
 
 /* ---- Levels ---- */
 
-static int add_repeated (struct hash_tree *tree, unsigned i,
-                         const unsigned char *md, uint64_t count);
+static int add (struct hash_tree *tree, unsigned i, const unsigned char *mds,
+                uint64_t count, bool repeated);
 
 /* Write and hash the block of level I, which stands for COUNT equal blocks, and
  * add its digest to the level above, as often.
@@ -109,74 +108,48 @@ end_blocks (struct hash_tree *tree, unsigned i, uint64_t count)
     err = tree->write (tree->opaque, level->block, count, level->next);
   level->next += count;
   level->count = 0;
-  return err ? err : add_repeated (tree, i + 1, md, count);
+  return err ? err : add (tree, i + 1, md, count, true);
 }
 
-/* Add COUNT times the digest MD to level I.  Above the highest level is the
- * root.
+/* Add COUNT digests to level I: those at MDS, or all equal to the first.  Above
+ * the highest level is the root.
  */
 static int
-add_repeated (struct hash_tree *tree, unsigned i, const unsigned char *md,
-              uint64_t count)
+add (struct hash_tree *tree, unsigned i, const unsigned char *mds,
+     uint64_t count, bool repeated)
 {
   struct level *level = &tree->levels[i];
+  const size_t size = tree->digest_size;
   int err = 0;
 
-  if (i == tree->nr_levels) {
-    memcpy (tree->root, md, tree->digest_size);
+  if (i == tree->nr_levels && count > 0) {
+    memcpy (tree->root, mds, size);
     return 0;
   }
   while (count > 0 && err == 0) {
     size_t n = MIN (count, tree->max_count - level->count);
     uint64_t more = 0;
 
-    for (size_t j = 0; j < n; j++, level->count++)
-      memcpy (level->block + level->count * tree->digest_size, md,
-              tree->digest_size);
     count -= n;
-    if (n == tree->max_count)   /* all blocks until the last are like this */
+    if (repeated && n == tree->max_count) { /* the next blocks are like this */
       more = count / tree->max_count;
-    count -= more * tree->max_count;
+      count -= more * tree->max_count;
+    }
+    for (; n > 0; n--, level->count++, mds += repeated ? 0 : size)
+      memcpy (level->block + level->count * size, mds, size);
     if (level->count == tree->max_count)
       err = end_blocks (tree, i, 1 + more);
   }
   return err;
 }
 
-/* ---- Leaves ---- */
-
 int
 hash_tree_append (struct hash_tree *tree, const unsigned char *leaves,
-                  uint64_t count)
-{
-  struct level *level = &tree->levels[0];
-  int err = 0;
-
-  if (tree->nr_levels == 0)
-    return count == 0 ? 0 : hash_tree_append_repeated (tree, leaves, count);
-  assert (count <= tree->left);
-  tree->left -= count;
-  while (count > 0 && err == 0) {
-    size_t n = MIN (count, tree->max_count - level->count);
-
-    memcpy (level->block + level->count * tree->digest_size, leaves,
-            n * tree->digest_size);
-    level->count += n;
-    leaves += n * tree->digest_size;
-    count -= n;
-    if (level->count == tree->max_count)
-      err = end_blocks (tree, 0, 1);
-  }
-  return err;
-}
-
-int
-hash_tree_append_repeated (struct hash_tree *tree, const unsigned char *leaf,
-                           uint64_t count)
+                  uint64_t count, bool repeated)
 {
   assert (count <= tree->left);
   tree->left -= count;
-  return count == 0 ? 0 : add_repeated (tree, 0, leaf, count);
+  return add (tree, 0, leaves, count, repeated);
 }
 
 int

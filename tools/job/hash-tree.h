@@ -19,7 +19,7 @@
 #ifndef BLKSUM_HASH_TREE_H
 #define BLKSUM_HASH_TREE_H
 
-#include <stddef.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #define HASH_TREE_BLOCK_SIZE 4096
@@ -46,14 +46,12 @@ void hash_tree_free (struct hash_tree *tree);
 /* Returns the number of hash blocks, that of all levels. */
 uint64_t hash_tree_blocks (const struct hash_tree *tree);
 
-/* Append the leaves of the next COUNT blocks; or of COUNT blocks that all have
- * the leaf LEAF.  Returns 0; ENOMEM or EIO, if the digest failed; or the error
- * of WRITE.
+/* Append the leaves of the next COUNT blocks, which all have the first of LEAVES
+ * if REPEATED is set.  Returns 0; ENOMEM or EIO, if the digest failed; or the
+ * error of WRITE.
  */
 int hash_tree_append (struct hash_tree *tree, const unsigned char *leaves,
-                      uint64_t count);
-int hash_tree_append_repeated (struct hash_tree *tree,
-                               const unsigned char *leaf, uint64_t count);
+                      uint64_t count, bool repeated);
 
 /* Write the last hash block of each level, after all leaves, and store the root
  * in ROOT, which has the size of a digest.  Without blocks it is all zero.

@@ -27,7 +27,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdbool.h>
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -38,7 +38,6 @@
 #include "../lib/manifest/manifest-format.h"
 #include "../lib/manifest/manifest-sum.h"
 #include "blkhash-manifest.h"
-#include "io/file.h"
 #include "io/new-file.h"
 #include "job/hash-tree.h"
 #include "job/job.h"
@@ -50,7 +49,7 @@
 
 #define BLOCK_SIZE EXPORT_BLOCK_SIZE
 #define BLOCK_SIZE_LOG 12
-#define BUFFER_SIZE (1024 * 1024)
+#define DESCRIPTOR_SIZE 256     /* that of the structure of the kernel */
 #define LENGTH_SIZE 8           /* of the length after the leaves */
 
 struct export {
@@ -68,44 +67,29 @@ struct export {
 
   struct digest *digest;
   struct hash_tree *tree;       /* NULL for EXPORT_LEAVES */
-  uint64_t tree_start;          /* of its first block in OUT, bytes */
   struct source *image;         /* NULL if there is none */
   bool differs;                 /* its last block does not have its leaf */
 
-  /* The file OUT; its fd is -1 if there is none. */
-  struct replacement file;
-  unsigned char *buffer;        /* what is not yet written: */
-  size_t len;                   /* this many bytes, */
-  uint64_t offset;              /* from this offset of the file on */
+  struct replacement file;      /* OUT; its fd is -1 if there is none */
+  FILE *out;                    /* writes to FILE; NULL if it is not open */
+  char buffer[65536];           /* of OUT */
 };
-
-static bool
-has_tree (const struct export *export)
-{
-  return export->request->form != EXPORT_LEAVES;
-}
 
 /* ---- What can be exported ---- */
 
 static int
-check_tree (const struct export *export)
+check_tree (const struct export *export, const char *tag)
 {
   bool can = strcmp (export->digest_name, "sha256") == 0 ||
     strcmp (export->digest_name, "sha512") == 0;
-  char tag[BLKHASH_MAX_TAG_SIZE] = "";
 
-  if (can && blkhash_opts_get_block_size (export->opts) == BLOCK_SIZE)
+  if (!can || blkhash_opts_get_block_size (export->opts) != BLOCK_SIZE)
+    return error_set (export->error, "is a manifest of %s, not of sha256 or "
+                      "sha512 with blocks of 4k; make it by blksum -d sha256/4k "
+                      "--manifest FILE, or in the filter by "
+                      "blkhash-digest=sha256/4k", tag);
+  if (export->request->form == EXPORT_FSVERITY)
     return 0;
-  blkhash_opts_get_tag (export->opts, tag, sizeof tag);
-  return error_set (export->error, "is a manifest of %s, not of sha256 or "
-                    "sha512 with blocks of 4k; make it by blksum -d sha256/4k "
-                    "--manifest FILE, or in the filter by "
-                    "blkhash-digest=sha256/4k", tag);
-}
-
-static int
-check_verity (const struct export *export)
-{
   if (export->size == 0)
     return error_set (export->error, "is of an empty image, and dm-verity "
                       "needs a block");
@@ -118,123 +102,115 @@ check_verity (const struct export *export)
 }
 
 static int
-check_leaves (const struct export *export)
+check_leaves (const struct export *export, const char *tag)
 {
-  char tag[BLKHASH_MAX_TAG_SIZE] = "";
-
   if (blkhash_opts_get_digest_size (export->opts) == 0)
     return error_set (export->error, "has no leaves: the digest is %s",
                       export->digest_name);
-  if (!blkhash_opts_get_linear (export->opts) &&
-      blkhash_opts_get_streams (export->opts) == 0)
-    return 0;
-  blkhash_opts_get_tag (export->opts, tag, sizeof tag);
-  return error_set (export->error, "is a manifest of %s, whose sum is not the "
-                    "digest of the leaves and the length; make it by blksum -d "
-                    "with DIGEST/SIZE alone", tag);
+  if (blkhash_opts_get_linear (export->opts) ||
+      blkhash_opts_get_streams (export->opts) != 0)
+    return error_set (export->error, "is a manifest of %s, whose sum is not the "
+                      "digest of the leaves and the length; make it by blksum "
+                      "-d with DIGEST/SIZE alone", tag);
+  return 0;
 }
 
 static int
 check (const struct export *export,
        const struct blkhash_manifest_reader *reader)
 {
+  char tag[BLKHASH_MAX_TAG_SIZE] = "";
+
   if (!blkhash_manifest_reader_is_complete (reader))
     return error_set (export->error, "is the manifest of a part of an image; "
                       "blkhash merge makes that of the image");
-  if (has_tree (export) && check_tree (export) == -1)
-    return -1;
-  switch (export->request->form) {
-  case EXPORT_VERITY: return check_verity (export);
-  case EXPORT_LEAVES: return check_leaves (export);
-  default: return 0;
-  }
+  blkhash_opts_get_tag (export->opts, tag, sizeof tag);
+  return export->request->form == EXPORT_LEAVES ? check_leaves (export, tag)
+                                                : check_tree (export, tag);
 }
 
 /* ---- OUT ---- */
 
-/* Returns an errno value that is not the reason: that is in export->error. */
 static int
 write_failed (const struct export *export, int err)
 {
-  error_errno (export->error, err, "cannot write %s", export->request->out);
-  return ECANCELED;
+  return error_errno (export->error, err, "cannot write %s",
+                      export->request->out);
 }
 
+/* Write COUNT units of SIZE bytes, leaves or hash blocks, which are all equal
+ * to the first if REPEATED is set.
+ */
 static int
-flush (struct export *export)
+put (struct export *export, const void *units, size_t size, uint64_t count,
+     bool repeated)
 {
-  const unsigned char *bytes = export->buffer;
+  size_t n = repeated ? 1 : count;
 
-  while (export->len > 0) {
-    ssize_t n = pwrite (export->file.fd, bytes, export->len, export->offset);
-
-    if (n == -1 && errno == EINTR)
-      continue;
-    if (n <= 0)
-      return write_failed (export, n == 0 ? EIO : errno);
-    bytes += n;
-    export->len -= n;
-    export->offset += n;
-  }
+  for (; count > 0; count -= n)
+    if (fwrite (units, size, n, export->out) != n)
+      return write_failed (export, errno);
   return 0;
 }
 
-/* Write LEN bytes at OFFSET of the file.  What continues the buffer is
- * collected there.  Returns 0, or ECANCELED.
- */
 static int
-put (struct export *export, const void *bytes, size_t len, uint64_t offset)
+write_tree (void *opaque, const unsigned char *block, uint64_t count,
+            uint64_t index)
 {
-  const unsigned char *from = bytes;
-  int err = 0;
+  struct export *export = opaque;
+  off_t offset = (export->request->superblock + index) * BLOCK_SIZE;
 
-  if (offset != export->offset + export->len) {
-    err = flush (export);
-    export->offset = offset;
-  }
-  while (len > 0 && err == 0) {
-    size_t n = MIN (len, BUFFER_SIZE - export->len);
-
-    memcpy (export->buffer + export->len, from, n);
-    export->len += n;
-    from += n;
-    len -= n;
-    if (export->len == BUFFER_SIZE)
-      err = flush (export);
-  }
-  return err;
+  if (ftello (export->out) != offset && /* fseeko writes the buffer */
+      fseeko (export->out, offset, SEEK_SET) == -1)
+    write_failed (export, errno);
+  else if (put (export, block, BLOCK_SIZE, count, true) == 0)
+    return 0;
+  return ECANCELED;             /* the reason is in export->error */
 }
 
-/* The same for COUNT times the SIZE bytes of UNIT, a leaf or a hash block. */
 static int
-put_repeated (struct export *export, const void *unit, size_t size,
-              uint64_t count, uint64_t offset)
+put_superblock (struct export *export)
 {
-  unsigned char units[4 * BLOCK_SIZE];
-  uint64_t n = MIN (count, sizeof units / size);
-  int err = 0;
+  unsigned char block[BLOCK_SIZE] = "verity\0";
 
-  for (size_t i = 0; i < n; i++)
-    memcpy (units + i * size, unit, size);
-  for (; count > 0 && err == 0; count -= n, offset += n * size) {
-    n = MIN (n, count);
-    err = put (export, units, n * size, offset);
+  manifest_put (block + 8, 1, 4);       /* version of the superblock */
+  manifest_put (block + 12, 1, 4);      /* type of the tree: not Chrome OS's */
+  memcpy (block + 16, export->request->uuid, EXPORT_UUID_SIZE);
+  memcpy (block + 32, export->digest_name, strlen (export->digest_name));
+  manifest_put (block + 64, BLOCK_SIZE, 4); /* of data */
+  manifest_put (block + 68, BLOCK_SIZE, 4); /* of the tree */
+  manifest_put (block + 72, export->count, 8);
+  return put (export, block, sizeof block, 1, false);
+}
+
+/* Returns the size of OUT, or UINT64_MAX if it is too large. */
+static uint64_t
+out_size (const struct export *export)
+{
+  size_t leaf_size = export->zeros.leaf_size;
+
+  switch (export->request->form) {
+  case EXPORT_VERITY:           /* cannot overflow: a 64th of the image */
+    return (export->request->superblock + hash_tree_blocks (export->tree)) *
+      BLOCK_SIZE;
+  case EXPORT_FSVERITY:
+    return DESCRIPTOR_SIZE;
+  default:
+    return export->count > (INT64_MAX - LENGTH_SIZE) / leaf_size ? UINT64_MAX
+      : export->count * leaf_size + LENGTH_SIZE;
   }
-  return err;
 }
 
 /* Allocate the space, so that a lack of it is known now.  Not all file systems
  * can do that.
  */
 static int
-allocate (struct export *export, uint64_t size)
+allocate (const struct export *export, uint64_t size)
 {
 #ifdef FALLOC_FL_KEEP_SIZE
   if (size > 0 && fallocate (export->file.fd, 0, 0, size) == -1 &&
-      (errno == ENOSPC || errno == EDQUOT || errno == EFBIG)) {
-    write_failed (export, errno);
-    return -1;
-  }
+      (errno == ENOSPC || errno == EDQUOT || errno == EFBIG))
+    return write_failed (export, errno);
 #else
   (void) export; (void) size;
 #endif
@@ -242,24 +218,32 @@ allocate (struct export *export, uint64_t size)
 }
 
 static int
-open_out (struct export *export, uint64_t size)
+open_out (struct export *export)
 {
   const struct export_request *request = export->request;
+  uint64_t size = out_size (export);
   struct stat st;
+  int fd;
 
+  if (size > INT64_MAX)
+    return write_failed (export, EFBIG);
   if (lstat (request->out, &st) == 0)
     return error_set (export->error, "%s exists, and is not replaced; give a "
                       "new name", request->out);
-  export->buffer = malloc (BUFFER_SIZE);
-  if (!export->buffer)
-    return error_errno (export->error, errno, "cannot export");
   if (new_file_open (&export->file, request->out, export->error) == -1) {
     export->file.fd = -1;
     return -1;
   }
+  fd = fcntl (export->file.fd, F_DUPFD_CLOEXEC, 0);
+  export->out = fd == -1 ? NULL : fdopen (fd, "w");
+  if (!export->out)
+    return write_failed (export, errno);
+  setvbuf (export->out, export->buffer, _IOFBF, sizeof export->buffer);
   export->result->out_size = size;
   request->begin (request->opaque, size);
-  return allocate (export, size);
+  if (allocate (export, size) == -1)
+    return -1;
+  return request->superblock ? put_superblock (export) : 0;
 }
 
 /* ---- The image, for the last block of fs-verity ---- */
@@ -332,28 +316,31 @@ read_tail (const struct export *export, unsigned char *block, size_t len)
   return r == -1 ? -1 : source_check_unchanged (export->image, export->error);
 }
 
-/* Store in PADDED the digest of the last block with padding.  Without it the
- * block is short, and should have the digest LEAF; if not, the manifest is
- * verified before that is reported.
+/* Store in PADDED the digest of the last block, which is short, with padding.
+ * Without it the block should have the digest LEAF; if not, the manifest is
+ * verified before that is reported.  Zeros are zeros with padding, too: then an
+ * image is not needed, but one that was given is compared.
  */
 static int
-hash_tail (struct export *export, const unsigned char *leaf,
-           unsigned char *padded)
+pad (struct export *export, const unsigned char *leaf, bool is_zero,
+     unsigned char *padded)
 {
   unsigned char block[BLOCK_SIZE] = { 0 }, found[BLKHASH_MAX_MD_SIZE];
   size_t len = export->size % BLOCK_SIZE;
 
-  if (!export->image)
+  if (!export->image && !is_zero)
     return error_set (export->error, "is of an image of %" PRIu64 " bytes, "
                       "whose last block is short; fs-verity pads it, so it "
                       "must be read: give --image FILE, the raw image",
                       export->size);
-  *export->operand = export->request->image;
-  if (read_tail (export, block, len) == -1 ||
-      hash (export, block, len, found) == -1)
-    return -1;
-  *export->operand = export->request->manifest;
-  export->differs = memcmp (leaf, found, export->zeros.leaf_size) != 0;
+  if (export->image) {
+    *export->operand = export->request->image;
+    if (read_tail (export, block, len) == -1 ||
+        hash (export, block, len, found) == -1)
+      return -1;
+    *export->operand = export->request->manifest;
+    export->differs = memcmp (leaf, found, export->zeros.leaf_size) != 0;
+  }
   return hash (export, block, sizeof block, padded);
 }
 
@@ -370,68 +357,38 @@ report_difference (const struct export *export)
 
 /* ---- Leaves ---- */
 
+/* Add COUNT leaves, which are all equal to the first if REPEATED is set. */
 static int
-write_tree (void *opaque, const unsigned char *block, uint64_t count,
-            uint64_t index)
+add (struct export *export, const unsigned char *leaves, uint64_t count,
+     bool repeated)
 {
-  struct export *export = opaque;
-
-  return put_repeated (export, block, BLOCK_SIZE, count,
-                       export->tree_start + index * BLOCK_SIZE);
-}
-
-/* Returns an errno value, or 0. */
-static int
-put_leaves (struct export *export, const struct blkhash_manifest_run *run)
-{
-  const struct manifest_zeros *zeros = &export->zeros;
-  size_t size = zeros->leaf_size;
-  bool is_short = run->first + run->count - 1 == zeros->short_block;
-  uint64_t offset = run->first * size;
   int err;
 
-  if (run->leaves)
-    return put (export, run->leaves, run->count * size, offset);
-  err = put_repeated (export, zeros->full_leaf, size, run->count - is_short,
-                      offset);
-  if (is_short && err == 0)
-    err = put (export, zeros->short_leaf, size,
-               offset + (run->count - 1) * size);
-  return err;
-}
-
-/* Zeros in a short block are zeros with padding, too: then an image is not
- * needed, but one that was given is compared.
- */
-static int
-add_to_tree (struct export *export, const struct blkhash_manifest_run *run)
-{
-  const struct manifest_zeros *zeros = &export->zeros;
-  bool compare = run->first + run->count - 1 == zeros->short_block &&
-    (run->leaves || export->image);
-  unsigned char padded[BLKHASH_MAX_MD_SIZE];
-  uint64_t count = run->count - compare;
-  int err;
-
-  if (!run->leaves)
-    err = hash_tree_append_repeated (export->tree, zeros->full_leaf, count);
-  else
-    err = hash_tree_append (export->tree, run->leaves, count);
-  if (err == 0 && compare) {
-    if (hash_tail (export, run->leaves ? run->leaves + count * run->leaf_size
-                                       : zeros->short_leaf, padded) == -1)
-      return -1;
-    err = hash_tree_append (export->tree, padded, 1);
-  }
+  if (!export->tree)
+    return put (export, leaves, export->zeros.leaf_size, count, repeated);
+  err = hash_tree_append (export->tree, leaves, count, repeated);
   return err ? error_errno (export->error, err, "cannot hash") : 0;
 }
 
 static int
-add (struct export *export, const struct blkhash_manifest_run *run)
+add_run (struct export *export, const struct blkhash_manifest_run *run)
 {
-  if (has_tree (export))
-    return add_to_tree (export, run);
-  return put_leaves (export, run) ? -1 : 0;
+  const struct manifest_zeros *zeros = &export->zeros;
+  bool is_short = run->first + run->count - 1 == zeros->short_block;
+  uint64_t full = run->count - is_short;
+  const unsigned char *last = run->leaves ? run->leaves + full * run->leaf_size
+                                          : zeros->short_leaf;
+  unsigned char padded[BLKHASH_MAX_MD_SIZE];
+
+  if (add (export, run->leaves ? run->leaves : zeros->full_leaf, full,
+           !run->leaves) == -1)
+    return -1;
+  if (is_short && export->request->form == EXPORT_FSVERITY) {
+    if (pad (export, last, !run->leaves, padded) == -1)
+      return -1;
+    last = padded;
+  }
+  return is_short ? add (export, last, 1, false) : 0;
 }
 
 /* Read all runs, at whose end the sum is verified. */
@@ -448,7 +405,7 @@ read_runs (struct export *export, struct blkhash_manifest_reader *reader)
   manifest_runs_init (&runs, reader, NULL, export->size, progress,
                       export->error);
   while (r == 0 && (err = runs.runs.next (&runs.runs, &run)) == 0)
-    r = add (export, &run);
+    r = add_run (export, &run);
   if (err && err != ENOENT)
     r = -1;
   progress_end (progress, r == 0);
@@ -458,32 +415,11 @@ read_runs (struct export *export, struct blkhash_manifest_reader *reader)
   return r;
 }
 
-/* ---- The rest of each form ---- */
+/* ---- The end of each form ---- */
 
-static int
-put_superblock (struct export *export)
-{
-  unsigned char block[BLOCK_SIZE] = "verity\0";
-  const struct export_request *request = export->request;
-
-  if (!request->superblock)
-    return 0;
-  manifest_put (block + 8, 1, 4);       /* version of the superblock */
-  manifest_put (block + 12, 1, 4);      /* type of the tree: not Chrome OS's */
-  memcpy (block + 16, request->uuid, EXPORT_UUID_SIZE);
-  memcpy (block + 32, export->digest_name, strlen (export->digest_name));
-  manifest_put (block + 64, BLOCK_SIZE, 4); /* of data */
-  manifest_put (block + 68, BLOCK_SIZE, 4); /* of the tree */
-  manifest_put (block + 72, export->count, 8);
-  return put (export, block, sizeof block, 0);
-}
-
-/* The size of a descriptor is that of the structure of the kernel; after the
- * root are room for a salt and reserved bytes.
+/* ROOT becomes the digest of the descriptor.  After the root are room for a
+ * salt and reserved bytes.
  */
-#define DESCRIPTOR_SIZE 256
-
-/* ROOT becomes the digest of the descriptor. */
 static int
 finish_descriptor (struct export *export, unsigned char *root)
 {
@@ -495,93 +431,26 @@ finish_descriptor (struct export *export, unsigned char *root)
 
   manifest_put (descriptor + 8, export->size, 8);
   memcpy (descriptor + 16, root, export->zeros.leaf_size);
-  if (export->request->out &&
-      put (export, descriptor, sizeof descriptor, 0) != 0)
+  if (export->out &&
+      put (export, descriptor, sizeof descriptor, 1, false) == -1)
     return -1;
   return hash (export, descriptor, sizeof descriptor, root);
 }
 
 static int
-put_length (struct export *export)
-{
-  unsigned char length[LENGTH_SIZE];
-
-  manifest_put (length, export->size, sizeof length);
-  return put (export, length, sizeof length,
-              export->count * export->zeros.leaf_size);
-}
-
-static int
 finish_form (struct export *export)
 {
-  unsigned char *root = export->result->root;
+  unsigned char *root = export->result->root, length[LENGTH_SIZE];
   int err = export->tree ? hash_tree_finish (export->tree, root) : 0;
 
   if (err)
     return error_errno (export->error, err, "cannot hash");
-  switch (export->request->form) {
-  case EXPORT_VERITY: err = put_superblock (export); break;
-  case EXPORT_FSVERITY: err = finish_descriptor (export, root); break;
-  default: err = put_length (export); break;
-  }
-  return err ? -1 : 0;
-}
-
-/* Set the size of OUT in *SIZE.  Returns 0, or -1 with the reason. */
-static int
-get_out_size (const struct export *export, uint64_t *size)
-{
-  uint64_t unit = export->zeros.leaf_size, count = export->count;
-  uint64_t more = LENGTH_SIZE;
-
-  if (export->request->form == EXPORT_VERITY) {
-    unit = BLOCK_SIZE;
-    count = hash_tree_blocks (export->tree);
-    more = export->tree_start;
-  }
-  else if (export->request->form == EXPORT_FSVERITY) {
-    *size = DESCRIPTOR_SIZE;
+  if (export->request->form == EXPORT_FSVERITY)
+    return finish_descriptor (export, root);
+  if (export->tree)
     return 0;
-  }
-  if (!__builtin_mul_overflow (unit, count, size) &&
-      !__builtin_add_overflow (*size, more, size) && *size <= INT64_MAX)
-    return 0;
-  return error_errno (export->error, EFBIG, "cannot write %s",
-                      export->request->out);
-}
-
-/* ---- The job ---- */
-
-static int
-open_tree (struct export *export)
-{
-  bool stored = export->request->form == EXPORT_VERITY;
-
-  if (!has_tree (export))
-    return 0;
-  export->tree_start = export->request->superblock ? BLOCK_SIZE : 0;
-  export->tree = hash_tree_create (export->digest, export->count,
-                                   stored ? write_tree : NULL, export);
-  return export->tree ? 0
-    : error_errno (export->error, errno, "cannot export");
-}
-
-static int
-prepare (struct export *export)
-{
-  uint64_t size;
-  int err = manifest_zeros_init (&export->zeros, export->opts, export->size);
-
-  if (err == 0)
-    err = manifest_zeros_hash (&export->zeros);
-  export->digest = err ? NULL : digest_create (export->digest_name);
-  if (!export->digest)
-    return error_errno (export->error, err ? err : errno, "cannot export");
-  if (open_image (export) == -1 || open_tree (export) == -1)
-    return -1;
-  if (!export->request->out)
-    return 0;
-  return get_out_size (export, &size) == -1 ? -1 : open_out (export, size);
+  manifest_put (length, export->size, sizeof length);
+  return put (export, length, sizeof length, 1, false);
 }
 
 static int
@@ -593,12 +462,35 @@ publish (struct export *export)
   sum->hash = blkhash_opts_copy (export->opts);
   if (!sum->hash)
     return error_errno (export->error, errno, "cannot export");
-  if (!export->request->out ||
-      (flush (export) == 0 &&
-       new_file_publish (&export->file, NULL, NULL, export->error) == 0))
+  if (!export->out)
     return 0;
-  blkhash_opts_free (sum->hash);
-  return -1;
+  if (fflush (export->out) == EOF)
+    return write_failed (export, errno);
+  return new_file_publish (&export->file, NULL, NULL, export->error);
+}
+
+/* ---- The job ---- */
+
+static int
+prepare (struct export *export)
+{
+  bool stored = export->request->form == EXPORT_VERITY;
+  int err = manifest_zeros_init (&export->zeros, export->opts, export->size);
+
+  if (err == 0)
+    err = manifest_zeros_hash (&export->zeros);
+  export->digest = err ? NULL : digest_create (export->digest_name);
+  if (!export->digest)
+    return error_errno (export->error, err ? err : errno, "cannot export");
+  if (open_image (export) == -1)
+    return -1;
+  if (export->request->form != EXPORT_LEAVES) {
+    export->tree = hash_tree_create (export->digest, export->count,
+                                     stored ? write_tree : NULL, export);
+    if (!export->tree)
+      return error_errno (export->error, errno, "cannot export");
+  }
+  return export->request->out ? open_out (export) : 0;
 }
 
 static enum job_status
@@ -627,9 +519,10 @@ export_file (struct export *export, int fd)
   enum job_status r = reader ? export_manifest (export, reader)
     : error_set (export->error, "%s", reason);
 
+  if (export->out)
+    fclose (export->out);
   if (export->file.fd != -1)
     new_file_close (&export->file);
-  free (export->buffer);
   hash_tree_free (export->tree);
   digest_free (export->digest);
   if (export->image)

@@ -167,10 +167,10 @@ append (struct hash_tree *tree, const unsigned char *leaves, uint64_t count)
     n = MIN (n, count);
     if (equal > 1 || rand () % 4 == 0) {
       n = rand () % 2 ? equal : MIN (equal, n);
-      assert_int_equal (hash_tree_append_repeated (tree, leaves, n), 0);
+      assert_int_equal (hash_tree_append (tree, leaves, n, true), 0);
     }
     else
-      assert_int_equal (hash_tree_append (tree, leaves, n), 0);
+      assert_int_equal (hash_tree_append (tree, leaves, n, false), 0);
     leaves += n * size;
     count -= n;
   }
@@ -250,9 +250,9 @@ test_zeros (void **state)
       struct hash_tree *tree = create (zeros[i].count);
       uint64_t n = first * zeros[i].count / 5;
 
-      assert_int_equal (hash_tree_append_repeated (tree, leaf, n), 0);
-      assert_int_equal (hash_tree_append_repeated (tree, leaf,
-                                                   zeros[i].count - n), 0);
+      assert_int_equal (hash_tree_append (tree, leaf, n, true), 0);
+      assert_int_equal (hash_tree_append (tree, leaf, zeros[i].count - n,
+                                          true), 0);
       assert_int_equal (hash_tree_finish (tree, root), 0);
       sum_line_hex (root, size, hex);
       assert_string_equal (hex, zeros[i].root);
@@ -276,8 +276,8 @@ test_no_tree (void **state)
     tree = create (i > 0);
     assert_int_equal (hash_tree_blocks (tree), 0);
     memset (root, 'r', sizeof root);
-    assert_int_equal (hash_tree_append (tree, leaf, i == 1), 0);
-    assert_int_equal (hash_tree_append_repeated (tree, leaf, i == 2), 0);
+    assert_int_equal (hash_tree_append (tree, leaf, i == 1, false), 0);
+    assert_int_equal (hash_tree_append (tree, leaf, i == 2, true), 0);
     assert_int_equal (hash_tree_finish (tree, root), 0);
     assert_memory_equal (root, i > 0 ? leaf : none, size);
     assert_int_equal (calls, 0);
@@ -295,10 +295,10 @@ test_error (void **state)
   (void) state;
   for (fails_at = 1; fails_at <= 5; fails_at++) {
     struct hash_tree *tree = create (count);
-    int err = hash_tree_append (tree, leaves, count - 1);
+    int err = hash_tree_append (tree, leaves, count - 1, false);
 
     if (err == 0)
-      err = hash_tree_append_repeated (tree, leaves, 1);
+      err = hash_tree_append (tree, leaves, 1, true);
     if (err == 0)
       err = hash_tree_finish (tree, root);
     assert_int_equal (err, ENOSPC);
