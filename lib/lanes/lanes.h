@@ -39,10 +39,10 @@ struct lanes *lanes_create (const char *hash);
 void lanes_free (struct lanes *lanes);
 
 /* Hash one or more of COUNT messages of LEN bytes each, from the first on, with
- * one kernel.  COUNT is at least 1.  Returns the number of messages
- * that were hashed, at most COUNT.  If it returns 0, no kernel is faster, and
- * the caller must hash the first message with its own hash.  DATA[i] can have
- * any alignment.  The digest of message i is stored in MD[i].
+ * one kernel.  COUNT is at least 1.  Returns the number of messages that were
+ * hashed, at most COUNT.  If it returns 0, no kernel is faster, and the caller
+ * must hash the first message with its own hash.  DATA[i] can have any
+ * alignment.  The digest of message i is stored in MD[i].
  */
 size_t lanes_hash (const struct lanes *lanes, const void *const data[],
                    size_t len, unsigned char *const md[], size_t count);
