@@ -49,16 +49,22 @@ sum_line_hex (const unsigned char *md, size_t md_len, char *hex)
     sprintf (hex + 2 * i, "%02x", md[i]);
 }
 
+/* Append the sum MD to its tag in TEXT. */
+static void
+append_md (char *text, const struct blkhash_opts *opts, const unsigned char *md)
+{
+  size_t len = strlen (text);
+
+  text[len] = ':';
+  sum_line_hex (md, blkhash_opts_get_digest_size (opts), text + len + 1);
+}
+
 void
 sum_line_text (const struct blkhash_opts *opts, const unsigned char *md,
                char text[SUM_TEXT_SIZE])
 {
-  size_t len;
-
   blkhash_opts_get_tag (opts, text, BLKHASH_MAX_TAG_SIZE);
-  len = strlen (text);
-  text[len] = ':';
-  sum_line_hex (md, blkhash_opts_get_digest_size (opts), text + len + 1);
+  append_md (text, opts, md);
 }
 
 /* TAG is NULL for a line without a tag; NAME is NULL for a line without a name.
@@ -696,12 +702,8 @@ void
 expected_sum_text (const struct expected_sum *sum, const unsigned char *md,
                    char text[SUM_TEXT_SIZE])
 {
-  size_t len;
-
   set_tag (sum, text);
-  len = strlen (text);
-  text[len] = ':';
-  sum_line_hex (md, blkhash_opts_get_digest_size (sum->opts), text + len + 1);
+  append_md (text, sum->opts, md);
 }
 
 /* ---- The API ---- */

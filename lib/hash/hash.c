@@ -379,12 +379,12 @@ blkhash_zero (struct blkhash *h, size_t len)
   h->size += len;
 
   head = head_length (h, len);
-  err = pipeline_copy_zeros (h->pipeline, head);
+  err = pipeline_copy (h->pipeline, NULL, head);
   len -= head;
   if (err == 0 && len >= h->block_size)
     err = pipeline_zeros (h->pipeline, len / h->block_size);
   if (err == 0)
-    err = pipeline_copy_zeros (h->pipeline, len % h->block_size);
+    err = pipeline_copy (h->pipeline, NULL, len % h->block_size);
   return set_error (h, err);
 }
 

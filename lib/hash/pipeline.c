@@ -352,9 +352,8 @@ start_filling (struct pipeline *pipeline)
   return 0;
 }
 
-/* Append LEN bytes of BUF, or zeros if BUF is NULL. */
-static int
-fill (struct pipeline *pipeline, const unsigned char *buf, size_t len)
+int
+pipeline_copy (struct pipeline *pipeline, const unsigned char *buf, size_t len)
 {
   while (len > 0) {
     struct job *job;
@@ -376,18 +375,6 @@ fill (struct pipeline *pipeline, const unsigned char *buf, size_t len)
       return pipeline->error;
   }
   return pipeline->error;
-}
-
-int
-pipeline_copy (struct pipeline *pipeline, const void *buf, size_t len)
-{
-  return fill (pipeline, buf, len);
-}
-
-int
-pipeline_copy_zeros (struct pipeline *pipeline, size_t len)
-{
-  return fill (pipeline, NULL, len);
 }
 
 size_t

@@ -41,9 +41,9 @@ struct pipeline *pipeline_create (struct leaf_engine *engine,
                                   unsigned threads, unsigned depth);
 void pipeline_free (struct pipeline *pipeline);
 
-/* Append a copy of LEN bytes of data, or LEN zero bytes, for any LEN. */
-int pipeline_copy (struct pipeline *pipeline, const void *buf, size_t len);
-int pipeline_copy_zeros (struct pipeline *pipeline, size_t len);
+/* Append a copy of LEN bytes of BUF, or zeros if BUF is NULL, for any LEN. */
+int pipeline_copy (struct pipeline *pipeline, const unsigned char *buf,
+                   size_t len);
 
 /* Returns the number of copied bytes after the last full block. */
 size_t pipeline_partial (const struct pipeline *pipeline);

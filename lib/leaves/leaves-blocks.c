@@ -291,7 +291,6 @@ static int
 observe_zeros_locked (struct blkhash_leaves *l, uint64_t index,
                       uint64_t count)
 {
-  static const struct leaf_block zero = { .zero = true };
   uint64_t end = index + count;
   int err = l->error;
 
@@ -312,7 +311,7 @@ observe_zeros_locked (struct blkhash_leaves *l, uint64_t index,
       run.count = 1;
       if (partial_agrees (pieces_find (l->pieces, index), NULL,
                           blocks_length (l, index, 1), 0))
-        err = leaves_store_locked (l, index, &zero);
+        err = leaves_set_locked (l, index, 1, LEAF_ZERO);
       else
         err = contradict_locked (l, index, 1);
       break;
@@ -326,17 +325,10 @@ static int
 put_zeros (struct blkhash_leaves *l, enum leaves_op op, uint64_t index,
            uint64_t count)
 {
-  int err;
   SCOPED_LOCK (&l->lock);
 
-  if (op == OBSERVE)
-    return observe_zeros_locked (l, index, count);
-  err = check_new_locked (l, index, count);
-  if (err == 0)
-    err = leaves_set_locked (l, index, count, LEAF_ZERO);
-  if (err == 0 && l->once)
-    err = leaves_fold_early_locked (l);
-  return err;
+  return op == OBSERVE ? observe_zeros_locked (l, index, count)
+                       : put_leaves_locked (l, index, count, NULL);
 }
 
 static int
