@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The blkhash authors
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Read and write text: numbers, lines, characters in UTF-8, strings of JSON,
- * and streams in memory.
+ * Read and write text: numbers, words, lines, characters in UTF-8, strings of
+ * JSON, and streams in memory.
  */
 
 #ifndef BLKHASH_TEXT_H
@@ -14,12 +14,23 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Parse the decimal digits at the start of TEXT, which can have leading zeros,
  * but no sign and no blanks.  Returns the text after them; or NULL if there are
  * none, or the number is above UINT64_MAX.
  */
 const char *number_parse (const char *text, uint64_t *number);
+
+/* Is the text of LEN bytes at TEXT one of WORDS?  The last of these is NULL. */
+static inline bool
+word_is_one_of (const char *text, size_t len, const char *const words[])
+{
+  for (; *words; words++)
+    if (strncmp (text, *words, len) == 0 && strlen (*words) == len)
+      return true;
+  return false;
+}
 
 /* How a line ended; or LINE_LONG if it has more than SIZE - 1 bytes. */
 enum line_end { LINE_NEWLINE, LINE_NUL, LINE_FILE_END, LINE_LONG };

@@ -47,25 +47,16 @@ static const struct {
   { "vhd", "vpc" },
 };
 
-static bool
-is_one_of (const char *name, const char *const names[])
-{
-  for (; *names; names++)
-    if (strcmp (name, *names) == 0)
-      return true;
-  return false;
-}
-
 bool
 format_is_known (const char *name)
 {
-  return is_one_of (name, formats);
+  return word_is_one_of (name, strlen (name), formats);
 }
 
 bool
 format_is_unread (const char *name)
 {
-  return is_one_of (name, unread);
+  return word_is_one_of (name, strlen (name), unread);
 }
 
 const char *

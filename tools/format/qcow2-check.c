@@ -266,8 +266,8 @@ check_l2 (struct cluster_walk *w, uint64_t offset, uint64_t guest)
 {
   const struct qcow2 *qcow2 = w->qcow2;
   unsigned size = qcow2_l2_entry_size (qcow2);
-  uint64_t clusters = qcow2_div_round_up (qcow2->size - guest,
-                                          qcow2->cluster_bits);
+  uint64_t clusters = DIV_ROUND_UP (qcow2->size - guest,
+                                    qcow2_cluster_size (qcow2));
   uint64_t len = MIN (clusters, qcow2_cluster_size (qcow2) / size) * size;
 
   if (imagefile_check (w->file, "an L2 table", offset, len, w->error) == -1)

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "../lib/common/util.h"
 #include "format/imagefile.h"
 
 struct qcow2 {
@@ -38,13 +39,6 @@ struct qcow2 {
 /* The flag COPIED of such an entry: the cluster has exactly one reference. */
 #define QCOW2_COPIED (UINT64_C (1) << 63)
 
-/* N / 2^BITS, rounded up. */
-static inline uint64_t
-qcow2_div_round_up (uint64_t n, unsigned bits)
-{
-  return (n >> bits) + ((n & ((UINT64_C (1) << bits) - 1)) != 0);
-}
-
 static inline uint64_t
 qcow2_cluster_size (const struct qcow2 *qcow2)
 {
@@ -68,7 +62,8 @@ qcow2_l2_table_bits (const struct qcow2 *qcow2)
 static inline uint64_t
 qcow2_l2_tables (const struct qcow2 *qcow2)
 {
-  return qcow2_div_round_up (qcow2->size, qcow2_l2_table_bits (qcow2));
+  return DIV_ROUND_UP (qcow2->size,
+                       UINT64_C (1) << qcow2_l2_table_bits (qcow2));
 }
 
 /* Read and check the header.  An image is refused if it is marked as corrupt,

@@ -44,6 +44,27 @@
 
 #define HAS_PARENT 2            /* flag: the image has a parent */
 
+/* The block allocation table (BAT) has an entry of 64 bits for each block of
+ * the disk, in order.  After the entries of each chunk of blocks there is an
+ * additional entry, which is used only by images with a parent.
+ */
+#define VHDX_BAT_NAME "the block allocation table"
+#define VHDX_ENTRY 8            /* size of an entry in bytes */
+#define VHDX_STATE 7            /* mask of the state; the next macro is the
+                                 * mask of the offset */
+#define VHDX_OFFSET (~UINT64_C (0xfffff))
+
+/* States of a block.  All other values are invalid. */
+enum {
+  VHDX_NOT_PRESENT = 0,
+  VHDX_UNDEFINED = 1,
+  VHDX_ZERO = 2,
+  VHDX_UNMAPPED = 3,
+  VHDX_UNMAPPED_OLD = 5,        /* as in version 0.95 of the specification */
+  VHDX_PRESENT = 6,
+  VHDX_PARTIALLY_PRESENT = 7    /* the rest of the block is in the parent */
+};
+
 struct region {
   uint64_t offset;
   uint32_t len;
@@ -192,6 +213,36 @@ read_metadata (const struct imagefile *file, const struct region *metadata,
 
 /* ---- Blocks ---- */
 
+/* Returns the kind of the block that ENTRY maps, or RUN_QEMU if the block is
+ * partially present, or the entry is invalid.  The specification does not
+ * define the content of undefined and unmapped blocks; they are RUN_ZEROS
+ * because qemu reads zeros.
+ */
+static enum run_kind
+block_kind (uint64_t entry)
+{
+  switch (entry & VHDX_STATE) {
+  case VHDX_NOT_PRESENT:
+  case VHDX_UNDEFINED:
+  case VHDX_ZERO:
+  case VHDX_UNMAPPED:
+  case VHDX_UNMAPPED_OLD:
+    return RUN_ZEROS;
+  case VHDX_PRESENT:
+    /* No block can be at offset 0, where the headers are. */
+    return entry & VHDX_OFFSET ? RUN_DATA : RUN_QEMU;
+  default:
+    return RUN_QEMU;
+  }
+}
+
+/* Returns the offset in the file of the entry of block N. */
+static uint64_t
+entry_at (const struct vhdx *vhdx, uint64_t n)
+{
+  return vhdx->bat + (n + n / vhdx->chunk) * VHDX_ENTRY;
+}
+
 /* Check the BAT entry of block N. */
 static int
 check_block (const struct imagefile *file, const struct vhdx *vhdx,
@@ -200,7 +251,7 @@ check_block (const struct imagefile *file, const struct vhdx *vhdx,
   uint64_t offset = entry & VHDX_OFFSET;
   uint64_t rest = vhdx->size - n * vhdx->block_size;
 
-  switch (vhdx_kind (entry)) {
+  switch (block_kind (entry)) {
   case RUN_DATA:
     return imagefile_check (file, "a block", offset,
                             MIN (rest, vhdx->block_size), error);
@@ -233,7 +284,7 @@ check_blocks (const struct imagefile *file, const struct vhdx *vhdx,
                           sizeof piece / VHDX_ENTRY);
 
     if (imagefile_read (file, VHDX_BAT_NAME, piece, count * VHDX_ENTRY,
-                        vhdx_entry_at (vhdx, n), error) == -1)
+                        entry_at (vhdx, n), error) == -1)
       return -1;
     for (uint64_t i = 0; i < count; i++, n++)
       if (check_block (file, vhdx, n, le64_at (piece + i * VHDX_ENTRY),
@@ -258,7 +309,7 @@ vhdx_check (const struct imagefile *file, struct vhdx *vhdx,
   vhdx->bat = bat.offset;
   blocks = DIV_ROUND_UP (vhdx->size, vhdx->block_size);
   if (blocks > 0 &&
-      vhdx_entry_at (vhdx, blocks - 1) + VHDX_ENTRY > bat.offset + bat.len)
+      entry_at (vhdx, blocks - 1) + VHDX_ENTRY > bat.offset + bat.len)
     return imagefile_error (file, error, "the vhdx block allocation table is "
                             "too small for %" PRIu64 " blocks", blocks);
   return check_blocks (file, vhdx, blocks, error);
@@ -275,7 +326,7 @@ block_at (const struct vhdx *vhdx, uint64_t entry, uint64_t in_block,
 {
   run->len = vhdx->block_size - in_block;
   run->host = (entry & VHDX_OFFSET) + in_block;
-  run->kind = vhdx_kind (entry);
+  run->kind = block_kind (entry);
 }
 
 /* A run is limited to blocks whose entries are in one page, and in one chunk
@@ -288,7 +339,7 @@ vhdx_find_run (struct pages *pages, const struct vhdx *vhdx, uint64_t offset,
   uint64_t n = offset / vhdx->block_size;
   uint64_t blocks = (vhdx->size - 1) / vhdx->block_size + 1;
   uint64_t chunk_end = (n / vhdx->chunk + 1) * vhdx->chunk;
-  uint64_t at = vhdx_entry_at (vhdx, n), left;
+  uint64_t at = entry_at (vhdx, n), left;
   const unsigned char *entry = pages_entry (pages, VHDX_BAT_NAME, at,
                                             VHDX_ENTRY, error);
   struct run next;

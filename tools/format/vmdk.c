@@ -28,6 +28,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "../lib/common/text.h"
 #include "../lib/common/util.h"
 #include "format/formats.h"
 #include "format/imagefile.h"
@@ -501,15 +502,6 @@ read_extent_descriptor (const struct imagefile *file, uint64_t offset,
   return text;
 }
 
-static bool
-is_one_of (const char *word, const char *const words[])
-{
-  for (; *words; words++)
-    if (strcmp (word, *words) == 0)
-      return true;
-  return false;
-}
-
 /* Does LINE describe an extent?  If so, *EXTENT is set.  Fails if it is the
  * line of an extent that qemu would skip or refuse.
  */
@@ -527,10 +519,11 @@ parse_line (const char *line, struct vmdk_extent *extent)
 
   n = sscanf (line, "%10s %" SCNd64 " %10s \"%511[^\n\r\"]\" %" SCNd64,
               access, &sectors, extent->type, extent->name, &offset);
-  if (n < 2 || !is_one_of (access, accesses))
+  if (n < 2 || !word_is_one_of (access, strlen (access), accesses))
     return ANSWER_NO;
   if (n < 4 || strcmp (access, "RW") != 0 || sectors <= 0 ||
-      sectors > MAX_SECTORS || !is_one_of (extent->type, types))
+      sectors > MAX_SECTORS ||
+      !word_is_one_of (extent->type, strlen (extent->type), types))
     return ANSWER_FAILED;
   flat = strcmp (extent->type, "FLAT") == 0;
   if ((n == 5) != flat || (flat && (offset < 0 || offset > MAX_SECTORS)))

@@ -31,15 +31,6 @@
  * probe.
  */
 
-static bool
-is_one_of (const char *word, size_t len, const char *const words[])
-{
-  for (; *words; words++)
-    if (strncmp (word, *words, len) == 0 && strlen (*words) == len)
-      return true;
-  return false;
-}
-
 static const char *const local[] = {
   "file", "host_device", "host_cdrom", NULL
 };
@@ -55,8 +46,8 @@ static const char *const remote[] = {
 bool
 qemuname_is_protocol (const char *driver)
 {
-  return is_one_of (driver, strlen (driver), local) ||
-    is_one_of (driver, strlen (driver), remote);
+  return word_is_one_of (driver, strlen (driver), local) ||
+    word_is_one_of (driver, strlen (driver), remote);
 }
 
 static size_t
@@ -93,8 +84,8 @@ qemuname_is_checkable (const char *name)
 {
   size_t len = protocol_length (name);
 
-  return len == 0 || is_one_of (name, len, local) ||
-    is_one_of (name, strcspn (name, "+:"), remote);
+  return len == 0 || word_is_one_of (name, len, local) ||
+    word_is_one_of (name, strcspn (name, "+:"), remote);
 }
 
 enum answer
@@ -109,7 +100,7 @@ qemuname_locate (const char *from, const char *name, const char **path,
                         "cannot be checked: " QEMUNAME_HINT, name);
   if (len == 0)
     return ANSWER_YES;
-  if (!is_one_of (name, len, local))
+  if (!word_is_one_of (name, len, local))
     return ANSWER_NO;
   *path = name + len + 1;
   return ANSWER_YES;
