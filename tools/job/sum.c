@@ -195,8 +195,8 @@ file_command (const char *digest, char *command, size_t size)
       return;
     }
   if (strcmp (digest, "md5") == 0 ||
-           (strncmp (digest, "sha", 3) == 0 &&
-            isdigit ((unsigned char) digest[3]) && !strchr (digest, '-')))
+      (strncmp (digest, "sha", 3) == 0 &&
+       isdigit ((unsigned char) digest[3]) && !strchr (digest, '-')))
     snprintf (command, size, "%ssum", digest);
   else
     snprintf (command, size, "openssl dgst -%s", digest);
