@@ -24,7 +24,6 @@
 #include <config.h>
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -128,16 +127,13 @@ verify_manifest (struct compare_input *input)
 static int
 open_manifest (struct compare_input *input, bool check_sum)
 {
-  const char *path = job_manifest_path (input->operand);
   char reason[BLKHASH_MAX_REASON_SIZE];
   uint32_t block_size;
 
   if (input->format)
     return error_set (&input->error, "this is a manifest, and -f and -F are "
                       "for images");
-  input->fd = strcmp (path, "-") == 0
-    ? fcntl (STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
-    : open (path, O_RDONLY | O_CLOEXEC);
+  input->fd = job_manifest_open (job_manifest_path (input->operand));
   if (input->fd == -1)
     return error_errno (&input->error, errno, "cannot open");
   if (input->request->part.n > 0 && verify_manifest (input) == -1)

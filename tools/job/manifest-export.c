@@ -281,10 +281,8 @@ open_image (struct export *export)
   if (!S_ISREG (st.st_mode))
     return error_set (export->error, "is not a file; fs-verity is of files");
   if (source_open (&request->hash.source, request->image, &export->image,
-                   export->error) == -1) {
-    export->image = NULL;
+                   export->error) == -1)
     return -1;
-  }
   r = check_image (export);
   if (r == 0)
     *export->operand = request->manifest;
@@ -510,27 +508,6 @@ export_manifest (struct export *export, struct blkhash_manifest_reader *reader)
                                                               : JOB_DONE;
 }
 
-static enum job_status
-export_file (struct export *export, int fd)
-{
-  char reason[BLKHASH_MAX_REASON_SIZE];
-  struct blkhash_manifest_reader *reader =
-    blkhash_manifest_reader_new (fd, 0, reason, sizeof reason);
-  enum job_status r = reader ? export_manifest (export, reader)
-    : error_set (export->error, "%s", reason);
-
-  if (export->out)
-    fclose (export->out);
-  if (export->file.fd != -1)
-    new_file_close (&export->file);
-  hash_tree_free (export->tree);
-  digest_free (export->digest);
-  if (export->image)
-    source_close (export->image);
-  blkhash_manifest_reader_free (reader);
-  return r;
-}
-
 enum job_status
 job_export (const struct export_request *request,
             struct export_result *result, const char **operand,
@@ -540,19 +517,29 @@ job_export (const struct export_request *request,
     .request = request, .result = result, .operand = operand, .error = error,
     .file.fd = -1,
   };
-  bool is_stdin = job_manifest_is_stdin (request->manifest);
   double start = clock_seconds ();
-  int fd = is_stdin ? STDIN_FILENO
-    : open (job_manifest_file (request->manifest), O_RDONLY | O_CLOEXEC);
+  int fd = job_manifest_open (job_manifest_file (request->manifest));
+  char reason[BLKHASH_MAX_REASON_SIZE];
+  struct blkhash_manifest_reader *reader;
   enum job_status r;
 
   *operand = request->manifest;
   *result = (struct export_result) { .sum.format = "manifest" };
   if (fd == -1)
     return error_errno (error, errno, "cannot open");
-  r = export_file (&export, fd);
-  if (!is_stdin)
-    close (fd);
+  reader = blkhash_manifest_reader_new (fd, 0, reason, sizeof reason);
+  r = reader ? export_manifest (&export, reader)
+             : error_set (error, "%s", reason);
+  if (export.out)
+    fclose (export.out);
+  if (export.file.fd != -1)
+    new_file_close (&export.file);
+  hash_tree_free (export.tree);
+  digest_free (export.digest);
+  if (export.image)
+    source_close (export.image);
+  blkhash_manifest_reader_free (reader);
+  close (fd);
   result->sum.seconds = clock_seconds () - start;
   return r;
 }

@@ -43,6 +43,13 @@ job_manifest_is_stdin (const char *operand)
   return strcmp (job_manifest_file (operand), "-") == 0;
 }
 
+int
+job_manifest_open (const char *path)
+{
+  return strcmp (path, "-") == 0 ? fcntl (STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
+                                 : open (path, O_RDONLY | O_CLOEXEC);
+}
+
 struct blkhash_opts *
 job_manifest_fixed_params (const struct hash_request *request,
                            const struct blkhash_opts *opts)
@@ -153,15 +160,12 @@ int
 job_manifest (const struct hash_request *request, const char *path,
               struct sum *sum, struct error *error)
 {
-  bool is_stdin = strcmp (path, "-") == 0;
-  int fd = is_stdin ? STDIN_FILENO : open (path, O_RDONLY | O_CLOEXEC);
-  int status;
+  int fd = job_manifest_open (path), status;
 
   if (fd == -1)
     return error_errno (error, errno, "cannot open");
   status = read_file (request, fd, sum, error);
-  if (!is_stdin)
-    close (fd);
+  close (fd);
   return status;
 }
 

@@ -26,6 +26,11 @@ const char *job_manifest_file (const char *operand);
 /* Returns true if OPERAND, an image or a manifest, is standard input. */
 bool job_manifest_is_stdin (const char *operand);
 
+/* Open the manifest at PATH; "-" is standard input.  Returns a file descriptor,
+ * which the caller closes, or -1 with errno.
+ */
+int job_manifest_open (const char *path);
+
 /* Returns the parameters OPTS of a manifest, in which those that REQUEST fixes
  * are replaced by those of REQUEST; or NULL with errno set.  The caller frees
  * them.

@@ -22,7 +22,6 @@
 #include <config.h>
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
 #include <sys/random.h>
@@ -132,8 +131,7 @@ open_old (struct update *update, struct error *error)
   const char *bitmap = update->hash.source.bitmap;
   char reason[BLKHASH_MAX_REASON_SIZE];
 
-  update->fd = is_stdin (name) ? fcntl (STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
-                               : open (name, O_RDONLY | O_CLOEXEC);
+  update->fd = job_manifest_open (name);
   if (update->fd == -1)
     return error_errno (error, errno, "cannot open %s", name);
   if (bitmap && bitmap_name_has_sum (bitmap) &&
