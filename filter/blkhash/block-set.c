@@ -83,7 +83,7 @@ block_set_remove (struct block_set *set, uint32_t block_size,
 
   if (!set->blocks)             /* the set is empty, or ALL is set */
     return;
-  first = offset / block_size + (offset % block_size != 0);
+  first = DIV_ROUND_UP (offset, block_size);
   next = end / block_size;
   if (first >= next)
     return;

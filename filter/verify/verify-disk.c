@@ -390,8 +390,7 @@ read_header (struct verify_disk *disk)
   disk->size = manifest_index_size (disk->index);
   disk->block_size = blkhash_opts_get_block_size (opts);
   disk->leaf_size = blkhash_opts_get_digest_size (opts);
-  disk->blocks = disk->size / disk->block_size +
-    (disk->size % disk->block_size != 0);
+  disk->blocks = DIV_ROUND_UP (disk->size, disk->block_size);
   if (disk->leaf_size == 0)
     return refuse (disk, "the digest null proves nothing");
   if (disk->size > INT64_MAX || disk->blocks > MAX_BLOCKS)

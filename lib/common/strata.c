@@ -53,7 +53,7 @@ strata_init (struct strata *strata, uint64_t units, uint32_t share,
   if (share == 0 || units == 0)
     return;
   strata->length = units / MIN (least, units);
-  strata->chosen = units / strata->length + (units % strata->length != 0);
+  strata->chosen = DIV_ROUND_UP (units, strata->length);
 }
 
 /* Splitmix64: a pseudo-random number for each INDEX. */

@@ -34,7 +34,7 @@
 static void
 init_size (struct blkhash_leaves *l, uint64_t size)
 {
-  l->blocks = size / l->block_size + (size % l->block_size != 0);
+  l->blocks = DIV_ROUND_UP (size, l->block_size);
   l->size = size;
   l->size_known = size != BLKHASH_SIZE_UNKNOWN;
 }

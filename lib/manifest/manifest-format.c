@@ -16,6 +16,7 @@
 #include "blkhash.h"
 #include "common/cpu.h"
 #include "common/text.h"
+#include "common/util.h"
 #include "manifest/manifest-format.h"
 #include "manifest/manifest.h"
 
@@ -157,7 +158,7 @@ manifest_image_blocks (const struct manifest_header *header)
 {
   uint32_t block_size = blkhash_opts_get_block_size (header->opts);
 
-  return header->size / block_size + (header->size % block_size != 0);
+  return DIV_ROUND_UP (header->size, block_size);
 }
 
 bool

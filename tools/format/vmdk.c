@@ -363,8 +363,7 @@ check_directory (struct grain_walk *w)
 {
   const struct vmdk *vmdk = &w->vmdk;
   uint64_t per_table = vmdk->table_entries * vmdk->grain_sectors;
-  uint64_t tables = vmdk->capacity / per_table +
-    (vmdk->capacity % per_table != 0);
+  uint64_t tables = DIV_ROUND_UP (vmdk->capacity, per_table);
   uint64_t guest = 0;
 
   if (tables > MAX_TABLES || vmdk->directory_offset > UINT64_MAX / SECTOR)
