@@ -243,14 +243,6 @@ fail (struct blkhash_manifest_reader *a, struct blkhash_manifest_reader *b,
   return manifest_reader_set_error (b, err, "%s", why);
 }
 
-static bool
-have_same_leaf_params (const struct manifest_header *a,
-                       const struct manifest_header *b)
-{
-  return a->opts->block_size == b->opts->block_size &&
-    strcmp (a->opts->digest_name, b->opts->digest_name) == 0;
-}
-
 /* A block of which only one manifest has the leaf cannot be compared.  So if
  * the images have the same size, both manifests must have the same blocks; if
  * the sizes differ, each manifest must have all blocks of its image.
@@ -271,7 +263,7 @@ check (struct blkhash_manifest_reader *a, struct blkhash_manifest_reader *b)
   if (!manifest_reader_is_fresh (a) || !manifest_reader_is_fresh (b) || a == b)
     return fail (a, b, EINVAL, "two readers are needed that have read nothing "
                  "but the headers");
-  if (!have_same_leaf_params (&a->header, &b->header))
+  if (!leaves_are_comparable (a->header.opts, b->header.opts))
     return fail (a, b, EINVAL, "the manifests have different digests or "
                  "block sizes");
   if (!have_same_blocks (&a->header, &b->header))

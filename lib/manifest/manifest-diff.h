@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "blkhash-manifest.h"
 
@@ -54,6 +55,18 @@ leaf_run_bytes (const struct blkhash_manifest_run *run, uint64_t size,
   uint64_t left = size - run->first * block_size;
 
   return run->count > left / block_size ? left : run->count * block_size;
+}
+
+/* Returns true if leaves of A and B can be compared: they have the same digest
+ * and block size.  The construction does not matter.
+ */
+static inline bool
+leaves_are_comparable (const struct blkhash_opts *a,
+                       const struct blkhash_opts *b)
+{
+  return blkhash_opts_get_block_size (a) == blkhash_opts_get_block_size (b) &&
+    strcmp (blkhash_opts_get_digest_name (a),
+            blkhash_opts_get_digest_name (b)) == 0;
 }
 
 /* ---- Two iterators ----

@@ -337,17 +337,6 @@ manifest_opts (const struct compare_input *input)
   return input->reader ? blkhash_manifest_reader_opts (input->reader) : NULL;
 }
 
-/* Returns true if leaves of A and B can be compared: they have the same digest
- * and block size.  The construction does not matter.
- */
-static bool
-are_comparable (const struct blkhash_opts *a, const struct blkhash_opts *b)
-{
-  return blkhash_opts_get_block_size (a) == blkhash_opts_get_block_size (b) &&
-    strcmp (blkhash_opts_get_digest_name (a),
-            blkhash_opts_get_digest_name (b)) == 0;
-}
-
 static int
 refuse_params (const struct blkhash_opts *a, const struct blkhash_opts *b,
                struct error *error)
@@ -369,7 +358,8 @@ check_fixed (const struct hash_request *request,
 {
   struct blkhash_opts *fixed = job_manifest_fixed_params (request, opts);
   int r = !fixed ? error_errno (error, errno, "cannot compare")
-    : are_comparable (opts, fixed) ? 0 : refuse_params (opts, fixed, error);
+    : leaves_are_comparable (opts, fixed) ? 0
+    : refuse_params (opts, fixed, error);
 
   blkhash_opts_free (fixed);
   return r;
@@ -448,17 +438,11 @@ params_choose (struct compare_params *params,
       continue;
     if (check_fixed (request, opts, error) == -1)
       return -1;
-    if (params->opts && !are_comparable (opts, params->opts))
+    if (params->opts && !leaves_are_comparable (opts, params->opts))
       return refuse_params (opts, params->opts, error);
     params->opts = opts;
   }
   return check_length (params->opts, error);
-}
-
-static void
-params_free (struct compare_params *params)
-{
-  blkhash_opts_free (params->owned);
 }
 
 /* ---- The comparison ---- */
@@ -807,6 +791,6 @@ job_compare (const struct compare_request *request,
   input_close (&compare.both);
   input_close (&compare.input[0]);
   input_close (&compare.input[1]);
-  params_free (&compare.params);
+  blkhash_opts_free (compare.params.owned);
   return r;
 }
