@@ -62,7 +62,6 @@ stop_after_error (int r)
   return r;
 }
 
-/* Check that the files can be written. */
 static int
 check_files (void)
 {

@@ -537,7 +537,6 @@ part_to_block (void *opaque, struct block_part *part)
   return false;
 }
 
-/* Add a part of a block with data. */
 static void
 add_data_part (struct evidence *e, struct byte_range part)
 {

@@ -134,7 +134,6 @@ is_old (const char *line)
 
 /* ---- A file ---- */
 
-/* Returns true if all lines after the header are ours. */
 static bool
 is_ours_after_header (FILE *in, char *line)
 {

@@ -73,7 +73,6 @@ plugin_disk_init (struct plugin_disk *plugin, nbdkit_next *next)
   return 0;
 }
 
-/* Read an aligned range. */
 static int
 read_aligned (const struct plugin_disk *plugin, nbdkit_next *next,
               void *buf, size_t len, uint64_t offset, int *err)

@@ -333,7 +333,6 @@ is_over (const struct blkhash *h)
   return h->finished || fork_is_inherited (h->fork_generation);
 }
 
-/* Check that LEN bytes can be appended. */
 static int
 check_append (struct blkhash *h, size_t len)
 {

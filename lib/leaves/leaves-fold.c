@@ -51,7 +51,6 @@ sink_init (struct sink *sink, const struct blkhash_leaf_sink *user,
     sink->user = *user;
 }
 
-/* Returns true if there are callbacks. */
 static bool
 sink_is_used (const struct sink *sink)
 {

@@ -256,7 +256,6 @@ have_same_blocks (const struct manifest_header *a,
   return manifest_is_complete (a) && manifest_is_complete (b);
 }
 
-/* Check that A and B can be compared. */
 static int
 check (struct blkhash_manifest_reader *a, struct blkhash_manifest_reader *b)
 {

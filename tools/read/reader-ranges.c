@@ -214,7 +214,6 @@ join_zeros (struct cursor *cursor, uint64_t start, struct error *error)
   return 0;
 }
 
-/* Advance to the next extent. */
 static int
 next_extent (struct cursor *cursor, struct error *error)
 {

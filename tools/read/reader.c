@@ -129,7 +129,6 @@ buffers_has (const struct buffers *buffers, size_t len)
   return find_free (buffers, len) < buffers->units;
 }
 
-/* Shrink BUFFER to LEN bytes. */
 static void
 buffers_shrink (struct buffers *buffers, struct buffer *buffer, size_t len)
 {
