@@ -393,6 +393,9 @@ refuses "m: out exists" blkhash export --to leaves m out
 rmdir out
 ls -A > before
 fails "cannot create gone/out: No such file" blkhash export --to leaves m gone/out
+# Nothing is written for a name that leaves no room for that of the temporary file.
+fails "cannot create 0*: File name too long" \
+      blkhash export --to leaves m "$(printf '%0250d' 0)"
 if [ "$(id -u)" != 0 ]; then
   mkdir readonly
   chmod 555 readonly

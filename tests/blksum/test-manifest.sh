@@ -97,6 +97,10 @@ refuses "not a regular file" blksum --manifest "$dir/directory" "$image"
 mkfifo "$dir/fifo"
 refuses "not a regular file" blksum --manifest "$dir/fifo" "$image"
 refuses "No such file" blksum --manifest "$dir/none/got" "$image"
+# Nothing is read for a name that leaves no room for that of the temporary file.
+refuses "File name too long" blksum --progress=3 \
+        --manifest "$dir/$(printf '%0250d' 0)" "$image" 3> "$dir/progress"
+[ ! -s "$dir/progress" ] || fail "an image was read in vain"
 # A symbolic link is kept.
 ln -s got "$dir/link"
 prints_sum "$(reference "$dir/short")" \

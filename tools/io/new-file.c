@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <libgen.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -78,6 +79,15 @@ make_name (const char *prefix)
   return name;
 }
 
+/* Is NAME too long for its directory?  A file without a name would get to know
+ * that only when it is published.
+ */
+static bool
+is_too_long (const char *name)
+{
+  return access (name, F_OK) == -1 && errno == ENAMETOOLONG;
+}
+
 /* ---- The file ---- */
 
 void
@@ -103,7 +113,7 @@ new_file_create (struct replacement *file, const char *path, const char *prefix)
   do {
     free (file->name);
     file->name = make_name (prefix);
-    if (file->path && file->name)
+    if (file->path && file->name && !is_too_long (file->name))
       r = replacement_open (file);
   } while (r == -1 && errno == EEXIST && ++tries < MAX_TRIES);
   if (r == -1)
