@@ -10,7 +10,10 @@ requires_nbdkit file eval pattern --filter=error
 refuses "nbd+unix:///?socket=$dir/none: " blksum "nbd+unix:///?socket=$dir/none"
 refuses "nbd://localhost:1: " blksum nbd://localhost:1
 refuses "nbd:///:::x: " blksum nbd:///:::x
-refuses "foo://bar: " blksum foo://bar
+for scheme in http https foo; do
+  refuses "$scheme://bar: is not an NBD URI; nbdkit .* curl URL --run 'blksum \"\$uri\"'$" \
+          blksum $scheme://bar
+done
 refuses "nbd+unix://: .*qcow2" blksum -f qcow2 nbd+unix://
 
 # The server dies midway.

@@ -55,6 +55,10 @@ open_uri (const struct source_options *options, const char *uri,
   if (is_not_raw (options))
     return error_set (error, "-f %s does not apply to NBD: the server chooses "
                       "the format", options->format);
+  if (strncasecmp (uri, "nbd", 3) != 0)
+    return error_set (error, "is not an NBD URI; nbdkit exports what is at "
+                      "http, https or ftp: nbdkit -U - curl URL --run 'blksum "
+                      "\"$uri\"'");
 #ifdef HAVE_LIBNBD
   return nbd_uri_open (options, uri, source, error);
 #else
