@@ -192,13 +192,17 @@ head -c \$((\$4 + \$3)) '$dir/zeros' | tail -c \$3"
   start_nbdkit eval get_size='echo 1000005' pread='echo EIO broken >&2; exit 1'
   remedy="; --size 1000004 reads only these"
   for pair in "image $uri" "$uri image" "manifest:image.blkm $uri"; do
+    message="$uri: has 1000005 bytes, ${pair% *} 1000004$remedy$"
+    # A copy that is shorter may be cut off: no advice to ignore that.
+    [ "$pair" != "$uri image" ] ||
+      message="image: has 1000004 bytes, $uri 1000005$"
     run 1 blkhash compare --strict $pair
-    says_once "$uri: has 1000005 bytes, .*image[.blkm]* 1000004$remedy$"
+    says_once "$message"
     run 1 blkhash compare --strict --output=mapfile $pair
-    says_once "$uri: has 1000005 bytes, .*image[.blkm]* 1000004$remedy$"
+    says_once "$message"
     ! grep -q '?' stdout || fail "the mapfile is complete: $pair"
     run 1 blkhash compare --strict --output=json $pair
-    says_once "$uri: has 1000005 bytes, .*image[.blkm]* 1000004$remedy$"
+    says_once "$message"
     grep -q '^{"ranges":\[\],.*,"compared-bytes":0,"result":"differs"}$' stdout ||
       fail "the JSON is of a comparison: $pair"
     run 1 blkhash compare --strict -q $pair

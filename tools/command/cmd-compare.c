@@ -191,15 +191,17 @@ end_mapfile (struct ranges *ranges, uint64_t size)
 
 /* ---- All forms ---- */
 
-/* Report the larger one of two images that must have the same size. */
+/* Report that two images that must have the same size have not.  The second one
+ * is taken for the copy: if it is shorter, it may be cut off, and --size would
+ * hide that.
+ */
 static void
 report_sizes (const struct difference_output *output, const uint64_t *size)
 {
-  int larger = size[1] > size[0];
   struct error error = { "" };
 
-  error_size (&error, size[larger], output->operands[!larger], size[!larger]);
-  report (output->operands[larger], &error);
+  error_size (&error, size[1], output->operands[0], size[0]);
+  report (output->operands[1], &error);
 }
 
 /* The report function of a struct compare_request. */
