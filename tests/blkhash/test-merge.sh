@@ -199,7 +199,8 @@ for of in "short" "image -d sha512" "image -d sha256/4k/s64" \
 done
 for part in "" "--part 0/3"; do
   "$PYTHON" "$abs_top_srcdir/tests/refmanifest.py" write $part image > noplan
-  merges_not "noplan: has no plan, so it is not a part" noplan $second $third
+  merges_not "noplan: has no plan, so it is not a part: 'blkhash parts' makes" \
+             noplan $second $third
 done
 merges_not "noplan: is not of the plan" $first $second $third noplan
 
@@ -236,9 +237,10 @@ mv kept $first
 merges_not "missing: cannot open: No such file" $first $second missing
 merges_not "image: not a blkhash manifest" $first $second image
 mkfifo fifo
-for other in fifo . /dev/null; do
+for other in fifo /dev/null; do
   merges_not "$other: is not a regular file" $first $second $other
 done
+merges_not "parts: is a directory; give it alone" parts parts
 mkdir empty
 merges_not "empty: has no plan; blkhash parts writes one" empty
 refuses "image exists, and is not a manifest" \

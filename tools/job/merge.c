@@ -70,13 +70,16 @@ static int
 open_regular (const char *path, struct error *error)
 {
   int fd = open (path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-  struct stat st;
+  struct stat st = { .st_mode = 0 };
 
   if (fd == -1)
     return error_errno (error, errno, "cannot open");
   if (fstat (fd, &st) == 0 && S_ISREG (st.st_mode))
     return fd;
   close (fd);
+  if (S_ISDIR (st.st_mode))
+    return error_set (error, "is a directory; give it alone, or the parts in "
+                      "it");
   return error_set (error, "is not a regular file, and a part is read more "
                     "than once");
 }
@@ -113,8 +116,8 @@ use_header (struct merge *merge, const struct blkhash_manifest_reader *reader,
   const char *plan = manifest_reader_plan (reader);
 
   if (!*plan)
-    return error_set (error, "has no plan, so it is not a part that blkhash "
-                      "parts has made");
+    return error_set (error, "has no plan, so it is not a part: 'blkhash parts' "
+                      "makes the parts of an image");
   strcpy (merge->plan.id, plan);
   merge->plan.size = blkhash_manifest_reader_size (reader);
   merge->plan.opts = blkhash_opts_copy (blkhash_manifest_reader_opts (reader));
