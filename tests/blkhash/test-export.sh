@@ -373,6 +373,14 @@ if command -v qemu-img > /dev/null && (requires_qemu) > log; then
   truncate -s 256k qcow2
   fails "qcow2: is a qcow2 image, and fs-verity is of the file" \
         blkhash export --to fsverity --image qcow2 m
+  # The message names no option that export does not have.
+  qemu-nbd --persistent --fork --pid-file=pid -k "$dir/sock" -f raw raw
+  kill_at_exit "$(cat pid)"
+  refuses "raw: is in use by another program, .* machine?)$" \
+          blkhash export --to fsverity --image raw m
+  kill "$(cat pid)"
+  wait_until has_ended "$(cat pid)"
+  rm -f sock pid
 fi
 
 # An existing file is never replaced.
@@ -391,6 +399,11 @@ rm out
 mkdir out
 refuses "m: out exists" blkhash export --to leaves m out
 rmdir out
+if mknod device b 7 0 2> log; then
+  refuses "device is a device, .* new file: write one, and copy it by dd if=FILE" \
+          blkhash export --to leaves m device
+  rm device
+fi
 ls -A > before
 fails "cannot create gone/out: No such file" blkhash export --to leaves m gone/out
 # Nothing is written for a name that leaves no room for that of the temporary file.

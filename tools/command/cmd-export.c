@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "../lib/common/sums.h"
 #include "../lib/common/text.h"
@@ -106,6 +107,7 @@ check_usage (const struct export_options *options, const char *out,
 {
   bool verity = options->form == EXPORT_VERITY;
   bool fsverity = options->form == EXPORT_FSVERITY;
+  struct stat st;
 
   if (options->form == EXPORT_FORMS)
     usage_error ("--to FORM is missing: verity, fsverity or leaves");
@@ -129,6 +131,9 @@ check_usage (const struct export_options *options, const char *out,
   if (out && strcmp (out, "-") == 0)
     usage_error ("OUT cannot be standard output: it is complete only when the "
                  "manifest was verified");
+  if (out && stat (out, &st) == 0 && S_ISBLK (st.st_mode))
+    usage_invalid ("%s is a device, and OUT is a new file: write one, and copy "
+                   "it by dd if=FILE of=%s", out, out);
 }
 
 /* ---- Output ---- */
@@ -262,8 +267,13 @@ run (void *opaque, int nr_operands, char *operands[])
     print_result (options, &request, &result, name);
     blkhash_opts_free (result.sum.hash);
   }
-  else
+  else {
+    char *remedy = strstr (error.text, "; --force-share");
+
+    if (remedy)                 /* export does not have this option */
+      *remedy = '\0';
     output_failure (&options->input.output, name, operand, &error, status);
+  }
   free (name);
   return status;
 }
