@@ -259,6 +259,9 @@ HINT = "blksum: %s: none matches, and none has a tag; made with another -d, " \
     "or by sha256sum?\n"
 EXPECT_HINT = "blksum: %s: made with another -d, by sha256sum, or copied to a " \
     "larger disk (--size)?\n"
+# Of sums with a tag, of devices and URIs.
+VOLUME_HINT = "blksum: %s: all of it was hashed; if the image is smaller, --size " \
+    "hashes only the image\n"
 
 
 # ---- A case ---------------------------------------------------------------
@@ -390,7 +393,9 @@ class CaseTest:
         messages = ""
         if not right:
             messages = "blksum: WARNING: 1 computed checksum did NOT match\n"
-            if not form.startswith("blk-"):
+            if form.startswith("blk-"):
+                messages = self.volume_hint() + messages
+            else:
                 messages += HINT % path
         self.prints("%s: %s\n" % (self.name, "OK" if right else "FAILED"),
                     result, 0 if right else 1, messages)
@@ -412,6 +417,7 @@ class CaseTest:
         else:
             args = ["--expect", self.rng.choice(("%s:%s", "%s = %s"))
                     % (self.tag, value)]
+            hint = self.volume_hint()
         result = self.run(*args, self.name)
         if right:
             self.prints("%s: OK\n%s" % (self.name, self.trailing()), result)
@@ -420,6 +426,12 @@ class CaseTest:
                     "blksum: {0}: expected {1} = {2}\n"
                     "blksum: {0}: got      {1} = {3}\n{4}".format(
                         self.name, self.tag, value, self.sum, hint))
+
+    def volume_hint(self):
+        if (self.case.kind not in ("device", "nbd") or
+                self.images.size_option(self.case.kind)):
+            return ""
+        return VOLUME_HINT % self.name
 
     def trailing(self):
         """The lines of --expect with --size about trailing data."""

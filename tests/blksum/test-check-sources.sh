@@ -91,13 +91,13 @@ run 2 blksum --check --allow-uris list
 stop_evil_server
 
 requires_qemu
-qemu-img convert -f raw -O qcow2 raw qcow2
-qemu-img convert -f raw -O qcow2 raw.other qcow2.other
+qemu-img convert -f raw -O qcow2 raw a.qcow2
+qemu-img convert -f raw -O qcow2 raw.other a.qcow2.other
 qemu-img convert -f raw -O vmdk raw vmdk
-blksum --tag qcow2 > list
-checks qcow2
-checks qcow2 -f qcow2
-BLKSUM_DIRECT=0 checks qcow2
+blksum --tag a.qcow2 > list
+checks a.qcow2
+checks a.qcow2 -f qcow2
+BLKSUM_DIRECT=0 checks a.qcow2
 run 1 blksum --check -f raw list
 echo "$sum  vmdk" > list
 checks vmdk
@@ -107,8 +107,40 @@ echo "$sum  overlay" > list
 run 2 blksum --check list
 says "overlay: .*raw" "1 listed file"
 checks overlay -f qcow2
+# A hint says why an image may not match: its format was detected, and is not what
+# the name says, as of a raw disk to which a guest wrote a header.
+cp a.qcow2 copy
+for also in "" "--also sha256"; do
+  blksum --tag $also -f raw copy > list
+  run 0 blksum --check -f raw list
+  run 1 blksum --check list
+  says "copy: was read as qcow2, by its first bytes; -f raw reads it as a raw" \
+       "computed checksums* did NOT match"
+  run 1 blksum --check --status list
+  [ ! -s stderr ] || fail "a hint with --status"
+done
+run 1 blksum --expect "$(head -n 1 list)" copy
+says "copy: expected " "copy: got " "copy: was read as qcow2"
+blksum -f raw --manifest copy.blkm copy > stdout
+run 1 blksum --expect manifest:copy.blkm copy
+says "copy: has 8388608 bytes, manifest:copy.blkm" "copy: was read as qcow2"
+run 1 blksum -f qcow2 --expect "$(head -n 1 list)" copy
+says "copy: expected " "copy: got "
 
 requires_nbdkit file
+# Or a disk can be larger than the image that was copied to it.
+volume="all of it was hashed; if the image is smaller, --size hashes only the image"
+cp raw larger
+truncate -s 9m larger
+start_nbdkit file larger
+blksum --tag raw | sed "s|(raw)|($uri)|" > list
+run 1 blksum --check --allow-uris list
+says "$uri: $volume" "WARNING: 1 computed checksum did NOT match"
+run 1 blksum --expect "$(cat list)" "$uri"
+says "$uri: expected " "$uri: got " "$uri: $volume"
+run 0 blksum --check --allow-uris --size 8m list
+run 1 blksum --check --allow-uris --size 7m list
+says "WARNING: 1 computed checksum did NOT match"
 start_nbdkit file raw
 echo "$sum  $uri" > list
 run 2 blksum --check list
@@ -125,3 +157,8 @@ attach raw
 echo "$sum  $device" > list
 run 0 blksum --check list
 [ "$(cat stdout)" = "$device: OK" ] || fail "a block device"
+attach larger
+echo "blk-sha256/64k ($device) = $sum" > list
+run 1 blksum --check list
+says "$device: $volume" "WARNING: 1 computed checksum did NOT match"
+run 0 blksum --check --size 8m list

@@ -233,11 +233,11 @@ grep -q -x 100/100 progress || fail "no progress"
 
 requires_qemu
 qemu-img convert -f raw -O qcow2 raw qcow2
-qemu-img convert -f raw -O qcow2 other qcow2.other
+qemu-img convert -f raw -O qcow2 other other.qcow2
 is $sum qcow2
 BLKSUM_DIRECT=0 is $sum qcow2
 is $sum qcow2 -f qcow2
-is_not $sum qcow2.other
+is_not $sum other.qcow2
 is_not $sum qcow2 -f raw
 
 requires_nbdkit file eval

@@ -182,6 +182,15 @@ print_sums (const struct blksum_options *options)
 
 /* ---- --expect ---- */
 
+/* Print the hint about the image NAME, and whether it contains another one. */
+static void
+print_notes (const char *name, const struct expect_result *result)
+{
+  if (error_is_set (&result->hint))
+    report (name, &result->hint);
+  container_report (name, &result->first, "sum");
+}
+
 /* Print the verdict, unless it is OK and only others are printed.  ERROR is the
  * reason, if the image has no sum.
  */
@@ -229,7 +238,7 @@ expect (const struct blksum_options *options)
   if (options->report != REPORT_STATUS) {
     if (!result.same)
       report (name, &result.why);
-    container_report (name, &result.first, "sum");
+    print_notes (name, &result);
   }
   return result.same ? EXIT_SUCCESS : EXIT_DIFFERS;
 }
@@ -301,7 +310,7 @@ print_line (void *opaque, const struct check_line *line)
                       error, status_of (line->outcome));
   }
   if (line->verified && level != REPORT_STATUS)
-    container_report (line->name, &line->verified->first, "sum");
+    print_notes (line->name, line->verified);
 }
 
 /* ---- --check: a list ---- */

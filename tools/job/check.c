@@ -265,8 +265,8 @@ report_verified (struct list_check *check, int r,
                 r == -1 ? error : NULL, r == -1 ? NULL : verified);
 }
 
-/* Hash the image of the group, and report each line.  If it contains the image
- * of a disk, only the first line says so.
+/* Hash the image of the group, and report each line.  Only the first line has
+ * a hint, and says so if the image contains the image of a disk.
  */
 static void
 check_whole (struct list_check *check, struct error *error)
@@ -279,7 +279,9 @@ check_whole (struct list_check *check, struct error *error)
     struct expect_result verified = { .same = false };
 
     if (r == 0)
-      expect_result_set (&verified, &check->expected[i], &sum);
+      expect_result_set (&verified, &hash, &check->expected[i], &sum);
+    if (i > 0)
+      verified.hint = (struct error) { "" };
     report_verified (check, r, &verified, error);
     sum.first.len = 0;
   }

@@ -238,6 +238,7 @@ struct expect_result {
   char expected[SUM_TEXT_SIZE];
   uint64_t compared_bytes;      /* with a part */
   struct error why;             /* why the image is not the same */
+  struct error hint;            /* what may be the cause of that, or "" */
   uint64_t trailing;            /* with --size: bytes after the image;
                                  * UINT64_MAX for a pipe */
   struct first_bytes first;     /* of the image */
@@ -281,8 +282,9 @@ struct check_result {
   bool tagged;                  /* there is a checksum with a tag */
 };
 
-/* Set RESULT to whether SUM, that of an image, matches EXPECTED. */
+/* Set RESULT to whether SUM, that of the image of REQUEST, matches EXPECTED. */
 void expect_result_set (struct expect_result *result,
+                        const struct hash_request *request,
                         const struct expected_sum *expected,
                         const struct sum *sum);
 

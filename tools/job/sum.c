@@ -22,6 +22,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "../lib/common/clock.h"
 #include "../lib/common/sums.h"
@@ -294,8 +295,40 @@ describe_mismatch (const struct expected_sum *expected,
   free (got);
 }
 
+/* Can the disk be larger than the image that was copied to it? */
+static bool
+is_volume (const char *operand)
+{
+  struct stat st;
+
+  return source_is_uri (operand) ||
+    (stat (operand, &st) == 0 && S_ISBLK (st.st_mode));
+}
+
+/* Set the hint of RESULT, if the image in FORMAT may not be the one that
+ * EXPECTED is of.  A name that ends with the format is no surprise.
+ */
+static void
+set_hint (struct expect_result *result, const struct hash_request *request,
+          const struct expected_sum *expected, const char *format)
+{
+  const char *suffix = strrchr (request->operand, '.');
+
+  if (strcmp (format, "raw") == 0 || strcmp (format, "nbd") == 0) {
+    if (expected->tagged && *result->sum &&
+        request->source.size == SOURCE_WHOLE && is_volume (request->operand))
+      error_set (&result->hint, "all of it was hashed; if the image is "
+                 "smaller, --size hashes only the image");
+  }
+  else if (!request->source.format && strcmp (format, "manifest") != 0 &&
+           (!suffix || strcasecmp (suffix + 1, format) != 0))
+    error_set (&result->hint, "was read as %s, by its first bytes; -f raw "
+               "reads it as a raw disk", format);
+}
+
 void
 expect_result_set (struct expect_result *result,
+                   const struct hash_request *request,
                    const struct expected_sum *expected, const struct sum *sum)
 {
   const char *digest = blkhash_opts_get_digest_name (expected->opts);
@@ -313,8 +346,10 @@ expect_result_set (struct expect_result *result,
     snprintf (result->verdict, VERDICT_SIZE, "FAILED (content-%s)", digest);
   else
     strcpy (result->verdict, "FAILED");
-  if (!result->same)
+  if (!result->same) {
     describe_mismatch (expected, md, &result->why);
+    set_hint (result, request, expected, sum->format);
+  }
 }
 
 /* An image whose size is not SIZE is not read.  SIZE can be
@@ -345,12 +380,13 @@ compare (const struct expect_request *request,
     strcpy (result->verdict, "FAILED");
     result->first = source->first;
     error_size (&result->why, source->size, request->expected, size);
+    set_hint (result, &hash, expected, source->format);
   }
   else {
     r = source ? hash_source (&hash, source, &sum, error)
                : job_hash (&hash, &sum, error);
     if (r == 0) {
-      expect_result_set (result, expected, &sum);
+      expect_result_set (result, &hash, expected, &sum);
       blkhash_opts_free (sum.hash);
     }
   }
