@@ -67,6 +67,17 @@ refuses "'mapfile.none': cannot open" blkhash update --changed some \
 refuses "standard input can only be one of" sh -c 'blkhash update --changed - \
   --changed - --manifest new before.blkm after < some'
 
+# The list of the manual.
+sed -n '/^ \[{"offset"/,/\]$/p' "$abs_top_srcdir/man/blkhash-update.pod" > manual
+head -c 1m before > small
+cp small small-after
+printf '\377' | dd of=small-after bs=1 seek=196607 conv=notrunc status=none
+blksum --manifest small.blkm small > stdout
+blksum --manifest small-after.blkm small-after > stdout
+rm -f new
+run 0 blkhash update --changed manual --audit 100% --manifest new small.blkm small-after
+cmp new small-after.blkm || fail "the list of the manual: the manifest differs"
+
 # A list of another disk, or that is incomplete.
 truncate -s 8m larger
 blksum --manifest larger.blkm larger > stdout

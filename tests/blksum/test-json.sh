@@ -85,6 +85,14 @@ blksum --output=json "$dir/empty" | grep -q '"size":0,"data-bytes":0,' ||
 blksum -z --output=json "$dir/image" "$dir/image" > "$dir/stdout"
 [ "$(tr -dc '\0' < "$dir/stdout" | wc -c)" = 2 ] || fail "no NUL at the end"
 
+# An error in the command line has no object.
+for command in "blksum image --none" "blksum image -d none" "blksum image --check --tag" \
+    "blksum image --expect x" "blkhash compare image" "blkhash update image" \
+    "blkhash parts image" "blkhash merge" "blkhash repair image" "blkhash export m" \
+    "blkhash none"; do
+  refuses "" $command --output=json
+done
+
 # ---- Other modes ----
 
 # prints STATUS OBJECT... -- COMMAND: COMMAND prints these lines.
