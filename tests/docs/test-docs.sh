@@ -27,6 +27,15 @@ recording () {
     > "$dir/got" 2>&1 || { cat "$dir/got"; fail "the recording: see above"; }
 }
 
+# crontab NAME: runs the command of the crontab in docs/NAME.md, as cron does; it prints
+# nothing, because nothing is wrong.
+crontab () {
+  command=$(sed -n 's/^    [0-9]* [0-9]* \* \* \* //; T; s/\\%/%/g; p' \
+              "$abs_top_srcdir/docs/$1.md")
+  (cd "$dir/$1" && sh -c "${command:-false}") > "$dir/got" 2>&1 &&
+    [ ! -s "$dir/got" ] || { cat "$dir/got"; fail "the crontab of $1.md: $command"; }
+}
+
 # proxy_web NAME: by this proxy all web servers are ours, which serves the files
 # of the directory "web" of docs/NAME.md.
 proxy_web () {
@@ -40,6 +49,7 @@ page construction openssl
 page=verification
 if grep -q '^#define HAVE_LIBNBD 1' "$abs_top_builddir/config.h"; then
   page verification openssl qemu-img qemu-io qemu-nbd
+  [ ! -e "$dir/verification" ] || crontab verification
   page backup nbdinfo qemu-img qemu-io qemu-nbd
   page=repair
   if can_repair; then
@@ -78,7 +88,7 @@ else
       end='## Mount a backup'
       skip_page "no FUSE or no nbdfuse"
     fi
-    page verified curl ddrescue jq nbdcopy qemu-img
+    page verified curl ddrescue jq nbdcopy qemu-img qemu-nbd
     end=
   else
     for page in pipelines verified; do
