@@ -150,6 +150,9 @@ run 0 blksum --check --allow-uris list
 start_nbdkit file raw.other
 echo "$sum  $uri" > list
 run 1 blksum --check --allow-uris list
+blksum --manifest raw.blkm raw > stdout
+run 1 blksum --expect manifest:raw.blkm "$uri" # which has its size
+says "$uri: expected " "$uri: got "
 
 requires_root
 requires_program losetup

@@ -386,6 +386,8 @@ compare (const struct expect_request *request,
     r = source ? hash_source (&hash, source, &sum, error)
                : job_hash (&hash, &sum, error);
     if (r == 0) {
+      if (size != SOURCE_SIZE_UNKNOWN)
+        hash.source.size = size;        /* the image has it: no hint about it */
       expect_result_set (result, &hash, expected, &sum);
       blkhash_opts_free (sum.hash);
     }
