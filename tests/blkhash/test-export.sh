@@ -399,6 +399,15 @@ rm out
 mkdir out
 refuses "m: out exists" blkhash export --to leaves m out
 rmdir out
+# Also if it appears meanwhile.
+late () {
+  { head -c 1000 m; wait_until test -s stderr; echo mine > out; tail -c +1001 m; } |
+    blkhash export --to leaves - out
+}
+run 2 late
+says "out: writing 6408 bytes" "-: cannot create out: File exists"
+[ "$(cat out)" = mine ] || fail "a file was replaced"
+rm out
 if mknod device b 7 0 2> log; then
   refuses "device is a device, .* new file: write one, and copy it by dd if=FILE" \
           blkhash export --to leaves m device

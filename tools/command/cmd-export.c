@@ -263,10 +263,8 @@ run (void *opaque, int nr_operands, char *operands[])
   r = job_export (&request, &result, &operand, &error);
   status = r == JOB_DONE ? EXIT_SUCCESS
     : r == JOB_DIFFERS ? EXIT_DIFFERS : EXIT_TROUBLE;
-  if (r == JOB_DONE) {
+  if (r == JOB_DONE)
     print_result (options, &request, &result, name);
-    blkhash_opts_free (result.sum.hash);
-  }
   else {
     char *remedy = strstr (error.text, "; --force-share");
 
@@ -274,6 +272,7 @@ run (void *opaque, int nr_operands, char *operands[])
       *remedy = '\0';
     output_failure (&options->input.output, name, operand, &error, status);
   }
+  blkhash_opts_free (result.sum.hash);
   free (name);
   return status;
 }
