@@ -410,7 +410,9 @@ says "out: writing 6408 bytes" "-: cannot create out: File exists"
 rm out
 if mknod device b 7 0 2> log; then
   refuses "device is a device, .* new file: write one, and copy it by dd if=FILE" \
-          blkhash export --to leaves m device
+          blkhash export --to verity m device
+  # Nothing reads leaves from a device, so it is the image: nothing is copied to it.
+  refuses "m: device exists, and is not replaced" blkhash export --to leaves m device
   rm device
 fi
 ls -A > before

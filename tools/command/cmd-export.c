@@ -131,7 +131,7 @@ check_usage (const struct export_options *options, const char *out,
   if (out && strcmp (out, "-") == 0)
     usage_error ("OUT cannot be standard output: it is complete only when the "
                  "manifest was verified");
-  if (out && stat (out, &st) == 0 && S_ISBLK (st.st_mode))
+  if (verity && out && stat (out, &st) == 0 && S_ISBLK (st.st_mode))
     usage_invalid ("%s is a device, and OUT is a new file: write one, and copy "
                    "it by dd if=FILE of=%s", out, out);
 }
