@@ -110,7 +110,8 @@ final_status 'e["repaired-bytes"] == e["size"] - 65536' \
 
 # With "warn" a client that has closed its side of the connection, and waits for
 # the reply, does not get a bad block that the source has.  The read is held
-# until then.  nbdkit can abort a wait of the filter: then the error is another.
+# until then.  nbdkit can abort a wait of the filter: then the error is another,
+# and the block may not have been verified.
 cp "$image" disk
 cp "$image" twin
 damage disk 2
@@ -132,9 +133,15 @@ try:
         h.poll(-1)
 except nbd.Error as e:
     assert e.errnum in (errno.EIO, errno.ESHUTDOWN), e
+    if e.errnum == errno.ESHUTDOWN:
+        open('aborted', 'w').close()
     os._exit(0)
 assert False, 'it was served'"
-final_status 'ranges("differs") == [(2, 1)]'
+if [ -e aborted ]; then
+  final_status 'ranges("differs") in ([], [(2, 1)])' 'e["verified-bytes"] == 0'
+else
+  final_status 'ranges("differs") == [(2, 1)]'
+fi
 
 cp disk kept
 
