@@ -20,6 +20,7 @@ cd "$abs_top_srcdir"
 own_uses="
 digest_list/digest_create
 digest_message/digest_final
+digest_message/digest_init
 digest_message/digest_update
 leaf_engine_create/leaf_hash_zeros
 time_call/lane_time
