@@ -79,8 +79,8 @@ make_name (const char *prefix)
   return name;
 }
 
-/* Is NAME too long for its directory?  A file without a name would get to know
- * that only when it is published.
+/* Is NAME too long for its directory?  A file that is created without a name
+ * would fail only when it is published.
  */
 static bool
 is_too_long (const char *name)

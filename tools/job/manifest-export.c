@@ -236,8 +236,12 @@ open_out (struct export *export)
   }
   fd = fcntl (export->file.fd, F_DUPFD_CLOEXEC, 0);
   export->out = fd == -1 ? NULL : fdopen (fd, "w");
-  if (!export->out)
-    return write_failed (export, errno);
+  if (!export->out) {
+    write_failed (export, errno);
+    if (fd != -1)
+      close (fd);
+    return -1;
+  }
   setvbuf (export->out, export->buffer, _IOFBF, sizeof export->buffer);
   export->result->out_size = size;
   request->begin (request->opaque, size);
