@@ -30,7 +30,7 @@ does_not_start () {
   cp "$manifest" "$dir/before"
   printf "%s\n# unknown -: before\n" "$result_header" > "$sums"
   cp "$sums" "$dir/sums-before"
-  run 1 nbdkit -U - --filter="$filter" file "$dir/disk" \
+  run 1 nbdkit -U "$dir/refused.sock" --filter="$filter" file "$dir/disk" \
                blkhash-file="$sums" "$@" --run true
   has_error "$message"
   cmp "$manifest" "$dir/before"
@@ -95,8 +95,9 @@ if [ "$(id -u)" = 0 ]; then
   cp "$dir/good" "$dir/sticky/m"
   chmod 711 "$dir"
   chmod 666 "$dir/disk"
-  run 1 timeout "$limit" nbdkit -U - -f --user=nobody --filter="$filter" \
-               file "$dir/disk" blkhash-manifest="$dir/sticky/m" \
+  run 1 timeout "$limit" nbdkit -U "$dir/refused.sock" -f --user=nobody \
+               --filter="$filter" file "$dir/disk" \
+               blkhash-manifest="$dir/sticky/m" \
                blkhash-update=true
   has_error 'cannot write'
   cmp "$dir/sticky/m" "$dir/good"
