@@ -52,6 +52,7 @@ observe (struct blkhash_leaves *l, int byte, size_t len, uint64_t offset)
 {
   unsigned char buf[SIZE];
 
+  memset (buf, ~byte, sizeof buf);
   memset (buf, byte, len);
   assert_int_equal (leaves_observe_data (l, buf, len, offset), 0);
 }
@@ -79,6 +80,20 @@ test_fills_gaps (void **state)
   assert_true (is_known (l, 1));
   assert_int_equal (leaves_observe_zero (l, SIZE - 2 * BLOCK, 2 * BLOCK), 0);
   assert_true (is_known (l, BLOCKS - 1));
+  blkhash_leaves_free (l);
+}
+
+/* A part of a piece is compared with that part, and not with what is behind. */
+static void
+test_part_of_piece (void **state)
+{
+  struct blkhash_leaves *l = new_table ();
+
+  (void) state;
+  observe (l, 'a', 40, 0);
+  observe (l, 'a', 10, 20);
+  observe (l, 'a', BLOCK - 40, 40);
+  assert_true (is_known (l, 0));
   blkhash_leaves_free (l);
 }
 
@@ -281,6 +296,7 @@ main (void)
 {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test (test_fills_gaps),
+    cmocka_unit_test (test_part_of_piece),
     cmocka_unit_test (test_known_stays),
     cmocka_unit_test (test_contradiction),
     cmocka_unit_test (test_what_is_contradicted),
