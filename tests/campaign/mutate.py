@@ -46,8 +46,8 @@ from mutanttests import FOLDERS, LIBRARIES
 
 WORKERS = 4                     # some only wait for a test that hangs
 LIMIT = 60                      # seconds; 6 times what the test takes if longer
-SLOW = 2                        # seconds: a unit test that runs only for the
-                                # file with the name of the test
+SLOW = 2                        # seconds: with --units, a slower unit test runs
+                                # only for the file with the name of the test
 TOP = os.path.realpath(os.path.join(os.path.dirname(__file__), "../.."))
 IN_NAMESPACE = ["unshare", "--mount", "--pid", "--fork", "--kill-child",
                 "--mount-proc", "sh", "-c", "ulimit -c 0 && "
@@ -162,7 +162,7 @@ class Run:
             return -self.kills[name, test], -len(alike), self.seconds[test]
         return sorted((test for test in self.seconds
                        if any(re.match(p + "test-", test) for p in patterns) and
-                       (test.startswith("tests/") or base in test or
+                       (self.has_scripts or base in test or
                         self.seconds[test] < SLOW)), key=rank)
 
     def kill(self, tree, name):
